@@ -1,0 +1,209 @@
+"""Everything that can happen in a debate. A debate is the list of these, and nothing else.
+
+Events only grow: a new field has a default, so that every journal ever written can be replayed
+(`tests/golden`).
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Asks = Literal["debaters", "judges"]
+Order = Literal["together", "declared"]
+Ending = Literal["concluded", "truncated"]
+Outcome = Literal["decided", "leaning", "contested", "undecided"]
+Cause = Literal[
+    "timeout",  # no answer in time
+    "rate_limited",  # the provider wants fewer requests
+    "unavailable",  # the provider is down, or cannot be reached
+    "unauthorized",  # the key is missing or wrong
+    "bad_request",  # the provider refuses the request: unknown model, context too long
+    "refused",  # a content filter
+    "empty",  # nothing was said
+    "unreadable",  # something was said, but not what was asked for
+    "crashed",  # the model's own code raised
+]
+
+
+class Fact(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(Fact):
+    """What one answer took. Tokens as the provider counts them; 0 where it does not say."""
+
+    model: str  # the model that really answered
+    input_tokens: int = 0
+    cached_tokens: int = 0  # the part of input_tokens that the provider had in its cache
+    output_tokens: int = 0
+    cost_usd: str = ""  # a decimal; "" when the price is unknown, which is not the same as free
+    milliseconds: int = 0
+    attempts: int = 1
+
+
+class Debater(Fact):
+    name: str
+    stance: str
+    model: str
+    role: str = ""
+    system_prompt: str = ""
+
+
+class Document(Fact):
+    title: str
+    text: str
+    url: str = ""
+
+
+class Panel(Fact):
+    """The judges: one seat a model, each reading the debate once or in both orders."""
+
+    models: tuple[str, ...]
+    both_orders: bool = True
+    anonymize: bool = True
+    shuffle: bool = True
+    prompt: str = ""
+
+
+class Phase(Fact):
+    """A row of a format: who is asked, in what order, and whether the phase fills the rounds left."""
+
+    name: str
+    asks: Asks
+    order: Order
+    repeats: bool = False
+
+
+class Opened(Fact):
+    """The whole set-up, format included: a later release cannot change what was agreed."""
+
+    kind: Literal["opened"] = "opened"
+    question: str
+    format: str
+    phases: tuple[Phase, ...]
+    debaters: tuple[Debater, ...]
+    judges: Panel
+    max_rounds: int
+    seed: int
+    documents: tuple[Document, ...] = ()
+    instructions: str = ""
+    quorum: int = 2  # fewer voices than this in a round of talk, and the debate pauses
+    turn_timeout: int = 120  # seconds for one answer, retries included
+    max_turn_tokens: int = 600
+    run: bool = False  # the server runs it to the verdict by itself
+    tags: tuple[str, ...] = ()
+
+
+class PhaseEntered(Fact):
+    """A round begins. `order` is the one in which its turns are read: seeded where `Panel.shuffle` says so."""
+
+    kind: Literal["phase_entered"] = "phase_entered"
+    phase: str
+    round: int
+    order: tuple[str, ...]
+    because: str = ""
+
+
+class Spoke(Fact):
+    kind: Literal["spoke"] = "spoke"
+    seat: str
+    round: int
+    text: str
+    usage: Usage
+    cut: bool = False  # the reply was longer than a turn may be, and was shortened
+
+
+class Failed(Fact):
+    """A question that got no usable answer. Counted, shown, and never taken for a vote."""
+
+    kind: Literal["failed"] = "failed"
+    seat: str
+    round: int
+    cause: Cause
+    detail: str
+    reading: int = 0
+    usage: Usage | None = None  # what the useless answer cost, where there was one
+
+
+class Judged(Fact):
+    """One judge's reading of the debate: 1 in the order of the record, 2 with every round reversed."""
+
+    kind: Literal["judged"] = "judged"
+    seat: str
+    round: int
+    reading: int
+    winner: str  # a debater's name; "" for a synthesis
+    margin: int  # 0 (none) to 3 (clear)
+    verdict: str
+    reasoning: str
+    usage: Usage
+    informative: bool = True  # False: the model is too small for its judgment to mean anything
+
+
+class Vote(Fact):
+    """What a judge's readings come to."""
+
+    judge: str
+    winner: str  # a debater's name; "" for a synthesis
+    margin: int
+    abstains: str = ""  # why it does not count; "" when it does
+
+
+class Concluded(Fact):
+    kind: Literal["concluded"] = "concluded"
+    outcome: Outcome
+    winner: str  # a debater's name; "" where nobody won
+    verdict: str
+    reasoning: str
+    votes: tuple[Vote, ...]
+
+
+class Intervened(Fact):
+    kind: Literal["intervened"] = "intervened"
+    action: Literal["inject", "conclude"]
+    text: str = ""
+    round: int = 0  # the round it was made in; 0 before the first
+    to: str = ""  # a debater's name; "" for everybody
+    reason: str = ""
+
+
+class Paused(Fact):
+    kind: Literal["paused"] = "paused"
+    reason: str
+
+
+class Resumed(Fact):
+    kind: Literal["resumed"] = "resumed"
+    reason: str = ""
+
+
+class Ended(Fact):
+    kind: Literal["ended"] = "ended"
+    ending: Ending
+    reason: str
+
+
+Event = Annotated[
+    Opened
+    | PhaseEntered
+    | Spoke
+    | Failed
+    | Judged
+    | Concluded
+    | Intervened
+    | Paused
+    | Resumed
+    | Ended,
+    Field(discriminator="kind"),
+]
+_event: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def load(body: Mapping[str, Any]) -> Event:
+    """Read one event back from a journal.
+
+    Raises:
+        pydantic.ValidationError: no event of this release looks like that.
+    """
+    return _event.validate_python(body)

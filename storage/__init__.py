@@ -1,0 +1,1 @@
+"""Where debates are kept. Knows nothing of them."""

@@ -1,0 +1,150 @@
+"""The storage contract: streams of numbered, chained entries, each written once.
+
+A journal knows streams, sequence numbers, JSON and a heading a stream for lists and searches. It knows
+nothing of debates. `tests/contract/journal.py` is the suite every journal passes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
+
+import rfc8785
+
+CHAIN = b"counterpoint/entry/1\n"
+"""Names the algorithm inside every hash, so that a later one cannot be mistaken for it."""
+
+
+class StorageError(Exception):
+    """The database cannot be used: locked, full, read-only, broken, or of a later release."""
+
+
+class Conflict(Exception):  # noqa: N818  (it is named for what happened)
+    """Somebody else has written the next entry of this stream already."""
+
+
+class Damaged(StorageError):
+    """A stream is not what was written. `seq` is the first entry that is wrong."""
+
+    def __init__(self, stream: str, seq: int, why: str) -> None:
+        super().__init__(f"entry {seq} of {stream} {why}")
+        self.stream = stream
+        self.seq = seq
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    seq: int  # from 1, without gaps
+    at: str  # UTC, ISO 8601 with milliseconds, "Z"
+    actor: str  # who brought it about
+    body: Mapping[str, Any]  # JSON
+    hash: str  # hexadecimal SHA-256 of the chain up to here
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What lists and searches show of a stream. Replaced whole by each append that carries one."""
+
+    title: str
+    status: str
+    details: Mapping[str, Any]  # JSON, handed back as it is
+    words: str | None = None  # what a search finds it by; None leaves the earlier words
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    stream: str
+    number: int  # counts streams in the order they were begun; the cursor of a page
+    title: str
+    status: str
+    details: Mapping[str, Any]
+    opened_at: str
+    changed_at: str
+
+
+def canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
+    """The bytes of an entry that are stored and hashed: RFC 8785 (JCS)."""
+    return rfc8785.dumps({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
+
+
+def genesis(stream: str) -> bytes:
+    """What the first entry is chained to: the stream's own name."""
+    return sha256(CHAIN + stream.encode()).digest()
+
+
+def link(previous: bytes, entry: bytes) -> bytes:
+    return sha256(CHAIN + previous + entry).digest()
+
+
+class Journal(Protocol):
+    async def append(
+        self,
+        stream: str,
+        *,
+        after: int,
+        at: str,
+        actor: str,
+        bodies: Sequence[Mapping[str, Any]],
+        heading: Heading | None = None,
+    ) -> list[Entry]:
+        """Write entries `after + 1 ...`, all or none, and the heading with them. Durable on return.
+
+        A call that is cancelled may or may not have written; what it has written is whole.
+
+        Raises:
+            Conflict: entry `after + 1` exists already, or entry `after` does not.
+            StorageError: the database cannot be written.
+        """
+        ...
+
+    async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
+        """The entries of a stream, the whole chain checked; none for a stream that does not exist.
+
+        Raises:
+            Damaged: an entry was changed, removed or reordered, or its text is not readable.
+            StorageError: the database cannot be read.
+        """
+        ...
+
+    async def version(self, stream: str) -> int:
+        """The number of the last entry, 0 for a stream that does not exist. Cheap: for polling."""
+        ...
+
+    async def find(
+        self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
+    ) -> list[Listed]:
+        """Streams, newest first, whose words hold every word of the query (the last may be a beginning).
+
+        Any text is a valid query. `before` is the `number` of the last one already seen; 0 starts anew.
+        """
+        ...
+
+    async def listed(self, stream: str) -> Listed | None: ...
+
+    async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
+        """Streams whose name begins so, newest first."""
+        ...
+
+    async def changes(self, after: int) -> tuple[int, list[str]]:
+        """(position, streams written to since `after`), by whichever process; `after` -1 only asks the position.
+
+        Positions grow with every append. Cheap when nothing happened: for polling.
+        """
+        ...
+
+    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> bool:
+        """Become, or stay, the one owner of a stream until `now + seconds` (Unix time), unless another is.
+
+        Leases keep two processes from paying for the same answer; that no entry is written twice does
+        not depend on them.
+        """
+        ...
+
+    async def renew(self, owner: str, *, now: float, seconds: float) -> None:
+        """Keep every stream this owner has, in one statement."""
+        ...
+
+    async def release(self, stream: str, owner: str) -> None: ...
+
+    async def close(self) -> None: ...
