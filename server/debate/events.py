@@ -5,6 +5,7 @@ Events only grow: a new field has a default, so that every journal ever written 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -90,7 +91,7 @@ class Opened(Fact):
     instructions: str = ""
     quorum: int = 2  # fewer voices than this in a round of talk, and the debate pauses
     turn_timeout: int = 120  # seconds for one answer, retries included
-    max_turn_tokens: int = 600
+    max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
     run: bool = False  # the server runs it to the verdict by itself
     tags: tuple[str, ...] = ()
 
@@ -185,19 +186,21 @@ class Ended(Fact):
 
 
 Event = Annotated[
-    Opened
-    | PhaseEntered
-    | Spoke
-    | Failed
-    | Judged
-    | Concluded
-    | Intervened
-    | Paused
-    | Resumed
-    | Ended,
+    Opened | PhaseEntered | Spoke | Failed | Judged | Concluded | Intervened | Paused | Resumed | Ended,
     Field(discriminator="kind"),
 ]
 _event: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event as the journal has it."""
+
+    seq: int
+    at: str  # UTC, ISO 8601
+    actor: str
+    hash: str
+    event: Event
 
 
 def load(body: Mapping[str, Any]) -> Event:

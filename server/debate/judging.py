@@ -37,7 +37,9 @@ def vote(debate: Debate, judge: str) -> Vote:
         return Vote(judge=judge, winner="", margin=0, abstains="answered in one of the two orders only")
     winners = {judged.winner for judged in readings}
     if len(winners) > 1:
-        return Vote(judge=judge, winner="", margin=0, abstains="found for another side when the order changed")
+        return Vote(
+            judge=judge, winner="", margin=0, abstains="found for another side when the order changed"
+        )
     return Vote(judge=judge, winner=winners.pop(), margin=min(judged.margin for judged in readings))
 
 

@@ -127,7 +127,7 @@ def round_blocks(debate: Debate, entered: PhaseEntered, reading: int) -> list[st
     """
     current = entered.round == debate.round
     together = debate.phase_of(entered.round).order == "together"
-    talk = [fact for fact in debate.talk if belongs(debate, fact, entered.round)]
+    talk = [fact for fact in debate.talk if belongs(fact, entered.round)]
     notes = [block(debate, fact) for fact in talk if isinstance(fact, Intervened)]
     if together and current:
         return notes
@@ -138,16 +138,11 @@ def round_blocks(debate: Debate, entered: PhaseEntered, reading: int) -> list[st
     return [block(debate, fact) for fact in talk]
 
 
-def belongs(debate: Debate, fact: Spoke | Intervened, number: int) -> bool:
+def belongs(fact: Spoke | Intervened, number: int) -> bool:
     """Whether this was said in that round. A note for one debater is in that debater's last words only."""
     if isinstance(fact, Spoke):
         return fact.round == number
-    return not fact.to and round_of(debate, fact) == number
-
-
-def round_of(debate: Debate, note: Intervened) -> int:
-    """A note belongs to the round in which it was made; one made before the first belongs to that."""
-    return max(note.round, 1)
+    return not fact.to and max(fact.round, 1) == number  # a note made before the first round opens it
 
 
 def block(debate: Debate, fact: Spoke | Intervened) -> str:

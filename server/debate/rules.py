@@ -37,6 +37,7 @@ class Call:
     reading: int  # 0 for debaters; a judge's first or second
     model: str
     attempt: int  # 2 when the first reply was bad
+    seed: int  # drawn from the debate's: the same call is always made with the same one
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def wanted(debate: Debate) -> tuple[Call, ...]:
 def call(debate: Debate, seat: str, reading: int) -> Call:
     attempt = len(failures_of(debate, seat, reading)) + 1
     key = f"{debate.round}.{seat}.{reading}.{attempt}"
-    return Call(key, seat, debate.round, reading, model_of(debate.setup, seat), attempt)
+    seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
+    return Call(key, seat, debate.round, reading, model_of(debate.setup, seat), attempt, seed)
 
 
 def model_of(setup: Opened, seat: str) -> str:

@@ -94,7 +94,7 @@ class Debate:
     @property
     def usage(self) -> tuple[Usage, ...]:
         """Every answer that was paid for, the useless ones too."""
-        paid = (*self.turns, *self.judged, *self.failures)
+        paid: tuple[Spoke | Judged | Failed, ...] = (*self.turns, *self.judged, *self.failures)
         return tuple(fact.usage for fact in paid if fact.usage is not None)
 
     @property
@@ -142,7 +142,7 @@ def open_seats(debate: Debate) -> tuple[tuple[str, int], ...]:
     )
 
 
-def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
+def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     """The debate after this event.
 
     Raises:
@@ -176,12 +176,10 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
         case Concluded():
             check(debate.verdict is None, "there is a verdict already")
             return replace(after, verdict=event)
+        case Intervened(action="inject"):
+            return replace(after, talk=(*debate.talk, event))
         case Intervened():
-            return replace(
-                after,
-                talk=(*debate.talk, event) if event.action == "inject" else debate.talk,
-                concluding=debate.concluding or event.action == "conclude",
-            )
+            return replace(after, concluding=True, paused=None)
         case Paused():
             check(debate.paused is None, "it is paused already")
             return replace(after, paused=event)

@@ -1,0 +1,28 @@
+"""The tools: one a file. Each parses, calls the hall, and returns a typed result."""
+
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import ToolAnnotations
+
+from server.tools.find_debates import find_debates
+from server.tools.get_verdict import get_verdict
+from server.tools.intervene import intervene
+from server.tools.read_debate import read_debate
+from server.tools.start_debate import start_debate
+from server.tools.step_round import step_round
+from server.tools.toolbox import tool
+
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+SPENDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
+)
+
+
+def all_tools() -> list[Tool]:
+    return [
+        tool(start_debate, title="Start a debate", annotations=SPENDS),
+        tool(step_round, title="Run the next round", annotations=SPENDS),
+        tool(intervene, title="Steer a debate", annotations=SPENDS),
+        tool(get_verdict, title="Get the verdict", annotations=SPENDS),
+        tool(read_debate, title="Read a debate", annotations=READS),
+        tool(find_debates, title="Find debates", annotations=READS),
+    ]

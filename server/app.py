@@ -1,0 +1,100 @@
+"""The composition root: from settings to a server. Everything is put together here and nowhere else."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.server.caching import CacheHint
+from mcp.types import Icon
+
+from server.errors import storage_translated
+from server.hall import Hall
+from server.models import Model
+from server.models.choice import Models
+from server.resources import add_handlers, add_resources
+from server.settings import Settings
+from server.tools import all_tools
+from server.updates import Updates
+from storage.sqlite import SqliteJournal
+
+INSTRUCTIONS = """\
+Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
+and the verdict says how sure it is and what spoke against it. In one call: start_debate(question=..., \
+run=true). Step by step: start_debate, then step_round until the status is concluded, then get_verdict. \
+A call returns after wait_seconds at the latest, with status "running" and what to call next; the debate \
+goes on meanwhile. Steer with intervene; read with read_debate or the resource debate://{debate_id}/transcript."""
+
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E"
+    "%3Cpath d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='%23764abc'/%3E%3C/svg%3E"
+)
+
+OpenHall = Callable[[], AbstractAsyncContextManager[Hall]]
+
+
+def release() -> str:
+    try:
+        return version("counterpoint-mcp")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"
+
+
+@asynccontextmanager
+async def open_hall(
+    settings: Settings,
+    injected: Mapping[str, Model] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> AsyncIterator[Hall]:
+    """The hall of this process, with its database open.
+
+    `injected` are models of your own, by the name that debates use for them.
+
+    Raises:
+        Unreadable: the database cannot be opened.
+    """
+    models = Models(injected or {})
+    with storage_translated():
+        journal = await SqliteJournal.open(Path(settings.database).expanduser())
+    try:
+        async with Hall.open(
+            journal, models, default_models=lambda: models.defaults(settings.models, environ)
+        ) as hall:
+            yield hall
+    finally:
+        await journal.close()
+
+
+def build(hall: OpenHall) -> MCPServer[Hall]:
+    """The MCP server over a hall that is opened with it and closed with it."""
+    updates = Updates()
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[Hall]) -> AsyncIterator[Hall]:
+        async with hall() as opened:
+            opened.tasks.start_soon(updates.run, opened)
+            yield opened
+
+    mcp = MCPServer[Hall](
+        "counterpoint",
+        title="Counterpoint",
+        description="Second opinions: debates between models, run, steered and judged.",
+        instructions=INSTRUCTIONS,
+        version=release(),
+        icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
+        tools=all_tools(),
+        lifespan=lifespan,
+        subscriptions=updates,
+        log_level="WARNING",
+        cache_hints={
+            "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
+            "resources/templates/list": CacheHint(ttl_ms=300_000, scope="public"),
+            "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
+        },
+    )
+    add_resources(mcp)
+    add_handlers(mcp)
+    updates.add_handlers(mcp)
+    return mcp

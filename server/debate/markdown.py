@@ -1,0 +1,132 @@
+"""Debates as Markdown, for people and for assistants: the transcript, a round, the verdict."""
+
+from server.debate.events import Intervened, Recorded, Spoke
+from server.debate.prompts import letter_of, lettered
+from server.debate.state import Debate
+from server.debate.views import (
+    UsageSum,
+    failure_lines,
+    in_order,
+    reason,
+    usage_sum,
+    verdict_of,
+)
+
+VERDICT_LIMIT = 4_000
+"""Characters (under 4 kB of ASCII): what a verdict may take of an assistant's context."""
+
+OUTCOMES = {
+    "decided": "Decided",
+    "leaning": "Leaning",
+    "contested": "Contested: no side prevailed",
+    "undecided": "Undecided",
+}
+
+
+def transcript(debate: Debate, log: list[Recorded], since_round: int = 0) -> str:
+    """Everything said from a round on, then the verdict if there is one."""
+    parts = [f"# {heading(debate.setup.question)}"]
+    if since_round <= 1:
+        parts += [f"- **{letter}. {d.name}**: {heading(d.stance)}" for letter, d in lettered(debate)]
+        parts.append(f"\nFormat {debate.setup.format}, opened {log[0].at}.")
+    for entered in debate.rounds:
+        if entered.round >= since_round:
+            parts.append(f"\n## Round {entered.round}: {entered.phase}")
+            parts += round_lines(debate, entered.round)
+    if debate.verdict:
+        parts.append("\n" + verdict(debate))
+    elif reason(debate):
+        parts.append(f"\n*{debate.status}: {reason(debate)}*")
+    return "\n".join(parts) + "\n"
+
+
+def round_lines(debate: Debate, number: int) -> list[str]:
+    lines = [turn_block(debate, turn) for turn in in_order(debate, number)]
+    lines += [note_block(note) for note in debate.notes if max(note.round, 1) == number]
+    for judged in debate.judged:
+        if judged.round == number:
+            found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
+            lines.append(
+                f"\n### {judged.seat}, reading {judged.reading}: {found}\n\n{indent(judged.verdict)}"
+            )
+    for failure in debate.failures:
+        if failure.round == number:
+            lines.append(f"\n*{failure.seat} failed: {failure.detail}*")
+    return lines
+
+
+def turn_block(debate: Debate, turn: Spoke) -> str:
+    cut = " *(cut at the length limit)*" if turn.cut else ""
+    letter = letter_of(debate, turn.seat)
+    return f"\n### {letter}. {turn.seat} ({heading(debate.debater(turn.seat).stance)})\n\n{indent(turn.text)}{cut}"
+
+
+def note_block(note: Intervened) -> str:
+    return f"\n### Note to {note.to or 'everybody'}\n\n{indent(note.text)}"
+
+
+def heading(text: str) -> str:
+    """Text that stays in its heading: one line, no mark-up of its own at the start."""
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else line[:199] + "…"  # noqa: PLR2004  (a heading)
+
+
+def indent(text: str) -> str:
+    """Text of a model's, kept from posing as headings of the document it stands in."""
+    return "\n".join("\\" + line if line.startswith("#") else line for line in text.splitlines())
+
+
+def verdict(debate: Debate) -> str:
+    """The verdict in under 4,000 characters: finding, votes, dissent, what weakens it, what it cost."""
+    found = verdict_of(debate)
+    head = OUTCOMES.get(found.outcome, found.outcome)
+    if found.winner:
+        letter = letter_of(debate, found.winner)
+        head += f": {heading(found.winner_stance)} ({letter}. {found.winner})"
+    tail = [
+        *section("Judges", found.votes),
+        *section("Dissent", [shortened(line, 300) for line in found.dissent[:3]]),
+        *section("Keep in mind", found.cautions),
+        *section("Failures", [shortened(line, 200) for line in failure_lines(debate)[:4]]),
+        f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. {cost_line(usage_sum(debate.usage))}",
+    ]
+    ended = "\n".join(tail)
+    body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"
+    room = VERDICT_LIMIT - len(body) - len(ended) - 10
+    if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
+        body += "\n\n" + indent(shortened(found.reasoning, room))
+    return shortened(f"{body}\n{ended}", VERDICT_LIMIT)
+
+
+def section(title: str, lines: list[str]) -> list[str]:
+    return [f"\n**{title}**", *(f"- {heading(line)}" for line in lines)] if lines else []
+
+
+def shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def cost_line(used: UsageSum) -> str:
+    """What it cost in a sentence. An unknown price is said to be unknown."""
+    tokens = f"{used.input_tokens:,} tokens in ({used.cached_tokens:,} cached), {used.output_tokens:,} out"
+    if not used.calls:
+        return "No calls yet."
+    if used.calls_of_unknown_cost == used.calls:
+        price = "price unknown"
+    elif used.calls_of_unknown_cost:
+        price = f"${used.cost_usd} and {used.calls_of_unknown_cost} calls of unknown price"
+    else:
+        price = f"${used.cost_usd}"
+    return f"{used.calls} calls, {tokens}, {price}."
+
+
+def words(debate: Debate) -> str:
+    """Everything a search may find a debate by."""
+    setup = debate.setup
+    parts = [setup.question, *setup.tags]
+    parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
+    parts += [document.title for document in setup.documents]
+    parts += [turn.text for turn in debate.turns]
+    if debate.verdict:
+        parts += [debate.verdict.verdict, debate.verdict.reasoning]
+    return "\n".join(parts)

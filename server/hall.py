@@ -1,0 +1,350 @@
+"""The debates that are alive in this process: start, join, wait, steer.
+
+Work belongs to the hall, not to the request that asked for it: a request that is cancelled, times out
+or is repeated only stops watching, and a second one joins the first. Nothing here is state that could
+be lost; what a debate needs next is in its record, and any process can go on with it.
+
+Two processes may share a database. A lease names the one that is putting a debate's questions, so that
+no answer is paid for twice; the other waits, watches the record, and takes over when the first is gone.
+"""
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from server.debate.events import Event
+from server.debate.interventions import conclude_now, intervention
+from server.debate.opening import Proposal, open_debate
+from server.debate.refused import Refused
+from server.debate.rules import TerminateWhen, round_is_over
+from server.debate.state import Debate
+from server.errors import storage_translated
+from server.models.choice import Models
+from server.runner import Case, Runner, Watcher, reached
+from storage.journal import Journal
+
+LEASE = 4.0
+"""Seconds after which a debate whose process is gone can be taken over."""
+
+BEAT = 1.0
+"""Seconds between renewals of the leases, and the longest a dead one is waited for on top of LEASE."""
+
+LOOK = 0.2
+"""Seconds between looks at a debate that another process is running."""
+
+GLANCE = 5.0
+"""Seconds between reports to who waits, when nothing new is recorded: clients give up on silence."""
+
+ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """Short, and not to be guessed: 59 bits, without letters that look alike."""
+    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+
+
+@dataclass(slots=True)
+class Work:
+    """A debate that is being driven, and everybody who is watching it."""
+
+    case: Case
+    through_round: int | None  # None: to the end
+    terminate_when: TerminateWhen | None = None
+    writing: dict[str, int] = field(default_factory=dict)  # characters written so far, by seat
+    changed: anyio.Event = field(default_factory=anyio.Event)
+    done: bool = False
+    error: Exception | None = None
+
+    def tell(self) -> None:
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    def widen(self, through_round: int | None) -> None:
+        """Go further than was first asked for, never less far."""
+        if through_round is None or self.through_round is None:
+            self.through_round = None
+        else:
+            self.through_round = max(self.through_round, through_round)
+
+
+OnChange = Callable[[Work], Awaitable[None]]
+"""Told from within the waiting request: whenever there is something new to see, and every GLANCE."""
+
+
+class Hall:
+    """Open it once a process: `async with Hall.open(journal, models) as hall`."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        models: Models,
+        tasks: TaskGroup,
+        *,
+        default_models: Callable[[], tuple[str, ...]],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.journal = journal
+        self.models = models
+        self.default_models = default_models
+        self.clock = clock
+        self.owner = secrets.token_hex(8)
+        self.tasks = tasks
+        self.working: dict[str, Work] = {}
+        self.predicates: dict[str, TerminateWhen] = {}
+        self.listeners: list[Callable[[Case], None]] = []
+        self.texts: list[Callable[[str, str, str], None]] = []
+        self.busy = anyio.Event()
+        self.runner = Runner(journal, models, clock, Watcher(self.committed, self.writing))
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        journal: Journal,
+        models: Models,
+        *,
+        default_models: Callable[[], tuple[str, ...]],
+        clock: Callable[[], datetime] = utc_now,
+    ) -> AsyncIterator[Self]:
+        async with anyio.create_task_group() as tasks:
+            hall = cls(journal, models, tasks, default_models=default_models, clock=clock)
+            tasks.start_soon(hall.keep_leases)
+            try:
+                yield hall
+            finally:
+                tasks.cancel_scope.cancel()
+
+    # What callers ask for ------------------------------------------------------------------------
+
+    async def start(
+        self, proposal: Proposal, *, actor: str, terminate_when: TerminateWhen | None = None
+    ) -> Case:
+        """Open a debate, and set it going if it is to run by itself.
+
+        `terminate_when` is asked after each round of talk, by this process only.
+
+        Raises:
+            Refused: the proposal cannot be debated as it stands.
+            NoModel: there is no model to debate with.
+            Unreadable: the database cannot be written.
+        """
+        named = proposal.models or [d.model for d in proposal.debaters if d.model]
+        everyone_has_one = proposal.debaters and all(d.model for d in proposal.debaters)
+        models = tuple(named) if proposal.models or everyone_has_one else self.default_models()
+        setup = open_debate(proposal, models=models, seed=secrets.randbelow(2**31 - 1) + 1)
+        for name in {*(d.model for d in setup.debaters), *setup.judges.models}:
+            self.models.check(name)
+        debate_id = new_id()
+        opened = await self.runner.open(debate_id, setup, actor)
+        if terminate_when:
+            self.predicates[debate_id] = terminate_when
+        if setup.run:
+            self.ensure(opened, None)
+        return opened
+
+    async def case(self, debate_id: str) -> Case:
+        """A debate as it stands.
+
+        Raises:
+            NoSuchDebate: the id names none.
+            Unreadable: its record was altered or cannot be read.
+        """
+        return await self.runner.load(debate_id)
+
+    async def step(
+        self, debate_id: str, *, expected: int = 0, wait: float, on_change: OnChange | None = None
+    ) -> Case:
+        """Run the next round, or join the one that runs. Waits at most `wait` seconds.
+
+        Raises:
+            Refused: `expected` is neither past, present nor next.
+        """
+        case = await self.case(debate_id)
+        self.keep_promise(case)
+        following = next_round(case.debate)
+        if expected > following:
+            raise Refused(f"Round {expected} cannot run yet: the next is round {following}. Pass round={following}.")
+        if case.debate.ended or case.debate.paused or 0 < expected < following:
+            return case
+        return await self.wait(self.ensure(case, following), wait, on_change, through_round=following)
+
+    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
+        """End the talk and let the judges decide on what is there; no more than that if they have it already."""
+        case = await self.case(debate_id)
+        if not (case.debate.ended or case.debate.concluding or judging(case.debate)):
+            case = await self.steer(case, lambda debate: conclude_now(debate, reason).event, actor)
+        if not (case.debate.ended or case.debate.paused):
+            self.ensure(case, None)
+        return case
+
+    async def follow(self, debate_id: str, *, wait: float, on_change: OnChange | None = None) -> Case:
+        """The debate when it is over or paused, or as it stands after `wait` seconds."""
+        case = await self.case(debate_id)
+        self.keep_promise(case)
+        work = self.working.get(debate_id)
+        return await self.wait(work, wait, on_change) if work else case
+
+    async def intervene(
+        self, debate_id: str, action: str, *, text: str = "", to: str = "", reason: str = "", actor: str
+    ) -> tuple[Case, str]:
+        """Steer a debate. Returns it, and from when on that counts.
+
+        Raises:
+            Refused: it cannot be done now.
+        """
+        effects: list[str] = []
+
+        def act(debate: Debate) -> Event:
+            made = intervention(debate, action, text=text, to=to, reason=reason)
+            effects.append(made.takes_effect)
+            return made.event
+
+        case = await self.steer(await self.case(debate_id), act, actor)
+        if action == "conclude":
+            self.ensure(case, None)
+        self.keep_promise(case)
+        return case, effects[-1]
+
+    # How it is done ------------------------------------------------------------------------------
+
+    async def steer(self, case: Case, act: Callable[[Debate], Event], actor: str) -> Case:
+        """Record what `act` makes of the debate; look again whenever somebody else wrote first."""
+        while True:
+            event = act(case.debate)
+            after = await self.runner.record(case, (event,), actor)
+            if after.log[-1].event is event:
+                return after
+            case = after
+
+    def keep_promise(self, case: Case) -> None:
+        """A debate that was to run by itself runs, whichever process said so and whatever became of it."""
+        if case.debate.setup.run and not case.debate.ended and not case.debate.paused:
+            self.ensure(case, None)
+
+    def ensure(self, case: Case, through_round: int | None) -> Work:
+        """The work on this debate, under way: joined if there is some, begun if not."""
+        work = self.working.get(case.id)
+        if work:
+            work.widen(through_round)
+            return work
+        work = Work(case, through_round, self.predicates.get(case.id))
+        self.working[case.id] = work
+        self.tasks.start_soon(self.drive, work)
+        self.busy.set()
+        return work
+
+    async def drive(self, work: Work) -> None:
+        """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
+        try:
+            while await self.turn_comes(work):
+                work.case = await self.runner.load(work.case.id)
+                work.case = await self.runner.run(
+                    work.case, through_round=work.through_round, terminate_when=work.terminate_when
+                )
+                if finished(work):
+                    break
+        except Exception as error:  # noqa: BLE001  (handed to every watcher)
+            work.error = error
+        finally:
+            del self.working[work.case.id]
+            work.done = True
+            work.tell()
+            with anyio.move_on_after(2, shield=True):
+                await self.give_back(work.case.id)
+
+    async def turn_comes(self, work: Work) -> bool:
+        """Wait for the lease of a debate. False once another process has done what was wanted."""
+        while True:
+            now = self.clock().timestamp()
+            with storage_translated():
+                if await self.journal.lease(work.case.id, self.owner, now=now, seconds=LEASE):
+                    return True
+                version = await self.journal.version(work.case.id)
+            if version != work.case.debate.version:
+                work.case = await self.runner.load(work.case.id)
+                self.committed(work.case)
+            if finished(work):
+                return False
+            await anyio.sleep(LOOK)
+
+    async def give_back(self, debate_id: str) -> None:
+        if debate_id in self.working:  # somebody wants more of it already, under the same lease
+            return
+        try:
+            await self.journal.release(debate_id, self.owner)
+        except Exception:  # a lease that cannot be given back runs out by itself
+            log.exception("The lease of %s could not be released", debate_id)
+
+    async def keep_leases(self) -> None:
+        """Renew every lease of this process once a beat, while there are any."""
+        while True:
+            if not self.working:
+                self.busy = anyio.Event()
+                await self.busy.wait()
+            await anyio.sleep(BEAT)
+            try:
+                await self.journal.renew(self.owner, now=self.clock().timestamp(), seconds=LEASE)
+            except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
+                log.exception("The leases could not be renewed")
+
+    async def wait(
+        self, work: Work, seconds: float, on_change: OnChange | None, *, through_round: int | None = None
+    ) -> Case:
+        """Watch work, at most so long, until it is done or has got through a round.
+
+        Giving up, or being cancelled, does not touch the work.
+        """
+        with anyio.move_on_after(seconds):
+            while not (work.done or reached(work.case.debate, through_round)):
+                changed = work.changed
+                if on_change:
+                    await on_change(work)
+                with anyio.move_on_after(GLANCE):
+                    await changed.wait()
+        if work.error:
+            raise work.error
+        return work.case
+
+    def committed(self, case: Case) -> None:
+        work = self.working.get(case.id)
+        if work:
+            work.case = case
+            work.writing.clear()
+            work.tell()
+        for listener in self.listeners:
+            listener(case)
+
+    def writing(self, debate_id: str, seat: str, piece: str) -> None:
+        work = self.working.get(debate_id)
+        if work:
+            work.writing[seat] = work.writing.get(seat, 0) + len(piece)
+        for listener in self.texts:
+            listener(debate_id, seat, piece)
+
+
+def finished(work: Work) -> bool:
+    return work.case.debate.paused is not None or reached(work.case.debate, work.through_round)
+
+
+def judging(debate: Debate) -> bool:
+    return debate.phase is not None and debate.phase.asks == "judges"
+
+
+def next_round(debate: Debate) -> int:
+    """The number of the round that a step would run: the one under way, or the one after it."""
+    if debate.round and not round_is_over(debate):
+        return debate.round
+    return debate.round + (0 if debate.ended else 1)

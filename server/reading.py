@@ -1,0 +1,95 @@
+"""Debates as they are read: the views of a tool, the resources of a client, the pages of a list.
+
+One table serves the tool `read_debate`, the resources and the command line, so that they cannot differ.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from server.debate import markdown, views
+from server.debate.refused import Refused
+from server.errors import storage_translated
+from server.runner import Case
+from storage.journal import Journal, Listed
+
+PAGE = 20
+STATUSES = ("running", "paused", "concluded", "truncated")
+
+View = Callable[[Case, int], dict[str, Any]]
+
+VIEWS: dict[str, View] = {
+    "transcript": lambda case, since: {
+        "debate_id": case.id,
+        "question": case.debate.setup.question,
+        "status": case.debate.status,
+        "turns": [turn.model_dump() for turn in views.turns(case.debate, since)],
+    },
+    "state": lambda case, _: views.state(case.id, case.debate, case.log).model_dump(),
+    "result": lambda case, _: views.raw_result(case.debate),
+    "analysis": lambda case, _: views.analysis(case.debate),
+    "interventions": lambda case, _: views.interventions(case.debate, case.log),
+    "receipt": lambda case, _: views.receipt(case.id, case.debate, case.log),
+    "usage": lambda case, _: {
+        "total": views.usage_sum(case.debate.usage).model_dump(),
+        "models": {name: used.model_dump() for name, used in views.usage_by_model(case.debate).items()},
+    },
+    "events": lambda case, since: {"events": [views.event_row(entry) for entry in since_round(case, since)]},
+}
+
+
+def read(case: Case, view: str, since: int = 0) -> dict[str, Any]:
+    """A view as data."""
+    return VIEWS[view](case, since)
+
+
+def as_text(case: Case, view: str, since: int = 0) -> str:
+    """A view as text: the transcript in Markdown, everything else as JSON."""
+    if view == "transcript":
+        return markdown.transcript(case.debate, case.log, since)
+    return as_json(read(case, view, since))
+
+
+def as_json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=1)
+
+
+def since_round(case: Case, since: int) -> list[Any]:
+    """The entries from the one that began that round on."""
+    if since <= 1:
+        return list(case.log)
+    begun = [i for i, e in enumerate(case.log) if e.event.kind == "phase_entered" and e.event.round >= since]
+    return list(case.log[begun[0] :]) if begun else []
+
+
+async def page(
+    journal: Journal, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE
+) -> tuple[list[dict[str, Any]], str]:
+    """(debates, cursor of the next page or ""), newest first.
+
+    Raises:
+        Refused: the cursor is none of ours.
+        Unreadable: the database cannot be read.
+    """
+    if cursor and not (cursor.isascii() and cursor.isdigit()):
+        raise Refused(f"The cursor {cursor[:40]!r} is not one that find_debates returned. Leave it out to start anew.")
+    with storage_translated():
+        found = await journal.find(query, status=status, before=int(cursor or 0), limit=limit + 1)
+    following = str(found[limit - 1].number) if len(found) > limit else ""
+    return [listed_row(listed) for listed in found[:limit]], following
+
+
+def listed_row(listed: Listed) -> dict[str, Any]:
+    return {
+        "debate_id": listed.stream,
+        "question": markdown.heading(listed.title),
+        "status": listed.status,
+        **listed.details,
+        "opened_at": listed.opened_at,
+        "changed_at": listed.changed_at,
+    }
+
+
+def listed_line(listed: dict[str, Any]) -> str:
+    outcome = f", {listed['outcome']} {listed['winner']}".rstrip() if listed.get("outcome") else ""
+    return f"{listed['debate_id']}  {listed['opened_at'][:16]}  {listed['status']}{outcome}: {listed['question']}"

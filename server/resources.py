@@ -1,0 +1,185 @@
+"""Debates as MCP resources: read, listed newest first in pages, completed by id."""
+
+from typing import Any
+
+from mcp import MCPError
+from mcp.server import MCPServer, ServerRequestContext
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.types import (
+    INVALID_PARAMS,
+    Annotations,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    ListResourcesResult,
+    PaginatedRequestParams,
+    Resource,
+    ResourceTemplateReference,
+)
+
+from server.debate import markdown, views
+from server.debate.refused import DebateError
+from server.errors import NoSuchDebate
+from server.hall import Hall
+from server.reading import as_json, as_text, page, read
+from server.runner import Case
+
+MARKDOWN = "text/markdown"
+JSON = "application/json"
+PAGE = 50
+COMPLETIONS = 100
+"""The most values the protocol lets a completion have."""
+
+INDEX = Resource(
+    uri="debate://index",
+    name="index",
+    title="All debates",
+    description="The newest debates, with their ids",
+    mime_type=JSON,
+    annotations=Annotations(audience=["assistant"], priority=0.9),
+)
+
+
+def add_resources(mcp: MCPServer[Hall]) -> None:
+    """Register the templates. Parameters come as text and are parsed here: the SDK's own parsing logs a traceback."""
+
+    @mcp.resource("debate://{debate_id}", name="debate", title="State of a debate", mime_type=JSON)
+    async def state(debate_id: str, ctx: Context[Hall, Any]) -> str:
+        """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
+        if debate_id == "index":
+            rows, following = await listing(ctx)
+            return as_json({"debates": rows, "cursor": following})
+        return as_json(read(await case(ctx, debate_id), "state"))
+
+    @mcp.resource(
+        "debate://{debate_id}/transcript{?format,since}",
+        name="transcript",
+        title="Transcript",
+        mime_type=MARKDOWN,
+    )
+    async def transcript(
+        debate_id: str,
+        ctx: Context[Hall, Any],
+        format: str = "markdown",  # noqa: A002  (the parameter's name is a contract)
+        since: str = "0",
+    ) -> str:
+        """Everything said. format: markdown or json; since: a round."""
+        number = whole_number(since, "since")
+        found = await case(ctx, debate_id)
+        if format in ("markdown", "md"):
+            return as_text(found, "transcript", number)
+        if format == "json":
+            return as_json(read(found, "transcript", number))
+        raise ResourceNotFoundError(f"There is no format {format[:40]!r}: markdown or json.")
+
+    @mcp.resource("debate://{debate_id}/rounds/{number}", name="round", title="One round", mime_type=JSON)
+    async def one_round(debate_id: str, number: str, ctx: Context[Hall, Any]) -> str:
+        """The turns, judgments and failures of one round."""
+        wanted = whole_number(number, "round")
+        found = await case(ctx, debate_id)
+        if not 1 <= wanted <= found.debate.round:
+            raise ResourceNotFoundError(f"Debate {debate_id} has {found.debate.round} rounds so far, no {wanted}.")
+        return as_json(views.round_view(found.debate, wanted))
+
+    @mcp.resource("debate://{debate_id}/verdict", name="verdict", title="Verdict", mime_type=MARKDOWN)
+    async def verdict(debate_id: str, ctx: Context[Hall, Any]) -> str:
+        """The finding, its votes, dissent and cost."""
+        found = await case(ctx, debate_id)
+        if not found.debate.verdict:
+            return f"No verdict yet: the debate is {found.debate.status}, round {found.debate.round}.\n"
+        return markdown.verdict(found.debate)
+
+    for name, title, description in (
+        ("analysis", "Analysis", "Counts by round, debater and judge."),
+        ("interventions", "Interventions", "Who steered the debate, how and why."),
+        ("receipt", "Receipt", "The head of the record's hash chain."),
+        ("events", "Events", "Every recorded fact, in order."),
+    ):
+        mcp.resource(
+            f"debate://{{debate_id}}/{name}",
+            name=name,
+            title=title,
+            description=description,
+            mime_type=JSON,
+        )(view_reader(name))
+
+
+def view_reader(view: str) -> Any:
+    async def read_view(debate_id: str, ctx: Context[Hall, Any]) -> str:
+        return as_json(read(await case(ctx, debate_id), view))
+
+    return read_view
+
+
+async def case(ctx: Context[Hall, Any], debate_id: str) -> Case:
+    hall: Hall = ctx.request_context.lifespan_context
+    try:
+        return await hall.case(debate_id)
+    except NoSuchDebate as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except DebateError as error:
+        raise ResourceError(str(error)) from error
+
+
+async def listing(ctx: Context[Hall, Any]) -> tuple[list[dict[str, Any]], str]:
+    hall: Hall = ctx.request_context.lifespan_context
+    try:
+        return await page(hall.journal, limit=PAGE)
+    except DebateError as error:
+        raise ResourceError(str(error)) from error
+
+
+def whole_number(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004  (no round has ten digits)
+        raise ResourceNotFoundError(f"{name} must be a whole number, and {text[:40]!r} is none.")
+    return int(text)
+
+
+async def list_page(ctx: ServerRequestContext[Hall, Any], params: PaginatedRequestParams) -> ListResourcesResult:
+    """`resources/list` out of the database, a page at a time, newest first. The SDK's own never pages."""
+    cursor = params.cursor or ""
+    try:
+        rows, following = await page(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE)
+    except DebateError as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from error
+    first = [] if cursor else [INDEX]
+    return ListResourcesResult(
+        resources=[*first, *(transcript_listed(row) for row in rows)], next_cursor=following or None
+    )
+
+
+def transcript_listed(row: dict[str, Any]) -> Resource:
+    return Resource(
+        uri=f"debate://{row['debate_id']}/transcript",
+        name=f"{row['debate_id']}-transcript",
+        title=row["question"][:80],
+        description=f"{row['status']}, {row['format']}",
+        mime_type=MARKDOWN,
+        annotations=Annotations(audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"]),
+    )
+
+
+async def complete(ctx: ServerRequestContext[Hall, Any], params: CompleteRequestParams) -> CompleteResult:
+    """Debate ids, newest first, and the formats of a transcript."""
+    name, begun = params.argument.name, params.argument.value
+    if not isinstance(params.ref, ResourceTemplateReference):
+        return CompleteResult(completion=Completion(values=[]))
+    if name == "format":
+        return CompleteResult(completion=Completion(values=[v for v in ("markdown", "json") if v.startswith(begun)]))
+    if name != "debate_id":
+        return CompleteResult(completion=Completion(values=[]))
+    found = await ctx.lifespan_context.journal.begun_with(begun, limit=COMPLETIONS + 1)
+    return CompleteResult(
+        completion=Completion(values=found[:COMPLETIONS], has_more=len(found) > COMPLETIONS)
+    )
+
+
+def add_handlers(mcp: MCPServer[Hall]) -> None:
+    """Requests for which MCPServer has no hook that knows the database: paging, and completion.
+
+    `_lowlevel_server` is private to the SDK; `tests/server/test_resources.py` notices when it goes.
+    """
+    lowlevel = mcp._lowlevel_server  # noqa: SLF001
+    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_page)
+    lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)

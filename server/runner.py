@@ -1,0 +1,257 @@
+"""Drives one debate: ask `decide`, put the questions, record the answers. The one place that does all three.
+
+A turn travels through here like this: `decide` says Ask; `ask` renders each call's prompt and puts it
+to the seat's model; the reply, or the failure, becomes an event (`interpret`); `record` checks it by
+replaying it, appends it, and only then believes it. When somebody else has written first, what they
+wrote is read and the question is looked at again: an answer is recorded as long as the debate wants it.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
+from server.debate import markdown, views
+from server.debate.events import Event, Opened, Recorded, load
+from server.debate.prompts import render
+from server.debate.replies import failed, interpret
+from server.debate.rules import (
+    Ask,
+    Call,
+    Over,
+    Record,
+    TerminateWhen,
+    Wait,
+    decide,
+    round_is_over,
+    wanted,
+)
+from server.debate.state import Debate, apply, replay
+from server.errors import NoSuchDebate, storage_translated
+from server.models import ModelError, Request
+from server.models.choice import Models
+from storage.journal import Conflict, Entry, Heading, Journal
+
+RUNNER = "counterpoint"
+"""The actor of everything that nobody asked for by hand."""
+
+JUDGMENT_TOKENS = 2000
+"""A judge gets at least this many: a finding that is cut off is no finding."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A debate under its id, with its record."""
+
+    id: str
+    debate: Debate
+    log: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who is told what happens. Told, not asked: nothing here may fail or wait."""
+
+    committed: Callable[[Case], None] = lambda _case: None
+    writing: Callable[[str, str, str], None] = lambda _debate, _seat, _piece: None
+
+
+class Runner:
+    def __init__(
+        self,
+        journal: Journal,
+        models: Models,
+        clock: Callable[[], datetime],
+        watcher: Watcher = Watcher(),  # noqa: B008  (frozen)
+    ) -> None:
+        self.journal = journal
+        self.models = models
+        self.clock = clock
+        self.watcher = watcher
+
+    async def open(self, debate_id: str, setup: Opened, actor: str) -> Case:
+        """Begin a debate.
+
+        Raises:
+            Unreadable: the database cannot be written.
+        """
+        debate = apply(None, setup)
+        with storage_translated():
+            entries = await self.journal.append(
+                debate_id,
+                after=0,
+                at=self.now(),
+                actor=actor,
+                bodies=[body(setup)],
+                heading=heading(debate, [setup]),
+            )
+        case = Case(debate_id, debate, (recorded(entries[0]),))
+        self.watcher.committed(case)
+        return case
+
+    async def load(self, debate_id: str) -> Case:
+        """The debate as the journal has it, its chain checked.
+
+        Raises:
+            NoSuchDebate: nothing is recorded under this id.
+            Unreadable: the record was altered or cannot be read.
+        """
+        with storage_translated():
+            entries = await self.journal.read(debate_id)
+            if not entries:
+                raise NoSuchDebate(debate_id)
+            history = tuple(recorded(entry) for entry in entries)
+            return Case(debate_id, replay(entry.event for entry in history), history)
+
+    async def run(
+        self, case: Case, *, through_round: int | None = None, terminate_when: TerminateWhen | None = None
+    ) -> Case:
+        """Drive a debate to the end of a round, or to its own end where none is given.
+
+        Returns earlier where the debate pauses.
+        """
+        while not reached(case.debate, through_round):
+            match decide(case.debate, terminate_when):
+                case Record(events):
+                    case = await self.record(case, events)
+                case Ask():
+                    case = await self.ask(case)
+                case Wait() | Over():
+                    return case
+        return case
+
+    async def ask(self, case: Case) -> Case:
+        """Put the questions of this round, all that can be put at once; record each answer as it arrives.
+
+        A seat whose reply was bad is asked again without waiting for the others.
+        """
+        send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
+        put: set[str] = set()
+        answers = 0
+        try:
+            async with anyio.create_task_group() as questions, send, receive:
+                while True:
+                    for call in questions_now(case.debate):
+                        if call.key not in put:
+                            put.add(call.key)
+                            questions.start_soon(self.put, case, call, send)
+                    if answers == len(put):
+                        return case
+                    call, event = await receive.receive()
+                    answers += 1
+                    case = await self.record_answer(case, call, event)
+        except ExceptionGroup as group:  # only the recording above can raise, and one at a time
+            raise group.exceptions[0] from None
+
+    async def put(self, case: Case, call: Call, answers: MemoryObjectSendStream[tuple[Call, Event]]) -> None:
+        await answers.send((call, await self.answer(case, call)))
+
+    async def answer(self, case: Case, call: Call) -> Event:
+        """The event that a call comes to. Whatever a model does wrong is an event too."""
+        setup = case.debate.setup
+        request = Request(
+            prompt=render(case.debate, call),
+            seat=call.seat,
+            max_tokens=max(setup.max_turn_tokens, JUDGMENT_TOKENS) if call.reading else setup.max_turn_tokens,
+            timeout=setup.turn_timeout,
+            seed=call.seed,
+        )
+        try:
+            # The model keeps its own time; the second limit is for one that does not.
+            with anyio.fail_after(setup.turn_timeout + 5):
+                reply = await self.models.get(call.model).reply(
+                    request, lambda piece: self.watcher.writing(case.id, call.seat, piece)
+                )
+            return interpret(case.debate, call, reply)
+        except ModelError as error:
+            return failed(call, error.cause, error.detail)
+        except TimeoutError:
+            return failed(call, "timeout", f"{call.model} gave no answer in {setup.turn_timeout} s")
+        except Exception as error:  # a seat's own code may raise anything, and only that seat fails
+            log.exception("The model %s of %s crashed", call.model, call.seat)
+            return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
+
+    async def record_answer(self, case: Case, call: Call, event: Event) -> Case:
+        """Record an answer as long as the debate wants it; a conflict means that it may have changed."""
+        while call.key in {open_call.key for open_call in wanted(case.debate)}:
+            case = await self.record(case, (event,))
+        return case
+
+    async def record(self, case: Case, events: Sequence[Event], actor: str = RUNNER) -> Case:
+        """Check, commit, then believe. If somebody wrote first, believe them instead.
+
+        Raises:
+            IllegalEvent: a bug of ours; nothing was written.
+            Unreadable: the database cannot be written.
+        """
+        after = replay(events, case.debate)
+        try:
+            with storage_translated():
+                entries = await self.journal.append(
+                    case.id,
+                    after=case.debate.version,
+                    at=self.now(),
+                    actor=actor,
+                    bodies=[body(event) for event in events],
+                    heading=heading(after, events),
+                )
+        except Conflict:
+            case = await self.load(case.id)
+        else:
+            new = [
+                Recorded(entry.seq, entry.at, entry.actor, entry.hash, event)
+                for entry, event in zip(entries, events, strict=True)
+            ]
+            case = replace(case, debate=after, log=(*case.log, *new))
+        self.watcher.committed(case)
+        return case
+
+    def now(self) -> str:
+        return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def questions_now(debate: Debate) -> tuple[Call, ...]:
+    step = decide(debate)
+    return step.calls if isinstance(step, Ask) else ()
+
+
+def reached(debate: Debate, through_round: int | None) -> bool:
+    """Whether there is nothing more to do for who wanted the debate up to this round, or to its end."""
+    if debate.ended:
+        return True
+    if through_round is None or debate.round < through_round:
+        return False
+    return debate.round > through_round or round_is_over(debate)
+
+
+def recorded(entry: Entry) -> Recorded:
+    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body))
+
+
+def body(event: Event) -> dict[str, Any]:
+    return event.model_dump(mode="json")
+
+
+def heading(debate: Debate, events: Sequence[Event]) -> Heading:
+    """What lists show. The words for searches are renewed where a round begins or the debate changes hands:
+    a turn alone is not worth rewriting the index."""
+    answers = all(event.kind in {"spoke", "judged", "failed"} for event in events)
+    return Heading(
+        title=debate.setup.question,
+        status=debate.status,
+        details={
+            "format": debate.setup.format,
+            "round": debate.round,
+            "outcome": debate.verdict.outcome if debate.verdict else "",
+            "winner": views.verdict_of(debate).winner_stance,
+            "tags": list(debate.setup.tags),
+        },
+        words=None if answers else markdown.words(debate),
+    )

@@ -1,0 +1,27 @@
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from server.debate.refused import Refused
+from server.hall import Hall
+from server.reading import STATUSES, listed_line, page
+from server.tools.results import Page, result
+from server.tools.toolbox import hall_of
+
+
+async def find_debates(
+    ctx: Context[Hall, Any],
+    query: Annotated[str, Field(max_length=1000, description="Words of the question or of what was said")] = "",
+    status: Annotated[str, Field(json_schema_extra={"enum": ["", *STATUSES]})] = "",
+    cursor: Annotated[str, Field(max_length=40, description="Of the page before")] = "",
+) -> Annotated[CallToolResult, Page]:
+    """Search and list debates, newest first."""
+    if status and status not in STATUSES:
+        raise Refused(f"There is no status {status[:40]!r}. Statuses: {', '.join(STATUSES)}.")
+    rows, following = await page(hall_of(ctx).journal, query, status, cursor)
+    lines = [listed_line(row) for row in rows] or ["No debate matches. Call start_debate to begin one."]
+    if following:
+        lines.append(f"More: pass cursor='{following}'.")
+    return result("\n".join(lines), Page(debates=rows, cursor=following))

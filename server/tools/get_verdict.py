@@ -1,0 +1,23 @@
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from server.hall import Hall
+from server.tools.results import Finding, finding
+from server.tools.toolbox import DebateId, Wait, actor_of, hall_of, reporter
+
+
+async def get_verdict(
+    debate_id: DebateId,
+    ctx: Context[Hall, Any],
+    conclude: Annotated[bool, Field(description="End the talk now and judge what is there")] = False,  # noqa: FBT002
+    wait_seconds: Wait = 45,
+) -> Annotated[CallToolResult, Finding]:
+    """The verdict of a debate, or how far it is."""
+    hall = hall_of(ctx)
+    if conclude:
+        await hall.conclude(debate_id, actor=actor_of(ctx))
+    case = await hall.follow(debate_id, wait=wait_seconds, on_change=reporter(ctx))
+    return finding(case, working=debate_id in hall.working)

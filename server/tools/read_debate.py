@@ -1,0 +1,33 @@
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from server.debate.refused import Refused
+from server.hall import Hall
+from server.reading import VIEWS, as_text, read
+from server.tools.results import View, result
+from server.tools.toolbox import DebateId, hall_of
+
+MOST_TEXT = 60_000
+"""Characters: clients refuse results above about 25,000 tokens."""
+
+
+async def read_debate(
+    debate_id: DebateId,
+    ctx: Context[Hall, Any],
+    view: Annotated[str, Field(json_schema_extra={"enum": list(VIEWS)})] = "transcript",
+    since_round: Annotated[int, Field(ge=0)] = 0,
+) -> Annotated[CallToolResult, View]:
+    """Read a debate whole, or one side of it."""
+    if view not in VIEWS:
+        raise Refused(f"There is no view {view[:40]!r}. Views: {', '.join(VIEWS)}.")
+    case = await hall_of(ctx).case(debate_id)
+    data = read(case, view, since_round)
+    text = as_text(case, view, since_round)
+    cut = len(text) > MOST_TEXT
+    if cut:
+        text = text[:MOST_TEXT] + "\n\nCut here: pass since_round, or read the resource."
+        data = {}
+    return result(text, View(debate_id=case.id, view=view, data=data, cut=cut), case)

@@ -1,0 +1,48 @@
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from server.debate.formats import FORMATS
+from server.debate.opening import DebaterAsked, DocumentAsked, ModelName, OptionsAsked, Proposal
+from server.hall import Hall
+from server.tools.results import Progress, progress
+from server.tools.toolbox import Wait, actor_of, hall_of, reporter
+
+
+async def start_debate(
+    question: Annotated[str, Field(examples=["Should we rewrite the billing service in Rust?"])],
+    ctx: Context[Hall, Any],
+    format: Annotated[  # noqa: A002  (the argument's name is a contract)
+        str, Field(json_schema_extra={"enum": list(FORMATS)})
+    ] = "second_opinion",
+    debaters: Annotated[
+        list[DebaterAsked],
+        Field(description="Default: one for, one against", examples=[[{"name": "Ada", "stance": "ship now"}]]),
+    ] = [],  # noqa: B006  (the SDK copies defaults)
+    documents: Annotated[list[DocumentAsked], Field(max_length=20)] = [],  # noqa: B006
+    models: Annotated[
+        list[ModelName], Field(max_length=26, examples=[["openai/gpt-5.2", "anthropic/claude-sonnet-4-6"]])
+    ] = [],  # noqa: B006
+    max_rounds: Annotated[int, Field(ge=0, description="0: the format's")] = 0,
+    options: OptionsAsked = OptionsAsked(),  # noqa: B008
+    run: Annotated[bool, Field(description="Run it to the verdict")] = False,  # noqa: FBT002
+    wait_seconds: Wait = 45,
+) -> Annotated[CallToolResult, Progress]:
+    """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
+    hall = hall_of(ctx)
+    proposal = Proposal(
+        question=question,
+        format=format,
+        debaters=debaters,
+        documents=documents,
+        models=models,
+        max_rounds=max_rounds,
+        options=options,
+        run=run,
+    )
+    case = await hall.start(proposal, actor=actor_of(ctx))
+    if run:
+        case = await hall.follow(case.id, wait=wait_seconds, on_change=reporter(ctx))
+    return progress(case, working=case.id in hall.working)
