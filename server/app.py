@@ -4,7 +4,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
@@ -57,7 +56,7 @@ async def open_hall(
     """
     models = Models(injected or {})
     with storage_translated():
-        journal = await SqliteJournal.open(Path(settings.database).expanduser())
+        journal = await SqliteJournal.open(settings.database)
     try:
         async with Hall.open(
             journal, models, default_models=lambda: models.defaults(settings.models, environ)

@@ -174,15 +174,17 @@ class Hall:
         """
         case = await self.case(debate_id)
         self.keep_promise(case)
+        if case.debate.ended:
+            return case
         following = next_round(case.debate)
         if expected > following:
-            raise Refused(f"Round {expected} cannot run yet: the next is round {following}. Pass round={following}.")
-        if case.debate.ended or case.debate.paused or 0 < expected < following:
+            raise Refused(f"Round {expected} cannot run yet: pass round={following}, the next one.")
+        if case.debate.paused or 0 < expected < following:
             return case
         return await self.wait(self.ensure(case, following), wait, on_change, through_round=following)
 
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
-        """End the talk and let the judges decide on what is there; no more than that if they have it already."""
+        """End the talk and let the judges decide on what is there, unless they have it already."""
         case = await self.case(debate_id)
         if not (case.debate.ended or case.debate.concluding or judging(case.debate)):
             case = await self.steer(case, lambda debate: conclude_now(debate, reason).event, actor)
@@ -347,4 +349,4 @@ def next_round(debate: Debate) -> int:
     """The number of the round that a step would run: the one under way, or the one after it."""
     if debate.round and not round_is_over(debate):
         return debate.round
-    return debate.round + (0 if debate.ended else 1)
+    return debate.round + 1

@@ -72,7 +72,7 @@ async def page(
         Unreadable: the database cannot be read.
     """
     if cursor and not (cursor.isascii() and cursor.isdigit()):
-        raise Refused(f"The cursor {cursor[:40]!r} is not one that find_debates returned. Leave it out to start anew.")
+        raise Refused(f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew.")
     with storage_translated():
         found = await journal.find(query, status=status, before=int(cursor or 0), limit=limit + 1)
     following = str(found[limit - 1].number) if len(found) > limit else ""
@@ -92,4 +92,5 @@ def listed_row(listed: Listed) -> dict[str, Any]:
 
 def listed_line(listed: dict[str, Any]) -> str:
     outcome = f", {listed['outcome']} {listed['winner']}".rstrip() if listed.get("outcome") else ""
-    return f"{listed['debate_id']}  {listed['opened_at'][:16]}  {listed['status']}{outcome}: {listed['question']}"
+    when = listed["opened_at"][:16].replace("T", " ")
+    return f"{listed['debate_id']}  {when}  {listed['status']}{outcome}: {listed['question']}"

@@ -1,5 +1,6 @@
 """Debates as MCP resources: read, listed newest first in pages, completed by id."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp import MCPError
@@ -31,6 +32,8 @@ PAGE = 50
 COMPLETIONS = 100
 """The most values the protocol lets a completion have."""
 
+Reader = Callable[..., Awaitable[str]]
+
 INDEX = Resource(
     uri="debate://index",
     name="index",
@@ -41,75 +44,77 @@ INDEX = Resource(
 )
 
 
-def add_resources(mcp: MCPServer[Hall]) -> None:
-    """Register the templates. Parameters come as text and are parsed here: the SDK's own parsing logs a traceback."""
-
-    @mcp.resource("debate://{debate_id}", name="debate", title="State of a debate", mime_type=JSON)
-    async def state(debate_id: str, ctx: Context[Hall, Any]) -> str:
-        """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
-        if debate_id == "index":
-            rows, following = await listing(ctx)
-            return as_json({"debates": rows, "cursor": following})
-        return as_json(read(await case(ctx, debate_id), "state"))
-
-    @mcp.resource(
-        "debate://{debate_id}/transcript{?format,since}",
-        name="transcript",
-        title="Transcript",
-        mime_type=MARKDOWN,
-    )
-    async def transcript(
-        debate_id: str,
-        ctx: Context[Hall, Any],
-        format: str = "markdown",  # noqa: A002  (the parameter's name is a contract)
-        since: str = "0",
-    ) -> str:
-        """Everything said. format: markdown or json; since: a round."""
-        number = whole_number(since, "since")
-        found = await case(ctx, debate_id)
-        if format in ("markdown", "md"):
-            return as_text(found, "transcript", number)
-        if format == "json":
-            return as_json(read(found, "transcript", number))
-        raise ResourceNotFoundError(f"There is no format {format[:40]!r}: markdown or json.")
-
-    @mcp.resource("debate://{debate_id}/rounds/{number}", name="round", title="One round", mime_type=JSON)
-    async def one_round(debate_id: str, number: str, ctx: Context[Hall, Any]) -> str:
-        """The turns, judgments and failures of one round."""
-        wanted = whole_number(number, "round")
-        found = await case(ctx, debate_id)
-        if not 1 <= wanted <= found.debate.round:
-            raise ResourceNotFoundError(f"Debate {debate_id} has {found.debate.round} rounds so far, no {wanted}.")
-        return as_json(views.round_view(found.debate, wanted))
-
-    @mcp.resource("debate://{debate_id}/verdict", name="verdict", title="Verdict", mime_type=MARKDOWN)
-    async def verdict(debate_id: str, ctx: Context[Hall, Any]) -> str:
-        """The finding, its votes, dissent and cost."""
-        found = await case(ctx, debate_id)
-        if not found.debate.verdict:
-            return f"No verdict yet: the debate is {found.debate.status}, round {found.debate.round}.\n"
-        return markdown.verdict(found.debate)
-
-    for name, title, description in (
-        ("analysis", "Analysis", "Counts by round, debater and judge."),
-        ("interventions", "Interventions", "Who steered the debate, how and why."),
-        ("receipt", "Receipt", "The head of the record's hash chain."),
-        ("events", "Events", "Every recorded fact, in order."),
-    ):
-        mcp.resource(
-            f"debate://{{debate_id}}/{name}",
-            name=name,
-            title=title,
-            description=description,
-            mime_type=JSON,
-        )(view_reader(name))
+async def state(debate_id: str, ctx: Context[Hall, Any]) -> str:
+    """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
+    if debate_id == "index":
+        rows, following = await listing(ctx)
+        return as_json({"debates": rows, "cursor": following})
+    return as_json(read(await case(ctx, debate_id), "state"))
 
 
-def view_reader(view: str) -> Any:
+async def transcript(
+    debate_id: str,
+    ctx: Context[Hall, Any],
+    format: str = "markdown",  # noqa: A002  (the parameter's name is a contract)
+    since: str = "0",
+) -> str:
+    """Everything said. format: markdown or json; since: a round."""
+    number = whole_number(since, "since")
+    found = await case(ctx, debate_id)
+    if format in ("markdown", "md"):
+        return as_text(found, "transcript", number)
+    if format == "json":
+        return as_json(read(found, "transcript", number))
+    raise ResourceNotFoundError(f"There is no format {format[:40]!r}: markdown or json.")
+
+
+async def one_round(debate_id: str, round: str, ctx: Context[Hall, Any]) -> str:  # noqa: A002  (as above)
+    """The turns, judgments and failures of one round."""
+    number = whole_number(round, "round")
+    found = await case(ctx, debate_id)
+    if not 1 <= number <= found.debate.round:
+        raise ResourceNotFoundError(
+            f"Debate {debate_id} has {found.debate.round} rounds so far, no {number}."
+        )
+    return as_json(views.round_view(found.debate, number))
+
+
+async def verdict(debate_id: str, ctx: Context[Hall, Any]) -> str:
+    """The finding, its votes, dissent and cost."""
+    found = await case(ctx, debate_id)
+    if not found.debate.verdict:
+        return f"No verdict yet: the debate is {found.debate.status}, round {found.debate.round}.\n"
+    return markdown.verdict(found.debate)
+
+
+def json_view(view: str, description: str) -> Reader:
     async def read_view(debate_id: str, ctx: Context[Hall, Any]) -> str:
         return as_json(read(await case(ctx, debate_id), view))
 
+    read_view.__doc__ = description
     return read_view
+
+
+TEMPLATES: tuple[tuple[str, str, str, Reader], ...] = (
+    ("", "State", JSON, state),
+    ("/transcript{?format,since}", "Transcript", MARKDOWN, transcript),
+    ("/rounds/{round}", "One round", JSON, one_round),
+    ("/verdict", "Verdict", MARKDOWN, verdict),
+    ("/analysis", "Analysis", JSON, json_view("analysis", "Counts by round, debater and judge.")),
+    ("/interventions", "Interventions", JSON, json_view("interventions", "Who steered it, how and why.")),
+    ("/receipt", "Receipt", JSON, json_view("receipt", "The head of the record's hash chain.")),
+    ("/events", "Events", JSON, json_view("events", "Every recorded fact, in order.")),
+)
+
+
+def add_resources(mcp: MCPServer[Hall]) -> None:
+    """Register the templates.
+
+    Parameters come as text and are parsed here: the SDK's own parsing answers with a traceback in the log.
+    """
+    for path, title, mime_type, reader in TEMPLATES:
+        name = path.strip("/").partition("{")[0].strip("/") or "debate"
+        mcp.resource("debate://{debate_id}" + path, name=name, title=title, mime_type=mime_type)(reader)
 
 
 async def case(ctx: Context[Hall, Any], debate_id: str) -> Case:
@@ -136,7 +141,9 @@ def whole_number(text: str, name: str) -> int:
     return int(text)
 
 
-async def list_page(ctx: ServerRequestContext[Hall, Any], params: PaginatedRequestParams) -> ListResourcesResult:
+async def list_page(
+    ctx: ServerRequestContext[Hall, Any], params: PaginatedRequestParams
+) -> ListResourcesResult:
     """`resources/list` out of the database, a page at a time, newest first. The SDK's own never pages."""
     cursor = params.cursor or ""
     try:
@@ -156,7 +163,9 @@ def transcript_listed(row: dict[str, Any]) -> Resource:
         title=row["question"][:80],
         description=f"{row['status']}, {row['format']}",
         mime_type=MARKDOWN,
-        annotations=Annotations(audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"]),
+        annotations=Annotations(
+            audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"]
+        ),
     )
 
 
@@ -166,7 +175,8 @@ async def complete(ctx: ServerRequestContext[Hall, Any], params: CompleteRequest
     if not isinstance(params.ref, ResourceTemplateReference):
         return CompleteResult(completion=Completion(values=[]))
     if name == "format":
-        return CompleteResult(completion=Completion(values=[v for v in ("markdown", "json") if v.startswith(begun)]))
+        formats = [value for value in ("markdown", "json") if value.startswith(begun)]
+        return CompleteResult(completion=Completion(values=formats))
     if name != "debate_id":
         return CompleteResult(completion=Completion(values=[]))
     found = await ctx.lifespan_context.journal.begun_with(begun, limit=COMPLETIONS + 1)

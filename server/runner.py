@@ -69,7 +69,7 @@ class Runner:
         journal: Journal,
         models: Models,
         clock: Callable[[], datetime],
-        watcher: Watcher = Watcher(),  # noqa: B008  (frozen)
+        watcher: Watcher = Watcher(),
     ) -> None:
         self.journal = journal
         self.models = models
@@ -143,12 +143,13 @@ class Runner:
                             put.add(call.key)
                             questions.start_soon(self.put, case, call, send)
                     if answers == len(put):
-                        return case
+                        break
                     call, event = await receive.receive()
                     answers += 1
                     case = await self.record_answer(case, call, event)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
+        return case
 
     async def put(self, case: Case, call: Call, answers: MemoryObjectSendStream[tuple[Call, Event]]) -> None:
         await answers.send((call, await self.answer(case, call)))
@@ -240,8 +241,11 @@ def body(event: Event) -> dict[str, Any]:
 
 
 def heading(debate: Debate, events: Sequence[Event]) -> Heading:
-    """What lists show. The words for searches are renewed where a round begins or the debate changes hands:
-    a turn alone is not worth rewriting the index."""
+    """What lists show.
+
+    The words for searches are renewed where a round begins or ends: a turn alone is not worth
+    rewriting the index.
+    """
     answers = all(event.kind in {"spoke", "judged", "failed"} for event in events)
     return Heading(
         title=debate.setup.question,

@@ -28,11 +28,16 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     db: Annotated[
-        str, Field(description="Path of the debates' database. Default: `debates.db` in the user's data directory.")
+        str,
+        Field(
+            description="Path of the debates' database. Default: `debates.db` in the user's data directory."
+        ),
     ] = ""
     models: Annotated[
         tuple[str, ...],
-        Field(description="Models for debates that name none, separated by commas. Default: by the keys at hand."),
+        Field(
+            description="Models for debates that name none, by commas. Default: what the keys at hand allow."
+        ),
     ] = ()
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="How much is told on stderr.")
@@ -52,7 +57,7 @@ class Settings(BaseModel):
 
     @property
     def database(self) -> str:
-        return self.db or str(data_directory() / "debates.db")
+        return str(Path(self.db).expanduser()) if self.db else str(data_directory() / "debates.db")
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Self:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Updates:
-    """The SDK's subscription bus (2026-07-28), and the list of who subscribed by `resources/subscribe` (before)."""
+    """The SDK's subscription bus (2026-07-28), and who subscribed by `resources/subscribe` (before that)."""
 
     def __init__(self) -> None:
         self.listeners: dict[object, Callable[[ServerEvent], None]] = {}
@@ -99,12 +99,16 @@ class Updates:
         when they go.
         """
 
-        async def subscribe(ctx: ServerRequestContext[Hall, Any], params: SubscribeRequestParams) -> EmptyResult:
+        async def subscribe(
+            ctx: ServerRequestContext[Hall, Any], params: SubscribeRequestParams
+        ) -> EmptyResult:
             self.legacy.setdefault(str(params.uri), weakref.WeakSet()).add(ctx.session._connection)  # noqa: SLF001
             self.wake()
             return EmptyResult()
 
-        async def unsubscribe(ctx: ServerRequestContext[Hall, Any], params: UnsubscribeRequestParams) -> EmptyResult:
+        async def unsubscribe(
+            ctx: ServerRequestContext[Hall, Any], params: UnsubscribeRequestParams
+        ) -> EmptyResult:
             self.legacy.get(str(params.uri), weakref.WeakSet()).discard(ctx.session._connection)  # noqa: SLF001
             return EmptyResult()
 

@@ -97,7 +97,7 @@ class Opened(Fact):
 
 
 class PhaseEntered(Fact):
-    """A round begins. `order` is the one in which its turns are read: seeded where `Panel.shuffle` says so."""
+    """A round begins. `order` is the one in which its turns are read, drawn from the seed if so agreed."""
 
     kind: Literal["phase_entered"] = "phase_entered"
     phase: str

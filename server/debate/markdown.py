@@ -1,5 +1,7 @@
 """Debates as Markdown, for people and for assistants: the transcript, a round, the verdict."""
 
+from collections.abc import Sequence
+
 from server.debate.events import Intervened, Recorded, Spoke
 from server.debate.prompts import letter_of, lettered
 from server.debate.state import Debate
@@ -23,7 +25,7 @@ OUTCOMES = {
 }
 
 
-def transcript(debate: Debate, log: list[Recorded], since_round: int = 0) -> str:
+def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) -> str:
     """Everything said from a round on, then the verdict if there is one."""
     parts = [f"# {heading(debate.setup.question)}"]
     if since_round <= 1:
@@ -88,7 +90,8 @@ def verdict(debate: Debate) -> str:
         *section("Dissent", [shortened(line, 300) for line in found.dissent[:3]]),
         *section("Keep in mind", found.cautions),
         *section("Failures", [shortened(line, 200) for line in failure_lines(debate)[:4]]),
-        f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. {cost_line(usage_sum(debate.usage))}",
+        f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. "
+        + cost_line(usage_sum(debate.usage)),
     ]
     ended = "\n".join(tail)
     body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"

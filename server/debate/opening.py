@@ -182,7 +182,8 @@ def panel(asked: JudgesAsked, row: Format, models: Sequence[str]) -> Panel:
 def rounds(asked: int, row: Format) -> int:
     if asked < 0 or asked > row.most_rounds:
         raise Refused(
-            f"max_rounds={asked} is out of range for {row.name}: 1 to {row.most_rounds}, or 0 for {row.rounds}."
+            f"max_rounds={asked} is out of range for {row.name}: 1 to {row.most_rounds}, "
+            f"or 0 for its own {row.rounds}."
         )
     return asked or row.rounds
 
@@ -198,7 +199,8 @@ def warnings(setup: Opened, families: int) -> list[str]:
         )
     if len(setup.debaters) >= MANY_DEBATERS:
         told.append(
-            f"{len(setup.debaters)} debaters: with {MANY_DEBATERS} or more, judges lose track of who answered whom."
+            f"{len(setup.debaters)} debaters: with {MANY_DEBATERS} or more, judges lose track of who "
+            "answered whom."
         )
     if families == 1:
         told.append(

@@ -13,7 +13,7 @@ from server.tools.toolbox import hall_of
 
 async def find_debates(
     ctx: Context[Hall, Any],
-    query: Annotated[str, Field(max_length=1000, description="Words of the question or of what was said")] = "",
+    query: Annotated[str, Field(max_length=1000, description="Words that were asked or said")] = "",
     status: Annotated[str, Field(json_schema_extra={"enum": ["", *STATUSES]})] = "",
     cursor: Annotated[str, Field(max_length=40, description="Of the page before")] = "",
 ) -> Annotated[CallToolResult, Page]:

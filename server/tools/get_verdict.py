@@ -12,7 +12,7 @@ from server.tools.toolbox import DebateId, Wait, actor_of, hall_of, reporter
 async def get_verdict(
     debate_id: DebateId,
     ctx: Context[Hall, Any],
-    conclude: Annotated[bool, Field(description="End the talk now and judge what is there")] = False,  # noqa: FBT002
+    conclude: Annotated[bool, Field(description="End the talk now and judge what is there")] = False,
     wait_seconds: Wait = 45,
 ) -> Annotated[CallToolResult, Finding]:
     """The verdict of a debate, or how far it is."""

@@ -14,11 +14,12 @@ async def intervene(
     debate_id: DebateId,
     action: Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})],
     ctx: Context[Hall, Any],
-    text: Annotated[str, Field(description="inject: the note", examples=["Consider the cost of a rollback."])] = "",
+    text: Annotated[str, Field(description="inject: the note", examples=["Consider a rollback."])] = "",
     to: Annotated[str, Field(description="inject: one debater's name; empty for all")] = "",
     reason: Annotated[str, Field(max_length=1000, description="Kept in the record")] = "",
 ) -> Annotated[CallToolResult, Progress]:
     """Steer a debate: pause, resume, inject a note, or conclude (the judges decide now)."""
     hall = hall_of(ctx)
-    case, effect = await hall.intervene(debate_id, action, text=text, to=to, reason=reason, actor=actor_of(ctx))
+    actor = actor_of(ctx)
+    case, effect = await hall.intervene(debate_id, action, text=text, to=to, reason=reason, actor=actor)
     return progress(case, working=debate_id in hall.working, extra=effect)

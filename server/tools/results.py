@@ -114,7 +114,8 @@ def progress_text(case: Case, found: Progress, extra: str) -> str:
     room = TEXT_LIMIT - sum(len(part) + 2 for part in parts) - len(found.next) - 10
     share = room // max(len(found.turns), 1) - 80
     parts += [
-        f"**{turn.agent}** ({markdown.heading(turn.stance)[:60]}): {markdown.shortened(turn.text, max(share, 60))}"
+        f"**{turn.agent}** ({markdown.heading(turn.stance)[:60]}): "
+        f"{markdown.shortened(turn.text, max(share, 60))}"
         for turn in found.turns
     ]
     return markdown.shortened("\n\n".join(parts), TEXT_LIMIT - len(found.next) - 2) + "\n\n" + found.next
@@ -139,11 +140,11 @@ def next_call(case: Case, *, working: bool) -> str:
         return f"Next: get_verdict(debate_id='{case.id}') for the finding, read_debate for everything said."
     if debate.paused:
         return (
-            f"Next: when the cause is gone, intervene(debate_id='{case.id}', action='resume'), then step_round; "
-            "or get_verdict(conclude=true)."
+            f"Next: when the cause is gone, intervene(debate_id='{case.id}', action='resume'), then "
+            "step_round; or get_verdict(conclude=true)."
         )
     if working:
-        return f"Next: get_verdict(debate_id='{case.id}') to keep waiting for the end, or step_round for this round."
+        return f"Next: get_verdict(debate_id='{case.id}') to wait for the end, or step_round for this round."
     return (
         f"Next: step_round(debate_id='{case.id}', round={next_round(debate)}), or "
         "get_verdict(conclude=true) to have the judges decide on what is there."

@@ -19,7 +19,7 @@ async def start_debate(
     ] = "second_opinion",
     debaters: Annotated[
         list[DebaterAsked],
-        Field(description="Default: one for, one against", examples=[[{"name": "Ada", "stance": "ship now"}]]),
+        Field(description="Default: for and against", examples=[[{"name": "Ada", "stance": "ship now"}]]),
     ] = [],  # noqa: B006  (the SDK copies defaults)
     documents: Annotated[list[DocumentAsked], Field(max_length=20)] = [],  # noqa: B006
     models: Annotated[
@@ -27,7 +27,7 @@ async def start_debate(
     ] = [],  # noqa: B006
     max_rounds: Annotated[int, Field(ge=0, description="0: the format's")] = 0,
     options: OptionsAsked = OptionsAsked(),  # noqa: B008
-    run: Annotated[bool, Field(description="Run it to the verdict")] = False,  # noqa: FBT002
+    run: Annotated[bool, Field(description="Run it to the verdict")] = False,
     wait_seconds: Wait = 45,
 ) -> Annotated[CallToolResult, Progress]:
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""

@@ -8,7 +8,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import ConfigDict, Field
+from pydantic import Field, create_model
 
 from server.debate.refused import DebateError
 from server.hall import Hall, OnChange, Work
@@ -25,10 +25,10 @@ def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) ->
     The SDK ignores unknown arguments, and a model that misspells one would never learn of it.
     """
     made = Tool.from_function(translated(function), title=title, annotations=annotations)
-    base = made.fn_metadata.arg_model
-    strict = type(
-        base.__name__, (base,), {"model_config": ConfigDict(extra="forbid"), "__module__": base.__module__}
-    )
+    loose = made.fn_metadata.arg_model
+    strict: Any = create_model(loose.__name__, __base__=loose)
+    strict.model_config["extra"] = "forbid"
+    strict.model_rebuild(force=True)
     made.fn_metadata.arg_model = strict
     made.parameters = lean(strict.model_json_schema(by_alias=True))
     if made.fn_metadata.output_schema:
@@ -79,7 +79,7 @@ def actor_of(ctx: Context[Hall, Any]) -> str:
 
 
 def reporter(ctx: Context[Hall, Any]) -> OnChange:
-    """Tells a client that asks for it how far the work is. Its numbers only grow, even when nothing is new."""
+    """Tells a client that asks how far the work is. Its numbers only grow, even when nothing is new."""
     last = 0.0
 
     async def report(work: Work) -> None:
