@@ -58,9 +58,7 @@ async def open_hall(
     with storage_translated():
         journal = await SqliteJournal.open(settings.database)
     try:
-        async with Hall.open(
-            journal, models, default_models=lambda: models.defaults(settings.models, environ)
-        ) as hall:
+        async with Hall.open(journal, models, configured=settings.models, environ=environ) as hall:
             yield hall
     finally:
         await journal.close()

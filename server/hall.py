@@ -9,8 +9,9 @@ no answer is paid for twice; the other waits, watches the record, and takes over
 """
 
 import logging
+import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from server.debate.refused import Refused
 from server.debate.rules import TerminateWhen, round_is_over
 from server.debate.state import Debate
 from server.errors import storage_translated
-from server.models.choice import Models
+from server.models.choice import Models, NoModel, defaults, missing_key
 from server.runner import Case, Runner, Watcher, reached
 from storage.journal import Journal
 
@@ -93,12 +94,14 @@ class Hall:
         models: Models,
         tasks: TaskGroup,
         *,
-        default_models: Callable[[], tuple[str, ...]],
+        configured: Sequence[str],
+        environ: Mapping[str, str],
         clock: Callable[[], datetime],
     ) -> None:
         self.journal = journal
         self.models = models
-        self.default_models = default_models
+        self.configured = tuple(configured)
+        self.environ = environ
         self.clock = clock
         self.owner = secrets.token_hex(8)
         self.tasks = tasks
@@ -116,11 +119,13 @@ class Hall:
         journal: Journal,
         models: Models,
         *,
-        default_models: Callable[[], tuple[str, ...]],
+        configured: Sequence[str] = (),
+        environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[Self]:
+        """`configured`: the models of debates that name none; without any, the keys in `environ` decide."""
         async with anyio.create_task_group() as tasks:
-            hall = cls(journal, models, tasks, default_models=default_models, clock=clock)
+            hall = cls(journal, models, tasks, configured=configured, environ=environ, clock=clock)
             tasks.start_soon(hall.keep_leases)
             try:
                 yield hall
@@ -141,12 +146,10 @@ class Hall:
             NoModel: there is no model to debate with.
             Unreadable: the database cannot be written.
         """
-        named = proposal.models or [d.model for d in proposal.debaters if d.model]
-        everyone_has_one = proposal.debaters and all(d.model for d in proposal.debaters)
-        models = tuple(named) if proposal.models or everyone_has_one else self.default_models()
+        models = proposal.models or self.usual_models(proposal)
         setup = open_debate(proposal, models=models, seed=secrets.randbelow(2**31 - 1) + 1)
-        for name in {*(d.model for d in setup.debaters), *setup.judges.models}:
-            self.models.check(name)
+        for name in dict.fromkeys([*(d.model for d in setup.debaters), *setup.judges.models]):
+            self.check_model(name)
         debate_id = new_id()
         opened = await self.runner.open(debate_id, setup, actor)
         if terminate_when:
@@ -219,6 +222,30 @@ class Hall:
             self.ensure(case, None)
         self.keep_promise(case)
         return case, effects[-1]
+
+    def is_working(self, debate_id: str) -> bool:
+        """Whether this process is driving the debate, or waiting to, at this moment."""
+        work = self.working.get(debate_id)
+        return work is not None and not finished(work)
+
+    def usual_models(self, proposal: Proposal) -> Sequence[str]:
+        """What debates run on that name no models; the debaters' own where nothing is set up."""
+        try:
+            return defaults(self.configured, self.environ)
+        except NoModel:
+            own = [debater.model for debater in proposal.debaters]
+            if not own or not all(own):
+                raise
+            return own
+
+    def check_model(self, name: str) -> None:
+        """Refuse a model that cannot answer before anything is spent on the others."""
+        self.models.check(name)
+        if variable := missing_key(name, self.environ):
+            raise Refused(
+                f"The model {name} needs a key, and {variable} is not set where the server runs. "
+                "Set it there, or name other models."
+            )
 
     # How it is done ------------------------------------------------------------------------------
 

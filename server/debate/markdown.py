@@ -60,7 +60,8 @@ def round_lines(debate: Debate, number: int) -> list[str]:
 def turn_block(debate: Debate, turn: Spoke) -> str:
     cut = " *(cut at the length limit)*" if turn.cut else ""
     letter = letter_of(debate, turn.seat)
-    return f"\n### {letter}. {turn.seat} ({heading(debate.debater(turn.seat).stance)})\n\n{indent(turn.text)}{cut}"
+    stance = heading(debate.debater(turn.seat).stance)
+    return f"\n### {letter}. {turn.seat} ({stance})\n\n{indent(turn.text)}{cut}"
 
 
 def note_block(note: Intervened) -> str:

@@ -83,8 +83,8 @@ FOR_AND_AGAINST = (
 def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Opened:
     """The set-up of the debate proposed.
 
-    `models` are handed out to the debaters in turn, and to the judges from the other end, so that with
-    two or more the judges are not all of the first debater's kind. `seed` is used where none was asked for.
+    `models` are handed out to the debaters in turn. The judges get those that no debater has, or, where
+    there are none, the same from the other end. `seed` is used where none was asked for.
 
     Raises:
         Refused: the proposal cannot be debated as it stands.
@@ -95,21 +95,24 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
     asked = proposal.debaters or list(FOR_AND_AGAINST)
     check_debaters(asked)
     options = proposal.options
+    debaters = tuple(
+        Debater(
+            name=d.name.strip(),
+            stance=d.stance.strip(),
+            role=d.role.strip(),
+            system_prompt=d.system_prompt.strip(),
+            model=d.model.strip() or models[index % len(models)],
+        )
+        for index, d in enumerate(asked)
+    )
+    debating = {debater.model for debater in debaters}
+    spare = [model for model in models if model not in debating]
     return Opened(
         question=question,
         format=row.name,
         phases=row.phases,
-        debaters=tuple(
-            Debater(
-                name=d.name.strip(),
-                stance=d.stance.strip(),
-                role=d.role.strip(),
-                system_prompt=d.system_prompt.strip(),
-                model=d.model.strip() or models[index % len(models)],
-            )
-            for index, d in enumerate(asked)
-        ),
-        judges=panel(options.judges, row, models),
+        debaters=debaters,
+        judges=panel(options.judges, row, spare or list(reversed(models))),
         max_rounds=rounds(proposal.max_rounds, row),
         quorum=row.quorum,
         seed=options.seed or seed,
@@ -169,7 +172,7 @@ def check_debaters(debaters: Sequence[DebaterAsked]) -> None:
 
 def panel(asked: JudgesAsked, row: Format, models: Sequence[str]) -> Panel:
     count = asked.count or len(asked.models) or 1
-    pool = asked.models or list(reversed(models))
+    pool = asked.models or models
     return Panel(
         models=tuple(pool[index % len(pool)] for index in range(count)),
         both_orders=row.both_orders if asked.both_orders is None else asked.both_orders,

@@ -11,10 +11,9 @@ from server.tools.start_debate import start_debate
 from server.tools.step_round import step_round
 from server.tools.toolbox import tool
 
-READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-SPENDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
-)
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+SPENDS = ToolAnnotations(destructive_hint=False)
+"""The other hints are what clients assume anyway: it writes, and it talks to the outside world."""
 
 
 def all_tools() -> list[Tool]:

@@ -20,4 +20,4 @@ async def get_verdict(
     if conclude:
         await hall.conclude(debate_id, actor=actor_of(ctx))
     case = await hall.follow(debate_id, wait=wait_seconds, on_change=reporter(ctx))
-    return finding(case, working=debate_id in hall.working)
+    return finding(case, working=hall.is_working(debate_id))

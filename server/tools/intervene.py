@@ -22,4 +22,4 @@ async def intervene(
     hall = hall_of(ctx)
     actor = actor_of(ctx)
     case, effect = await hall.intervene(debate_id, action, text=text, to=to, reason=reason, actor=actor)
-    return progress(case, working=debate_id in hall.working, extra=effect)
+    return progress(case, working=hall.is_working(debate_id), extra=effect)

@@ -27,12 +27,10 @@ class Progress(BaseModel):
     round: int
     phase: str
     turns: list[views.Turn]
-    awaiting: list[str]
     failures: list[str]
+    warnings: list[str]
     outcome: str
     verdict: str
-    warnings: list[str]
-    cost_usd: str
     next: str
 
 
@@ -73,12 +71,10 @@ def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> 
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in views.turns(debate, shown) if turn.round == shown],
-        awaiting=views.awaiting(debate),
         failures=views.failure_lines(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
         warnings=told(debate),
-        cost_usd=views.usage_sum(debate.usage).cost_usd,
         next=hint,
     )
     return result(progress_text(case, found, extra), found, case)
@@ -106,7 +102,7 @@ def finding(case: Case, *, working: bool) -> CallToolResult:
 def progress_text(case: Case, found: Progress, extra: str) -> str:
     debate = case.debate
     parts = [part for part in (extra, standing(case, working=found.working)) if part]
-    parts += [f"Warning: {warning}" for warning in found.warnings] if found.round <= 1 else []
+    parts += [f"Warning: {warning}" for warning in found.warnings] if not found.round else []
     parts += [f"Failed: {line}" for line in found.failures[:5]]
     if debate.verdict and found.round == debate.round:
         parts.append(markdown.verdict(debate))

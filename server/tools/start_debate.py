@@ -45,4 +45,4 @@ async def start_debate(
     case = await hall.start(proposal, actor=actor_of(ctx))
     if run:
         case = await hall.follow(case.id, wait=wait_seconds, on_change=reporter(ctx))
-    return progress(case, working=case.id in hall.working)
+    return progress(case, working=hall.is_working(case.id))

@@ -20,4 +20,4 @@ async def step_round(
     """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
     hall = hall_of(ctx)
     case = await hall.step(debate_id, expected=round, wait=wait_seconds, on_change=reporter(ctx))
-    return progress(case, working=debate_id in hall.working, number=round)
+    return progress(case, working=hall.is_working(debate_id), number=round)

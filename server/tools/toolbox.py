@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model, model_validator
 
 from server.debate.refused import DebateError
 from server.hall import Hall, OnChange, Work
@@ -19,6 +20,19 @@ DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 Wait = Annotated[int, Field(ge=0, le=600, description="Seconds to wait at most; call again to wait on")]
 
 
+class Strict(ArgModelBase):
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def known(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [name for name in arguments if name not in names and name not in cls.model_fields]
+        if unknown:
+            raise ValueError(f"Unknown arguments: {', '.join(unknown)}. There are: {', '.join(names)}.")
+        return arguments
+
+
 def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) -> Tool:
     """A tool whose arguments are checked as declared, unknown ones included.
 
@@ -26,13 +40,9 @@ def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) ->
     """
     made = Tool.from_function(translated(function), title=title, annotations=annotations)
     loose = made.fn_metadata.arg_model
-    strict: Any = create_model(loose.__name__, __base__=loose)
-    strict.model_config["extra"] = "forbid"
-    strict.model_rebuild(force=True)
-    made.fn_metadata.arg_model = strict
-    made.parameters = lean(strict.model_json_schema(by_alias=True))
-    if made.fn_metadata.output_schema:
-        made.fn_metadata.output_schema = lean(made.fn_metadata.output_schema)
+    made.fn_metadata.arg_model = create_model(loose.__name__, __base__=(Strict, loose))
+    made.parameters = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))
+    made.fn_metadata.output_schema = lean(made.fn_metadata.output_schema, left_out=NOISE | {"required"})
     return made
 
 
@@ -49,21 +59,30 @@ def translated(function: ToolFunction) -> ToolFunction:
     return call
 
 
-def lean(schema: Any, *, names: bool = False) -> Any:
-    """A schema without the titles and docstrings that pydantic adds: they cost context and say nothing new.
+NOISE = frozenset({"title", "maxLength", "minLength", "maxItems", "minimum", "maximum", "anyOf"})
+"""What pydantic adds that an assistant does not need: bounds are enforced, and named when they are broken."""
 
-    `names` is true where the keys are property names, which may well be "title".
+
+def lean(schema: Any, *, left_out: frozenset[str] = NOISE, names: bool = False) -> Any:
+    """A schema as short as it can be told: every assistant pays for it in every conversation.
+
+    Defaults that say "nothing" and docstrings go as well. In results every field is always there, so
+    that saying so is left out, too. `names`: the keys are property names.
     """
     if isinstance(schema, list):
-        return [lean(part) for part in schema]
+        return [lean(part, left_out=left_out) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if names:
-        return {key: lean(part) for key, part in schema.items()}
+        return {key: lean(part, left_out=left_out) for key, part in schema.items()}
+    if "anyOf" in schema:  # "or null": optional by being left out
+        schema = {**schema, **schema["anyOf"][0]}
     return {
-        key: lean(part, names=key in {"properties", "$defs"})
+        key: lean(part, left_out=left_out, names=key in {"properties", "$defs"})
         for key, part in schema.items()
-        if key != "title" and not (key == "description" and "properties" in schema)
+        if key not in left_out
+        and not (key == "description" and "properties" in schema)
+        and not (key == "default" and (not part or isinstance(part, dict)))
     }
 
 
@@ -80,13 +99,13 @@ def actor_of(ctx: Context[Hall, Any]) -> str:
 
 def reporter(ctx: Context[Hall, Any]) -> OnChange:
     """Tells a client that asks how far the work is. Its numbers only grow, even when nothing is new."""
-    last = 0.0
+    last = -0.01
 
     async def report(work: Work) -> None:
         nonlocal last
         debate = work.case.debate
         answers = len(debate.turns) + len(debate.judged) + len(debate.failures)
-        last = max(float(answers), last + 0.01 if last else 0.0)
+        last = max(float(answers), last + 0.01)
         writing = ", ".join(f"{seat} ({count} characters)" for seat, count in work.writing.items())
         phase = debate.phase.name if debate.phase else "opening"
         message = f"round {debate.round} ({phase}): {answers} answers"

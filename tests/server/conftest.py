@@ -1,0 +1,52 @@
+"""A whole server in memory, driven by the SDK's client in both protocol eras."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+
+from server.app import build, open_hall
+from server.hall import Hall
+from server.models import Model
+from server.settings import Settings
+
+Server = Callable[..., MCPServer[Hall]]
+Connected = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "debates.db")
+
+
+@pytest.fixture
+def server(database: str) -> Server:
+    """Builds a server over the test's database; `models` are injected, and debates use them by default."""
+
+    def make(models: Mapping[str, Model] | None = None, default: str = "scripted") -> MCPServer[Hall]:
+        settings = Settings(db=database, models=(default,))
+        return build(lambda: open_hall(settings, models, environ={}))
+
+    return make
+
+
+@pytest.fixture
+def connected(server: Server, era: str) -> Connected:
+    """A client of a server of its own: two of them are two processes on one database, all but the kill."""
+
+    @asynccontextmanager
+    async def connect(
+        models: Mapping[str, Model] | None = None, default: str = "scripted"
+    ) -> AsyncIterator[Client]:
+        async with Client(server(models, default), mode=era) as client:
+            yield client
+
+    return connect

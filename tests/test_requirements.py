@@ -1,0 +1,51 @@
+"""The manifest and the suite agree: what is built is carried by tests, and every test carries something."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tests.requirements import BUILT, PARTLY, PLANNED
+
+pytestmark = pytest.mark.requirement("M7")
+
+TESTS = Path(__file__).parent
+
+
+def marked_ids(tree: ast.AST) -> list[str]:
+    """The ids in every `pytest.mark.requirement(...)` of a file."""
+    return [
+        argument.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "requirement"
+        for argument in node.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
+
+
+def carried() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in TESTS.rglob("*.py"):
+        for name in marked_ids(ast.parse(path.read_text(encoding="utf-8"))):
+            found[name].add(path.name)
+    return found
+
+
+def test_an_id_is_listed_once() -> None:
+    listed = [*BUILT, *PARTLY, *PLANNED]
+
+    assert len(listed) == len(set(listed)) == 77
+
+
+def test_what_is_built_is_carried_by_a_test() -> None:
+    assert not (set(BUILT) | set(PARTLY)) - set(carried())
+
+
+def test_what_is_planned_is_carried_by_none() -> None:
+    assert not set(PLANNED) & set(carried())
+
+
+def test_no_test_carries_an_id_that_is_none() -> None:
+    assert not set(carried()) - set(BUILT) - set(PARTLY) - set(PLANNED)
