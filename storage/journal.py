@@ -23,7 +23,7 @@ class Conflict(Exception):  # noqa: N818  (it is named for what happened)
     """Somebody else has written the next entry of this stream already."""
 
 
-class Damaged(StorageError):
+class Damaged(StorageError):  # noqa: N818  (as Conflict)
     """A stream is not what was written. `seq` is the first entry that is wrong."""
 
     def __init__(self, stream: str, seq: int, why: str) -> None:
@@ -127,9 +127,10 @@ class Journal(Protocol):
         ...
 
     async def changes(self, after: int) -> tuple[int, list[str]]:
-        """(position, streams written to since `after`), by whichever process; `after` -1 only asks the position.
+        """(position, streams written to since `after`), by whichever process.
 
-        Positions grow with every append. Cheap when nothing happened: for polling.
+        `after` -1 only asks the position. Positions grow with every append. Cheap when nothing
+        happened: for polling.
         """
         ...
 

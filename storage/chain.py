@@ -1,0 +1,51 @@
+"""Reading a stream back: is it what was written? Pure."""
+
+import json
+from collections.abc import Mapping
+
+from storage.journal import Damaged, Entry, genesis, link
+
+CHANGED = "was changed after it was written"
+MISSING = "is missing"
+MOVED = "is out of order"
+UNREADABLE = "cannot be read"
+ADDED = "was added from outside"
+NOT_LAST = "is not the last one that was written"
+
+Stored = tuple[bytes, bytes]
+"""The text of an entry and its hash in hexadecimal, both as they lie in the database."""
+
+
+def checked(stream: str, stored: Mapping[int, Stored], seq: int, head: bytes) -> list[Entry]:
+    """The entries 1 to `seq`, the last of which hashes to `head`.
+
+    Raises:
+        Damaged: they are not what was written.
+    """
+    entries: list[Entry] = []
+    digest = genesis(stream)
+    for number in range(1, seq + 1):
+        if number not in stored:
+            raise Damaged(stream, number, MISSING)
+        text, kept = stored[number]
+        entry = _parsed(stream, number, text, kept)
+        digest = link(digest, text)
+        if entry.hash != digest.hex():
+            raise Damaged(stream, number, CHANGED)
+        entries.append(entry)
+    if len(stored) > len(entries):
+        raise Damaged(stream, len(entries) + 1, ADDED)
+    if digest != head:
+        raise Damaged(stream, max(len(entries), 1), NOT_LAST)
+    return entries
+
+
+def _parsed(stream: str, seq: int, text: bytes, kept: bytes) -> Entry:
+    try:
+        record = json.loads(text.decode())
+        entry = Entry(record["seq"], record["at"], record["actor"], record["body"], kept.decode())
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Damaged(stream, seq, UNREADABLE) from error
+    if entry.seq != seq:
+        raise Damaged(stream, seq, MOVED)
+    return entry

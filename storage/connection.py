@@ -1,0 +1,153 @@
+"""One SQLite connection: opened for WAL, spoken to through few calls, its errors put in plain words."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import aiosqlite
+import anyio
+
+from storage.journal import StorageError
+
+OLDEST = (3, 37, 0)
+"""The first SQLite with STRICT tables."""
+
+RETRY_SECONDS = 0.01
+
+WORDS = {
+    sqlite3.SQLITE_BUSY: "is locked by another program",
+    sqlite3.SQLITE_LOCKED: "is locked by another program",
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_PERM: "may not be written by this user",
+    sqlite3.SQLITE_FULL: "does not fit on the disk, which is full",
+    sqlite3.SQLITE_IOERR: "cannot be read or written, the disk reports an error",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_NOTADB: "is no SQLite database",
+    sqlite3.SQLITE_CORRUPT: "is damaged, restore it from a backup",
+}
+
+
+class LockedError(StorageError):
+    """Somebody else is writing, and has been for longer than we wait."""
+
+
+@contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """Turn whatever SQLite or the file system raises into a StorageError that a user can act on."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"the database {name} cannot be opened: {error.strerror}") from error
+    except UnicodeDecodeError as error:  # The driver met damage where it expected a text.
+        raise StorageError(f"the database {name} {WORDS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The upper bits are details.
+        kind = LockedError if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} else StorageError
+        raise kind(f"the database {name} {WORDS.get(code, 'cannot be used')} ({error})") from error
+
+
+def require(version: tuple[int, ...], modules: Collection[str]) -> None:
+    """Say what is missing before a statement fails for a reason that nobody understands.
+
+    Raises:
+        StorageError: this SQLite is too old or was built without full-text search.
+    """
+    if version < OLDEST:
+        have, want = (".".join(map(str, numbers)) for numbers in (version, OLDEST))
+        raise StorageError(f"SQLite {want} or newer is needed, this Python has {have}")
+    if "fts5" not in modules:
+        raise StorageError("SQLite with FTS5 (full-text search) is needed, this Python has one without")
+
+
+def make_room(path: Path) -> None:
+    """Create what is missing of the file and its directory, for this user alone.
+
+    SQLite gives its -wal and -shm files the permissions of the database.
+    """
+    with plain_errors(str(path)):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
+    # Never open the file to look: closing it again would drop the locks that SQLite has on it.
+    if not path.is_file():
+        raise StorageError(f"the database {path} cannot be opened: it is no file")
+
+
+class Connection:
+    def __init__(self, db: aiosqlite.Connection, name: str) -> None:
+        self._db = db
+        self._name = name
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: str, *, patience: float) -> Self:
+        """Wait up to `patience` seconds for a lock, now and in every later call.
+
+        Raises:
+            StorageError: it cannot be opened, or SQLite is not what we need.
+        """
+        with plain_errors(path):
+            # No isolation level: transactions are begun by `transaction` and by nothing else.
+            db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
+        self = cls(db, path)
+        try:
+            await self._prepare(patience)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def _prepare(self, patience: float) -> None:
+        require(sqlite3.sqlite_version_info, [name for (name,) in await self.rows("pragma module_list")])
+        deadline = anyio.current_time() + patience
+        while True:
+            # SQLite may report the switch as locked without waiting when two processes open a new file.
+            try:
+                await self.rows("pragma journal_mode = wal")
+                break
+            except LockedError:
+                if anyio.current_time() >= deadline:
+                    raise
+                await anyio.sleep(RETRY_SECONDS)
+        await self.rows(f"pragma busy_timeout = {round(patience * 1000)}")
+        await self.rows("pragma synchronous = full")
+
+    async def rows(self, sql: str, *values: str | float | None) -> list[Any]:
+        """Every row of one statement; outside a transaction it is one by itself, done on return."""
+        self._refuse_when_closed()
+        # JSON may bring half of a surrogate pair: nothing has such a name, and nothing breaks on it.
+        given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
+        with plain_errors(self._name):
+            return list(await self._db.execute_fetchall(sql, given))
+
+    async def many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._refuse_when_closed()
+        with plain_errors(self._name):
+            await self._db.executemany(sql, rows)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """All or nothing. The caller sees to it that nobody else uses this connection meanwhile."""
+        try:
+            # Inside the try: when we are cancelled here, the thread begins it all the same.
+            await self.rows("begin immediate")
+            yield
+            await self.rows("commit")
+        except BaseException:
+            with plain_errors(self._name), anyio.CancelScope(shield=True):
+                if not self._closed:
+                    await self._db.rollback()  # Does nothing outside a transaction.
+            raise
+
+    async def close(self) -> None:
+        # Calls that came before this line are in the connection's queue already, and are answered.
+        self._closed = True
+        # Shielded, because a connection left open keeps the process alive.
+        with plain_errors(self._name), anyio.CancelScope(shield=True):
+            await self._db.close()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise StorageError(f"the database {self._name} was closed")

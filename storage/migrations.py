@@ -1,0 +1,88 @@
+"""The schema, as the steps that lead to it. A step that was released is never changed again."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from storage.connection import Connection
+from storage.journal import StorageError
+
+Migration = Callable[[Connection], Awaitable[None]]
+"""Its name is what the database remembers. It runs inside a transaction and must not end it."""
+
+
+async def m001_initial(db: Connection) -> None:
+    for statement in (
+        # What an append reads and replaces. `seq` and `head` also tell when the last entry was removed.
+        """
+        create table stream (
+            number integer primary key autoincrement,
+            name text not null unique,
+            seq integer not null,
+            head blob not null,
+            status text not null,
+            title text not null,
+            opened_at text not null,
+            changed_at text not null,
+            details text not null
+        ) strict
+        """,
+        "create index stream_by_status on stream (status, number)",
+        # `entry` holds the very bytes that `hash` was made of.
+        """
+        create table journal (
+            position integer primary key autoincrement,
+            stream text not null,
+            seq integer not null,
+            entry text not null,
+            hash text not null,
+            unique (stream, seq)
+        ) strict
+        """,
+        """
+        create trigger journal_no_update before update on journal
+        begin select raise(abort, 'entries are written once'); end
+        """,
+        """
+        create trigger journal_no_delete before delete on journal
+        begin select raise(abort, 'entries are written once'); end
+        """,
+        # A row's rowid is the number of its stream. The short prefixes keep a search quick while it is typed.
+        """
+        create virtual table words using fts5 (
+            text, tokenize = 'unicode61 remove_diacritics 2', prefix = '1 2 3'
+        )
+        """,
+        "create table lease (stream text primary key, owner text not null, until real not null) strict",
+    ):
+        await db.rows(statement)
+
+
+MIGRATIONS: Sequence[Migration] = (m001_initial,)
+
+
+async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
+    """Apply what is missing, in order.
+
+    Raises:
+        StorageError: a step failed (it is pending still, those before it are kept), or a later release
+            has written this database.
+    """
+    await db.rows("create table if not exists migration (name text primary key, at text not null) strict")
+    applied = {name for (name,) in await db.rows("select name from migration")}
+    if unknown := applied - {migration.__name__ for migration in migrations}:
+        later = ", ".join(sorted(map(str, unknown)))
+        raise StorageError(f"a newer release has written this database ({later}): update to use it")
+    for migration in migrations:
+        if migration.__name__ not in applied:
+            await _apply(db, migration)
+
+
+async def _apply(db: Connection, migration: Migration) -> None:
+    async with db.transaction():
+        # Another process may have been faster while this one waited for the lock.
+        if await db.rows("select 1 from migration where name = ?", migration.__name__):
+            return
+        await migration(db)
+        await db.rows(
+            "insert into migration (name, at) values (?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+            migration.__name__,
+        )

@@ -1,0 +1,273 @@
+"""The journal in one SQLite file, shared by as many processes as like to.
+
+Appends that arrive while one is being written wait, and go together into the next transaction: two hundred
+debates at once pay for a few syncs of the disk, not for two hundred.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+
+from storage.batch import Batch, Head, Write
+from storage.chain import checked
+from storage.connection import Connection, make_room
+from storage.journal import Entry, Heading, Listed, StorageError, genesis
+from storage.migrations import MIGRATIONS, Migration, migrate
+
+NEWEST = 2**63 - 1
+
+ENTRIES = """
+select seq, cast(entry as blob), cast(hash as blob) from journal where stream = ?1
+union all
+select cast(seq as integer), null, cast(head as blob) from stream where name = ?1
+"""
+"""One statement, hence one snapshot: the entries and, where the text is null, the end they must lead to.
+
+The casts let damaged UTF-8 reach our own check; the driver would fail on it.
+"""
+
+FOUND = """
+select name, number, title, status, details, opened_at, changed_at
+from words cross join stream on stream.number = words.rowid
+where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3)
+order by words.rowid desc limit ?4
+"""
+
+ALL = """
+select name, number, title, status, details, opened_at, changed_at
+from stream where number < ?1 order by number desc limit ?2
+"""
+
+OF_STATUS = """
+select name, number, title, status, details, opened_at, changed_at
+from stream where status = ?1 and number < ?2 order by number desc limit ?3
+"""
+
+ONE = """
+select name, number, title, status, details, opened_at, changed_at from stream where name = ?
+"""
+
+LEASE = """
+insert into lease (stream, owner, until) values (?1, ?2, ?3)
+on conflict (stream) do update set owner = excluded.owner, until = excluded.until
+where lease.owner = excluded.owner or lease.until <= ?4
+returning 1
+"""
+
+ADD_ENTRY = "insert into journal (stream, seq, entry, hash) values (?, ?, ?, ?)"
+
+BEGIN_STREAM = """
+insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+CONTINUE_STREAM = """
+update stream set seq = ?, head = ?, title = coalesce(?, title), status = coalesce(?, status),
+    details = coalesce(?, details), changed_at = ?
+where number = ?
+"""
+
+REPLACE_WORDS = """
+insert or replace into words (rowid, text) select number, ? from stream where name = ?
+"""
+
+
+class SqliteJournal:
+    def __init__(self, writer: Connection, reader: Connection) -> None:
+        # Two connections, so that a long read does not hold up an append, nor a sync of the disk a read.
+        # In memory there is but one, and a read waits for the lock: it must not see half a transaction.
+        self._writer = writer
+        self._reader = reader
+        self._lock = asyncio.Lock()
+        self._reading: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
+        self._waiting: list[tuple[Write, asyncio.Future[list[Entry]]]] = []
+        self._committing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls, path: str | Path, *, patience: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
+    ) -> Self:
+        """Open or create the file, or ":memory:", waiting up to `patience` seconds whenever it is locked.
+
+        Raises:
+            StorageError: it cannot be opened, is no database of ours, or of a newer release.
+        """
+        name = str(path)
+        memory = name == ":memory:"
+        if not memory:
+            make_room(Path(path))
+        async with AsyncExitStack() as opened:
+            writer = reader = await Connection.open(name, patience=patience)
+            opened.push_async_callback(writer.close)
+            await migrate(writer, migrations)
+            if not memory:
+                reader = await Connection.open(name, patience=patience)
+            opened.pop_all()
+        return cls(writer, reader)
+
+    async def close(self) -> None:
+        """Write what is waiting, then close. A second time does nothing."""
+        # Shielded as the closing of each of them is.
+        with anyio.CancelScope(shield=True):
+            if self._committing and not self._committing.done():
+                await asyncio.wait([self._committing])
+            await self._reader.close()
+            await self._writer.close()  # The last to close moves the log into the file.
+
+    # Appending
+
+    async def append(
+        self,
+        stream: str,
+        *,
+        after: int,
+        at: str,
+        actor: str,
+        bodies: Sequence[Mapping[str, Any]],
+        heading: Heading | None = None,
+    ) -> list[Entry]:
+        write = Write.of(stream=stream, after=after, at=at, actor=actor, bodies=bodies, heading=heading)
+        done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((write, done))
+        if self._committing is None or self._committing.done():
+            # A task of its own, because neither kind of cancellation, asyncio's nor anyio's, of one caller
+            # may reach a transaction that holds the writes of others.
+            self._committing = asyncio.create_task(self._commit_all(), name="journal")
+        return await done
+
+    async def _commit_all(self) -> None:
+        while self._waiting:
+            async with self._lock:
+                # Who was cancelled before its turn is left out.
+                taken = [(write, done) for write, done in self._waiting if not done.done()]
+                self._waiting = []
+                if taken:
+                    await self._commit(taken)
+
+    async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[list[Entry]]]]) -> None:
+        outcomes: Sequence[list[Entry] | BaseException]
+        try:
+            outcomes = await self._write([write for write, _ in taken])
+        except StorageError as error:
+            outcomes = [StorageError(str(error)) for _ in taken]  # Raised many times: one traceback each.
+        except BaseException as error:  # noqa: BLE001  (it belongs to the callers, who would wait for ever)
+            outcomes = [error for _ in taken]
+        for (_, done), outcome in zip(taken, outcomes, strict=True):
+            if done.done():
+                continue
+            if isinstance(outcome, BaseException):
+                done.set_exception(outcome)
+            else:
+                done.set_result(outcome)
+
+    async def _write(self, writes: Sequence[Write]) -> Sequence[list[Entry] | BaseException]:
+        # Every call is a trip to another thread and back, ten times the cost of most statements.
+        db = self._writer
+        async with db.transaction():
+            batch = Batch.of(writes, await self._heads({write.stream for write in writes}))
+            if batch.journal:
+                await db.many(ADD_ENTRY, batch.journal)
+            if begun := batch.begun():
+                await db.many(BEGIN_STREAM, begun)
+            if continued := batch.continued():
+                await db.many(CONTINUE_STREAM, continued)
+            if words := batch.words():
+                await db.many(REPLACE_WORDS, words)
+        return batch.outcomes
+
+    async def _heads(self, streams: set[str]) -> dict[str, Head]:
+        marks = ", ".join("?" * len(streams))
+        sql = (
+            "select name, number, seq, cast(head as blob), opened_at from stream"  # noqa: S608  (question marks)
+            f" where name in ({marks})"
+        )
+        return {row[0]: Head(*row) for row in await self._writer.rows(sql, *streams)}
+
+    # Reading
+
+    async def _rows(self, sql: str, *values: str | float) -> list[Any]:
+        async with self._reading:
+            return await self._reader.rows(sql, *values)
+
+    async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
+        rows = await self._rows(ENTRIES, stream)
+        if not rows:
+            return []
+        ends = [(seq, head) for seq, text, head in rows if text is None]
+        seq, head = ends[0] if ends else (0, genesis(stream))
+        stored = {seq: (text, kept) for seq, text, kept in rows if text is not None}
+        return checked(stream, stored, seq, head)[after:]
+
+    async def version(self, stream: str) -> int:
+        rows = await self._rows("select seq from stream where name = ?", stream)
+        return int(rows[0][0]) if rows else 0
+
+    async def find(
+        self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
+    ) -> list[Listed]:
+        until = min(before, NEWEST) or NEWEST
+        if query.strip():
+            wanted = matching(query)
+            rows = await self._rows(FOUND, wanted, until, status, limit) if wanted else []
+        elif status:
+            rows = await self._rows(OF_STATUS, status, until, limit)
+        else:
+            rows = await self._rows(ALL, until, limit)
+        return [_listed(row) for row in rows]
+
+    async def listed(self, stream: str) -> Listed | None:
+        rows = await self._rows(ONE, stream)
+        return _listed(rows[0]) if rows else None
+
+    async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
+        # A range, which needs no escaping and walks the index; nothing follows the last code point.
+        sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
+        return [name for (name,) in await self._rows(sql, prefix, prefix + "\U0010ffff", limit)]
+
+    async def changes(self, after: int) -> tuple[int, list[str]]:
+        if after < 0:
+            rows = await self._rows("select coalesce(max(position), 0) from journal")
+            return rows[0][0], []
+        # Writers take turns, so a position is never seen before a smaller one.
+        sql = "select max(position), stream from journal where position > ? group by stream order by 1"
+        rows = await self._rows(sql, after)
+        return (rows[-1][0] if rows else after), [stream for _, stream in rows]
+
+    # Leases
+
+    async def _lease(self, sql: str, *values: str | float) -> list[Any]:
+        # The lock keeps it out of the transaction of an append, with which it could be rolled back.
+        async with self._lock:
+            return await self._writer.rows(sql, *values)
+
+    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> bool:
+        return bool(await self._lease(LEASE, stream, owner, now + seconds, now))
+
+    async def renew(self, owner: str, *, now: float, seconds: float) -> None:
+        await self._lease("update lease set until = ? where owner = ?", now + seconds, owner)
+
+    async def release(self, stream: str, owner: str) -> None:
+        await self._lease("delete from lease where stream = ? and owner = ?", stream, owner)
+
+
+def matching(query: str) -> str:
+    """Any text as an FTS5 query: each word quoted, so that nothing in it is an operator; "" if none is left.
+
+    A word that is all punctuation becomes an empty phrase, which FTS5 passes over.
+    """
+    words = query.replace('"', " ").replace("\0", " ").split()
+    return " ".join(f'"{word}"' for word in words) + "*" if words else ""
+
+
+def _listed(row: Sequence[Any]) -> Listed:
+    name, number, title, status, details, opened_at, changed_at = row
+    try:
+        parsed = json.loads(details)
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"the heading of {name} cannot be read") from error
+    return Listed(name, number, title, status, parsed, opened_at, changed_at)

@@ -1,0 +1,151 @@
+"""What every model must do. A model's tests inherit `ModelContract`, with a `model` and an `endless` one."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import anyio
+import pytest
+
+from server.debate.prompts import RULES
+from server.models import Cue, Message, Model, ModelError, OnText, Prompt, Reply, Request
+
+PATIENCE = 20
+"""Seconds. A bound, not an expectation: the first use of a model may import or load it."""
+
+QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
+POSITIONS = (("A", "PostgreSQL"), ("B", "SQLite"))
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string", "maxLength": 2000},
+        "verdict": {"type": "string", "maxLength": 600},
+        "winner": {"anyOf": [{"type": "string", "enum": ["A", "B"]}, {"type": "null"}]},
+        "margin": {"type": "integer", "minimum": 0, "maximum": 3},
+    },
+    "required": ["reasoning", "verdict", "winner", "margin"],
+    "additionalProperties": False,
+}
+
+
+def argue(stance: str = "SQLite", *, opponent: str = "", timeout: float = PATIENCE, seed: int = 7) -> Request:
+    cue = Cue("argument", QUESTION, 2 if opponent else 1, stance, opponent)
+    quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
+    user = (
+        f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite{quoted}\n\nYou are B. Speak."
+    )
+    prompt = Prompt((Message("system", RULES), Message("user", user)), cue)
+    return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
+
+
+def judge(*, reading: int = 1, seed: int = 7) -> Request:
+    positions = POSITIONS if reading == 1 else POSITIONS[::-1]
+    user = f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite\n\nYou are a judge."
+    messages = (Message("system", RULES), Message("user", user))
+    prompt = Prompt(messages, Cue("judgment", QUESTION, 3, positions=positions), SCHEMA)
+    return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
+
+
+@dataclass
+class Endless:
+    """A model that is still at work when the test has seen enough; `started` waits until it is at work."""
+
+    model: Model
+    started: Callable[[], Awaitable[object]]
+    on_text: OnText | None = None
+
+
+@pytest.mark.requirement("N7")
+class ModelContract:
+    @pytest.mark.asyncio
+    async def test_an_argument_comes_with_what_it_took(self, model: Model) -> None:
+        reply = await bounded(model, argue())
+
+        assert reply.text.strip()
+        assert not reply.cut
+        assert reply.usage.model
+        assert reply.usage.input_tokens > 0
+        assert reply.usage.output_tokens > 0
+        assert reply.usage.attempts == 1
+        assert reply.usage.cost_usd == "" or Decimal(reply.usage.cost_usd) >= 0
+
+    @pytest.mark.asyncio
+    async def test_what_is_told_while_it_is_written_is_what_comes_back(self, model: Model) -> None:
+        pieces: list[str] = []
+
+        reply = await bounded(model, argue(opponent="PostgreSQL scales further."), pieces.append)
+
+        assert len(pieces) > 1
+        assert "".join(pieces).startswith(reply.text)
+        assert reply.usage.output_tokens > 0
+
+    @pytest.mark.asyncio
+    async def test_a_judgment_is_what_the_schema_says(self, model: Model) -> None:
+        for reading in (1, 2):
+            found = json.loads((await bounded(model, judge(reading=reading))).text)
+
+            assert found.keys() == set(SCHEMA["required"])
+            assert found["winner"] in ("A", "B", None)
+            assert found["margin"] in (0, 1, 2, 3)
+            assert 0 < len(found["reasoning"]) <= 2000
+            assert 0 < len(found["verdict"]) <= 600
+
+    @pytest.mark.requirement("D9")
+    @pytest.mark.asyncio
+    async def test_no_answer_in_time_is_a_timeout(self, endless: Endless) -> None:
+        with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as failure:
+            await endless.model.reply(argue(timeout=0.05))
+
+        assert failure.value.cause == "timeout"
+        assert "0.05 seconds" in failure.value.detail
+
+    @pytest.mark.asyncio
+    async def test_a_cancelled_question_ends_and_the_next_is_answered(
+        self, model: Model, endless: Endless
+    ) -> None:
+        answered: list[Reply] = []
+
+        async def ask() -> None:
+            answered.append(await endless.model.reply(argue(timeout=600), endless.on_text))
+
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                await endless.started()
+                tasks.cancel_scope.cancel()
+            reply = await model.reply(argue())
+
+        assert answered == []
+        assert reply.text
+
+    @pytest.mark.asyncio
+    async def test_questions_put_at_once_are_each_answered(self, model: Model) -> None:
+        stances = ("PostgreSQL", "SQLite", "for", "against", "a spreadsheet")
+        replies: dict[str, str] = {}
+
+        async def ask(stance: str) -> None:
+            replies[stance] = (await model.reply(argue(stance))).text
+
+        with anyio.fail_after(2 * PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                for stance in stances:
+                    tasks.start_soon(ask, stance)
+
+        assert replies.keys() == set(stances)
+        assert all(replies.values())
+
+    @pytest.mark.asyncio
+    async def test_nothing_is_written_to_standard_output(
+        self, model: Model, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        await bounded(model, argue(), lambda _: None)
+        await bounded(model, judge())
+
+        assert capfd.readouterr().out == ""
+
+
+async def bounded(model: Model, request: Request, on_text: OnText | None = None) -> Reply:
+    with anyio.fail_after(PATIENCE):
+        return await model.reply(request, on_text)

@@ -1,0 +1,319 @@
+import asyncio
+import resource
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+import pytest_asyncio
+from anyio.lowlevel import checkpoint
+
+from storage.connection import require
+from storage.journal import Conflict, Damaged, Heading, StorageError
+from storage.sqlite import SqliteJournal
+from tests.contract.journal import JournalContract
+from tests.contract.writing import PATIENCE, add, found, name
+from tests.storage.opening import opened
+
+ROOT = Path(__file__).parents[2]
+
+
+class TestInAFile(JournalContract):
+    @pytest_asyncio.fixture
+    async def journal(self, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+        async with opened(tmp_path / "a.db") as journal:
+            yield journal
+
+
+class TestInMemory(JournalContract):
+    @pytest_asyncio.fixture
+    async def journal(self) -> AsyncIterator[SqliteJournal]:
+        async with opened(":memory:") as journal:
+            yield journal
+
+
+async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
+    arguments = ("-m", "tests.storage.writer", str(path), stream, str(count), by)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+
+
+def commits(log: Path) -> int:
+    """How many transactions are in a write-ahead log: the last frame of each tells the size of the file."""
+    content = log.read_bytes()
+    page_size, header = int.from_bytes(content[8:12], "big"), 24
+    frames = range(32, len(content), header + page_size)
+    return sum(any(content[frame + 4 : frame + 8]) for frame in frames)
+
+
+@pytest.mark.requirement("M3")
+class TestSurviving:
+    @pytest.mark.asyncio
+    async def test_everything_is_there_after_it_is_opened_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        async with opened(path) as journal:
+            entries = await add(journal, "s", 0, {"n": 1}, heading=Heading("t", "running", {"k": 1}, "cats"))
+            listed = await journal.listed("s")
+            changes = await journal.changes(0)
+            await journal.lease("s", "me", now=100, seconds=10)
+
+        async with opened(path) as journal:
+            assert await journal.read("s") == entries
+            assert await journal.find("cats") == [listed]
+            assert await journal.changes(0) == changes
+            assert not await journal.lease("s", "you", now=101, seconds=10)
+            await add(journal, "s", 1, {"n": 2})
+
+    @pytest.mark.asyncio
+    @pytest.mark.requirement("N8")
+    async def test_every_acknowledged_entry_outlives_a_kill(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        async with asyncio.timeout(PATIENCE):
+            child = await writer(path, "s", 0, "child")
+            assert child.stdout
+            for _ in range(25):
+                await child.stdout.readline()
+            child.kill()
+            rest = (await child.stdout.read()).decode()
+            await child.wait()
+
+        acknowledged = 25 + len(rest.splitlines()) - (not rest.endswith("\n") if rest else 0)
+        async with opened(path) as journal:
+            entries = await journal.read("s")
+            assert [e.body["n"] for e in entries] == list(range(len(entries)))
+            assert acknowledged <= len(entries) <= acknowledged + 1
+            await add(journal, "s", len(entries), {"n": "next"})
+
+    @pytest.mark.asyncio
+    async def test_what_waits_is_written_before_it_closes(self, tmp_path: Path) -> None:
+        journal = await SqliteJournal.open(tmp_path / "a.db")
+        appends = [asyncio.create_task(add(journal, f"s{n}", 0, {})) for n in range(5)]
+        await checkpoint()
+        await journal.close()
+        await asyncio.gather(*appends)
+
+        async with opened(tmp_path / "a.db") as journal:
+            assert len(await journal.find()) == 5
+
+    @pytest.mark.asyncio
+    async def test_appends_at_the_same_time_share_a_transaction(self, tmp_path: Path) -> None:
+        async with opened(tmp_path / "a.db") as journal:
+            before = commits(tmp_path / "a.db-wal")
+            await add(journal, "alone", 0, {})
+            assert commits(tmp_path / "a.db-wal") == before + 1
+            await asyncio.gather(*(add(journal, f"s{n}", 0, {}) for n in range(200)))
+            assert commits(tmp_path / "a.db-wal") == before + 2
+
+    @pytest.mark.asyncio
+    async def test_ten_thousand_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
+        count = 10_000
+        async with opened(tmp_path / "a.db") as journal:
+            status = ["running", "concluded"]
+            await asyncio.gather(
+                *(
+                    name(journal, f"s{n}", f"common word number{n}", status=status[n % 2])
+                    for n in range(count)
+                )
+            )
+            expected = [f"s{n}" for n in reversed(range(count))]
+            for query, narrowed, streams in (
+                ("", "", expected),
+                ("common", "", expected),
+                ("", "running", expected[1::2]),
+                ("word com", "concluded", expected[0::2]),
+            ):
+                seen: list[str] = []
+                before = 0
+                while page := await journal.find(query, status=narrowed, before=before, limit=500):
+                    seen += [listed.stream for listed in page]
+                    before = page[-1].number
+                assert seen == streams
+            assert await found(journal, "number777") == [f"s{n}" for n in range(7779, 7769, -1)] + ["s777"]
+
+
+@pytest.mark.requirement("N8")
+class TestSharing:
+    @pytest.mark.asyncio
+    async def test_two_journals_see_each_others_writes_conflicts_and_leases(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        async with opened(path) as one, opened(path) as two:
+            position, _ = await two.changes(-1)
+            entries = await add(one, "s", 0, {}, heading=Heading("t", "running", {}, "cats"))
+
+            assert await two.read("s") == entries
+            assert await two.version("s") == 1
+            assert await found(two, "cats") == ["s"]
+            assert await two.changes(position) == (position + 1, ["s"])
+            with pytest.raises(Conflict):
+                await add(two, "s", 0, {})
+            await add(two, "s", 1, {})
+            with pytest.raises(Conflict):
+                await add(one, "s", 1, {})
+            assert await one.lease("s", "one", now=100, seconds=10)
+            assert not await two.lease("s", "two", now=100, seconds=10)
+
+    @pytest.mark.asyncio
+    async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "new" / "a.db"
+        async with asyncio.timeout(2 * PATIENCE):
+            children = [await writer(path, "shared", 100, by) for by in ("one", "two")]
+            outputs = [(await child.communicate())[0].split() for child in children]
+
+        assert sorted(int(seq) for output in outputs for seq in output) == list(range(1, 201))
+        async with opened(path) as journal:
+            entries = await journal.read("shared")
+        for by, output in zip(("one", "two"), outputs, strict=True):
+            assert [e.seq for e in entries if e.body["by"] == by] == [int(seq) for seq in output]
+            assert [e.body["n"] for e in entries if e.body["by"] == by] == list(range(100))
+
+
+@pytest.mark.requirement("M3")
+class TestRefusing:
+    @pytest.mark.asyncio
+    async def test_it_makes_its_directory_for_this_user_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "deep" / "down" / "a.db"
+        async with opened(path) as journal:
+            await add(journal, "s", 0, {})
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        assert path.stat().st_mode & 0o077 == 0
+
+    @pytest.mark.asyncio
+    async def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "letter.txt"
+        path.write_text("Dear Sir or Madam, " * 100)
+        with pytest.raises(StorageError, match=r"letter\.txt is no SQLite database"):
+            await SqliteJournal.open(path)
+        assert path.read_text() == "Dear Sir or Madam, " * 100
+
+    @pytest.mark.asyncio
+    async def test_a_directory_is_no_database(self, tmp_path: Path) -> None:
+        with pytest.raises(StorageError, match="cannot be opened: it is no file"):
+            await SqliteJournal.open(tmp_path)
+
+    @pytest.mark.asyncio
+    async def test_a_directory_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(StorageError, match=r"file/a\.db cannot be opened: File exists"):
+            await SqliteJournal.open(tmp_path / "file" / "a.db")
+
+    @pytest.mark.asyncio
+    async def test_a_read_only_database_can_be_read_and_says_why_it_is_not_written(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "a.db"
+        async with opened(path) as journal:
+            entries = await add(journal, "s", 0, {})
+        # A write version that SQLite does not know makes it read-only, for root too.
+        content = bytearray(path.read_bytes())
+        content[18] = 3
+        path.write_bytes(content)
+
+        async with opened(path) as journal:
+            assert await journal.read("s") == entries
+            with pytest.raises(StorageError, match="is read-only"):
+                await add(journal, "s", 1, {})
+            with pytest.raises(StorageError, match="is read-only"):
+                await journal.lease("s", "me", now=0, seconds=1)
+
+    @pytest.mark.asyncio
+    async def test_a_locked_database_fails_all_who_wait_and_works_again_afterwards(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "a.db"
+        async with opened(path, patience=0.05) as journal:
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("begin immediate")
+                outcomes = await asyncio.gather(
+                    add(journal, "a", 0, {}), add(journal, "b", 0, {}), return_exceptions=True
+                )
+                assert await journal.read("a") == []
+
+            assert [type(outcome) for outcome in outcomes] == [StorageError, StorageError]
+            assert all("is locked by another program" in str(outcome) for outcome in outcomes)
+            await add(journal, "a", 0, {})
+
+    @pytest.mark.asyncio
+    async def test_a_new_database_that_stays_locked_is_not_waited_for_for_ever(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("begin exclusive")
+            with pytest.raises(StorageError, match="is locked by another program"):
+                await SqliteJournal.open(path, patience=0.1)
+
+    @pytest.mark.asyncio
+    async def test_a_full_disk_loses_only_what_does_not_fit(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        files = [path, tmp_path / "a.db-wal", tmp_path / "a.db-shm"]
+        async with opened(path) as journal:
+            entries = await add(journal, "s", 0, {})
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+            largest = max(file.stat().st_size for file in files)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, limits[1]))
+            try:
+                with pytest.raises(StorageError, match="disk"):
+                    await add(journal, "s", 1, {"big": "x" * 100_000})
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+            assert await journal.read("s") == entries
+            await add(journal, "s", 1, {"big": "x" * 100_000})
+
+    @pytest.mark.asyncio
+    async def test_a_closed_journal_says_so_and_closes_twice(self, tmp_path: Path) -> None:
+        journal = await SqliteJournal.open(tmp_path / "a.db")
+        await journal.close()
+        await journal.close()
+        with pytest.raises(StorageError, match="was closed"):
+            await journal.read("s")
+        with pytest.raises(StorageError, match="was closed"):
+            await add(journal, "s", 0, {})
+
+    @pytest.mark.asyncio
+    async def test_an_opening_that_is_cancelled_leaves_nothing_open(self, tmp_path: Path) -> None:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as other:
+            other.execute("begin exclusive")
+            with anyio.move_on_after(0.05) as scope:
+                await SqliteJournal.open(tmp_path / "a.db")
+            assert scope.cancelled_caught
+        async with opened(tmp_path / "a.db") as journal:
+            await add(journal, "s", 0, {})
+
+    @pytest.mark.parametrize("statement", ["update journal set entry = '{}'", "delete from journal"])
+    @pytest.mark.asyncio
+    async def test_the_database_itself_refuses_to_change_entries(
+        self, tmp_path: Path, statement: str
+    ) -> None:
+        async with opened(tmp_path / "a.db") as journal:
+            entries = await add(journal, "s", 0, {})
+            with (
+                closing(sqlite3.connect(tmp_path / "a.db")) as other,
+                pytest.raises(sqlite3.IntegrityError, match="entries are written once"),
+            ):
+                other.execute(statement)
+            assert await journal.read("s") == entries
+
+    @pytest.mark.asyncio
+    async def test_a_heading_that_was_broken_is_named(self, tmp_path: Path) -> None:
+        async with opened(tmp_path / "a.db") as journal:
+            await add(journal, "s", 0, {})
+            with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
+                other.execute("update stream set details = '{'")
+            with pytest.raises(StorageError, match="the heading of s cannot be read"):
+                await journal.listed("s")
+
+    def test_an_sqlite_that_is_too_old_is_named(self) -> None:
+        with pytest.raises(StorageError, match=r"3\.37\.0 or newer is needed, this Python has 3\.31\.1"):
+            require((3, 31, 1), ["fts5"])
+
+    def test_an_sqlite_without_full_text_search_is_named(self) -> None:
+        with pytest.raises(StorageError, match="FTS5"):
+            require((3, 37, 0), ["json_each"])
+
+    def test_damage_is_a_storage_error_that_names_the_entry(self) -> None:
+        damaged = Damaged("s", 3, "is missing")
+        assert isinstance(damaged, StorageError)
+        assert str(damaged) == "entry 3 of s is missing"
