@@ -27,12 +27,14 @@ from server.debate.refused import Refused
 from server.debate.rules import TerminateWhen, round_is_over
 from server.debate.state import Debate
 from server.errors import storage_translated
+from server.models import OnText
 from server.models.choice import Models, NoModel, defaults, missing_key
+from server.owners import is_gone, new_owner
 from server.runner import Case, Runner, Watcher, reached
 from storage.journal import Journal
 
-LEASE = 4.0
-"""Seconds after which a debate whose process is gone can be taken over."""
+LEASE = 3.0
+"""Seconds after which a debate can be taken over whose process is gone, or hangs, out of sight."""
 
 BEAT = 1.0
 """Seconds between renewals of the leases, and the longest a dead one is waited for on top of LEASE."""
@@ -64,7 +66,6 @@ class Work:
     case: Case
     through_round: int | None  # None: to the end
     terminate_when: TerminateWhen | None = None
-    writing: dict[str, int] = field(default_factory=dict)  # characters written so far, by seat
     changed: anyio.Event = field(default_factory=anyio.Event)
     done: bool = False
     error: Exception | None = None
@@ -103,7 +104,7 @@ class Hall:
         self.configured = tuple(configured)
         self.environ = environ
         self.clock = clock
-        self.owner = secrets.token_hex(8)
+        self.owner = new_owner()
         self.tasks = tasks
         self.working: dict[str, Work] = {}
         self.predicates: dict[str, TerminateWhen] = {}
@@ -152,6 +153,7 @@ class Hall:
             self.check_model(name)
         debate_id = new_id()
         opened = await self.runner.open(debate_id, setup, actor)
+        self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self.predicates[debate_id] = terminate_when
         if setup.run:
@@ -299,8 +301,12 @@ class Hall:
         while True:
             now = self.clock().timestamp()
             with storage_translated():
-                if await self.journal.lease(work.case.id, self.owner, now=now, seconds=LEASE):
+                holder = await self.journal.lease(work.case.id, self.owner, now=now, seconds=LEASE)
+                if holder == self.owner:
                     return True
+                if is_gone(holder):
+                    await self.journal.release(work.case.id, holder)
+                    continue
                 version = await self.journal.version(work.case.id)
             if version != work.case.debate.version:
                 work.case = await self.runner.load(work.case.id)
@@ -351,17 +357,19 @@ class Hall:
         work = self.working.get(case.id)
         if work:
             work.case = case
-            work.writing.clear()
             work.tell()
         for listener in self.listeners:
             listener(case)
 
-    def writing(self, debate_id: str, seat: str, piece: str) -> None:
-        work = self.working.get(debate_id)
-        if work:
-            work.writing[seat] = work.writing.get(seat, 0) + len(piece)
-        for listener in self.texts:
-            listener(debate_id, seat, piece)
+    def writing(self, debate_id: str, seat: str) -> OnText | None:
+        if not self.texts:
+            return None
+
+        def tell(piece: str) -> None:
+            for listener in self.texts:
+                listener(debate_id, seat, piece)
+
+        return tell
 
 
 def finished(work: Work) -> bool:

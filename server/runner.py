@@ -33,7 +33,7 @@ from server.debate.rules import (
 )
 from server.debate.state import Debate, apply, replay
 from server.errors import NoSuchDebate, storage_translated
-from server.models import ModelError, Request
+from server.models import ModelError, OnText, Request
 from server.models.choice import Models
 from storage.journal import Conflict, Entry, Heading, Journal
 
@@ -60,7 +60,8 @@ class Watcher:
     """Who is told what happens. Told, not asked: nothing here may fail or wait."""
 
     committed: Callable[[Case], None] = lambda _case: None
-    writing: Callable[[str, str, str], None] = lambda _debate, _seat, _piece: None
+    writing: Callable[[str, str], OnText | None] = lambda _debate, _seat: None
+    """Who reads along what a seat is writing. None if nobody does: streaming costs time at every piece."""
 
 
 class Runner:
@@ -144,9 +145,11 @@ class Runner:
                             questions.start_soon(self.put, case, call, send)
                     if answers == len(put):
                         break
-                    call, event = await receive.receive()
-                    answers += 1
-                    case = await self.record_answer(case, call, event)
+                    arrived = [await receive.receive()]
+                    while receive.statistics().current_buffer_used:
+                        arrived.append(receive.receive_nowait())
+                    answers += len(arrived)
+                    case = await self.record_answers(case, arrived)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
         return case
@@ -167,22 +170,21 @@ class Runner:
         try:
             # The model keeps its own time; the second limit is for one that does not.
             with anyio.fail_after(setup.turn_timeout + 5):
-                reply = await self.models.get(call.model).reply(
-                    request, lambda piece: self.watcher.writing(case.id, call.seat, piece)
-                )
+                model = self.models.get(call.model)
+                reply = await model.reply(request, self.watcher.writing(case.id, call.seat))
             return interpret(case.debate, call, reply)
         except ModelError as error:
-            return failed(call, error.cause, error.detail)
+            return failed(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
             return failed(call, "timeout", f"{call.model} gave no answer in {setup.turn_timeout} s")
         except Exception as error:  # a seat's own code may raise anything, and only that seat fails
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
-    async def record_answer(self, case: Case, call: Call, event: Event) -> Case:
-        """Record an answer as long as the debate wants it; a conflict means that it may have changed."""
-        while call.key in {open_call.key for open_call in wanted(case.debate)}:
-            case = await self.record(case, (event,))
+    async def record_answers(self, case: Case, arrived: Sequence[tuple[Call, Event]]) -> Case:
+        """Record what came in together, as far as the debate wants it; a conflict may have changed that."""
+        while events := still_wanted(case.debate, arrived):
+            case = await self.record(case, events)
         return case
 
     async def record(self, case: Case, events: Sequence[Event], actor: str = RUNNER) -> Case:
@@ -221,6 +223,11 @@ class Runner:
 def questions_now(debate: Debate) -> tuple[Call, ...]:
     step = decide(debate)
     return step.calls if isinstance(step, Ask) else ()
+
+
+def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[Event]:
+    keys = {call.key for call in wanted(debate)}
+    return [event for call, event in arrived if call.key in keys]
 
 
 def reached(debate: Debate, through_round: int | None) -> bool:

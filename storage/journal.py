@@ -134,8 +134,10 @@ class Journal(Protocol):
         """
         ...
 
-    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> bool:
+    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
         """Become, or stay, the one owner of a stream until `now + seconds` (Unix time), unless another is.
+
+        Returns who owns it now.
 
         Leases keep two processes from paying for the same answer; that no entry is written twice does
         not depend on them.

@@ -54,9 +54,10 @@ select name, number, title, status, details, opened_at, changed_at from stream w
 
 LEASE = """
 insert into lease (stream, owner, until) values (?1, ?2, ?3)
-on conflict (stream) do update set owner = excluded.owner, until = excluded.until
-where lease.owner = excluded.owner or lease.until <= ?4
-returning 1
+on conflict (stream) do update set
+    owner = iif(lease.owner = excluded.owner or lease.until <= ?4, excluded.owner, lease.owner),
+    until = iif(lease.owner = excluded.owner or lease.until <= ?4, excluded.until, lease.until)
+returning owner
 """
 
 ADD_ENTRY = "insert into journal (stream, seq, entry, hash) values (?, ?, ?, ?)"
@@ -245,8 +246,9 @@ class SqliteJournal:
         async with self._lock:
             return await self._writer.rows(sql, *values)
 
-    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> bool:
-        return bool(await self._lease(LEASE, stream, owner, now + seconds, now))
+    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
+        [(holder,)] = await self._lease(LEASE, stream, owner, now + seconds, now)
+        return str(holder)
 
     async def renew(self, owner: str, *, now: float, seconds: float) -> None:
         await self._lease("update lease set until = ? where owner = ?", now + seconds, owner)

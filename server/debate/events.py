@@ -125,6 +125,7 @@ class Failed(Fact):
     detail: str
     reading: int = 0
     usage: Usage | None = None  # what the useless answer cost, where there was one
+    attempts: int = 1  # how often it was tried before it was given up
 
 
 class Judged(Fact):

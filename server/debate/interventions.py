@@ -58,6 +58,10 @@ def resume(debate: Debate, reason: str) -> Intervention:
 
 def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
     names = [debater.name for debater in debate.setup.debaters]
+    if debate.phase and debate.phase.asks == "judges":
+        raise Refused(
+            "The judges have the debate already, and notes are for those who talk. Call get_verdict."
+        )
     if not text.strip():
         raise Refused("There is nothing to inject. Pass the note in `text`.")
     if len(text) > LONGEST_NOTE:

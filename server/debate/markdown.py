@@ -1,5 +1,6 @@
 """Debates as Markdown, for people and for assistants: the transcript, a round, the verdict."""
 
+import re
 from collections.abc import Sequence
 
 from server.debate.events import Intervened, Recorded, Spoke
@@ -9,6 +10,7 @@ from server.debate.views import (
     UsageSum,
     failure_lines,
     in_order,
+    judgments,
     reason,
     usage_sum,
     verdict_of,
@@ -24,6 +26,9 @@ OUTCOMES = {
     "undecided": "Undecided",
 }
 
+_POSING = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
+"""What begins a heading, underlines one, or opens a block that may swallow what follows: mark-up, code."""
+
 
 def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) -> str:
     """Everything said from a round on, then the verdict if there is one."""
@@ -38,14 +43,14 @@ def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) ->
     if debate.verdict:
         parts.append("\n" + verdict(debate))
     elif reason(debate):
-        parts.append(f"\n*{debate.status}: {reason(debate)}*")
+        parts.append(f"\n*{debate.status}: {heading(reason(debate))}*")
     return "\n".join(parts) + "\n"
 
 
 def round_lines(debate: Debate, number: int) -> list[str]:
     lines = [turn_block(debate, turn) for turn in in_order(debate, number)]
     lines += [note_block(note) for note in debate.notes if max(note.round, 1) == number]
-    for judged in debate.judged:
+    for judged in judgments(debate):
         if judged.round == number:
             found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
             lines.append(
@@ -53,7 +58,7 @@ def round_lines(debate: Debate, number: int) -> list[str]:
             )
     for failure in debate.failures:
         if failure.round == number:
-            lines.append(f"\n*{failure.seat} failed: {failure.detail}*")
+            lines.append(f"\n*{failure.seat} failed: {heading(failure.detail)}*")
     return lines
 
 
@@ -75,8 +80,8 @@ def heading(text: str) -> str:
 
 
 def indent(text: str) -> str:
-    """Text of a model's, kept from posing as headings of the document it stands in."""
-    return "\n".join("\\" + line if line.startswith("#") else line for line in text.splitlines())
+    """Text of a model's, kept from posing as headings of the document it stands in, or hiding them."""
+    return "\n".join(_POSING.sub(r"\1\\\2", line) for line in text.splitlines())
 
 
 def verdict(debate: Debate) -> str:
@@ -91,15 +96,15 @@ def verdict(debate: Debate) -> str:
         *section("Dissent", [shortened(line, 300) for line in found.dissent[:3]]),
         *section("Keep in mind", found.cautions),
         *section("Failures", [shortened(line, 200) for line in failure_lines(debate)[:4]]),
-        f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. "
-        + cost_line(usage_sum(debate.usage)),
     ]
+    cost = f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. "
+    cost += cost_line(usage_sum(debate.usage))
     ended = "\n".join(tail)
     body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"
-    room = VERDICT_LIMIT - len(body) - len(ended) - 10
+    room = VERDICT_LIMIT - len(body) - len(ended) - len(cost) - 10
     if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
         body += "\n\n" + indent(shortened(found.reasoning, room))
-    return shortened(f"{body}\n{ended}", VERDICT_LIMIT)
+    return shortened(f"{body}\n{ended}", VERDICT_LIMIT - len(cost) - 2) + "\n" + cost
 
 
 def section(title: str, lines: list[str]) -> list[str]:

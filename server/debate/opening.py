@@ -162,7 +162,7 @@ def check_debaters(debaters: Sequence[DebaterAsked]) -> None:
             raise Refused(f"A debater's name must be a line of text, and {debater.name!r} is not.")
         if not debater.stance.strip():
             raise Refused(f"{debater.name} has no stance. Say in `stance` which position it defends.")
-        if debater.name.casefold().startswith("judge "):
+        if debater.name.strip().casefold().startswith("judge "):
             raise Refused(f"A debater cannot be called {debater.name!r}: the judges are called so.")
     names = Counter(debater.name.strip().casefold() for debater in debaters)
     doubled = [debater.name for debater in debaters if names[debater.name.strip().casefold()] > 1]

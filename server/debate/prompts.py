@@ -179,9 +179,10 @@ def correction(debate: Debate, call: Call) -> str:
 
 
 def debater_cue(debate: Debate, call: Call) -> Cue:
-    others = [turn for turn in debate.turns if turn.seat != call.seat]
+    turns = debate.turns
     if debate.phase_of(call.round).order == "together":
-        others = [turn for turn in others if turn.round < call.round]
+        turns = tuple(turn for number in range(1, call.round) for turn in debate.turns_of(number))
+    others = [turn for turn in turns if turn.seat != call.seat]
     return Cue(
         asks="argument",
         question=debate.setup.question,

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from server.debate.events import Cause, Failed, Judged, Spoke, Usage
-from server.debate.prompts import lettered
+from server.debate.prompts import lettered, one_line
 from server.debate.rules import Call
 from server.debate.state import Debate
 
@@ -19,7 +19,7 @@ LONGEST_FIELD = 4_000
 """Characters of a judge's reasoning that are kept."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,15 @@ def judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged | Fa
     )
 
 
-def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None) -> Failed:
+def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *, attempts: int = 1) -> Failed:
     return Failed(
-        seat=call.seat, round=call.round, reading=call.reading, cause=cause, detail=detail, usage=usage
+        seat=call.seat,
+        round=call.round,
+        reading=call.reading,
+        cause=cause,
+        detail=detail,
+        usage=usage,
+        attempts=attempts,
     )
 
 
@@ -120,23 +126,28 @@ def find_json(text: str) -> Any:
 
 
 def named(debate: Debate, winner: str | None) -> str:
-    """The debater whom a judge means: by letter, by stance or by name, in any case; "" for nobody.
+    """The debater whom a judge means: by letter, else by stance or name, in any case; "" for nobody.
 
     Raises:
         ValueError: nobody here is called that, or two are.
     """
-    wanted = (winner or "").strip().strip(".\"'").casefold().removeprefix("position ")
+    wanted = plain(winner or "")
     if wanted in ("", "null", "none"):
         return ""
-    found = {
+    letters = {letter: debater.name for letter, debater in lettered(debate)}
+    found = {name for letter, name in letters.items() if wanted == plain(letter)} or {
         debater.name
-        for letter, debater in lettered(debate)
-        if wanted in (letter.casefold(), debater.stance.casefold(), debater.name.casefold())
+        for debater in debate.setup.debaters
+        if wanted in (plain(debater.stance), plain(debater.name))
     }
     if len(found) != 1:
-        letters = ", ".join(letter for letter, _ in lettered(debate))
-        raise ValueError(f'"winner" must be one of {letters} or null')
+        raise ValueError(f'"winner" must be one of {", ".join(letters)} or null')
     return found.pop()
+
+
+def plain(text: str) -> str:
+    """A name as it is compared: no matter the case, the spacing and what it is quoted in."""
+    return one_line(text).strip(".\"' ").casefold().removeprefix("position ")
 
 
 def problem(error: Exception, *, cut: bool) -> str:

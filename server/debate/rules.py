@@ -135,8 +135,8 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     """What follows a finished round: the next one, or the end."""
     phase = debate.phase
     if phase is not None and phase.asks == "judges":
-        verdict = conclude(debate)
-        return verdict, Ended(ending="concluded", reason=debate.rounds[-1].because)
+        verdict = () if debate.verdict else (conclude(debate),)
+        return *verdict, Ended(ending="concluded", reason=debate.rounds[-1].because)
     reason = talk_ended(debate, terminate_when) if phase else ""
     following = judging_phase(debate.setup) if reason else next_phase(debate)
     number = debate.round + 1

@@ -159,13 +159,16 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
         case PhaseEntered():
             check(event.round == debate.round + 1, "rounds follow one another")
             check(event.phase in {phase.name for phase in debate.setup.phases}, f"no phase {event.phase}")
-            names = {debater.name for debater in debate.setup.debaters} | set(judges(debate.setup))
-            check(names.issuperset(event.order), "the order names someone who is not here")
-            return replace(after, rounds=(*debate.rounds, event), heard=frozenset(), missed=())
+            after = replace(after, rounds=(*debate.rounds, event), heard=frozenset(), missed=())
+            asked = {seat for seat, _ in seats(after)}
+            check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
+            return after
         case Spoke():
             check_open(debate, event.seat, event.round, 0)
             return replace(after, talk=(*debate.talk, event), heard=debate.heard | {(event.seat, 0)})
         case Judged():
+            check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
+            check_winner(debate, event.winner)
             check_open(debate, event.seat, event.round, event.reading)
             heard = debate.heard | {(event.seat, event.reading)}
             return replace(after, judged=(*debate.judged, event), heard=heard)
@@ -175,6 +178,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
             return replace(after, failures=(*debate.failures, event), missed=missed)
         case Concluded():
             check(debate.verdict is None, "there is a verdict already")
+            check_winner(debate, event.winner)
             return replace(after, verdict=event)
         case Intervened(action="inject"):
             return replace(after, talk=(*debate.talk, event))
@@ -202,6 +206,11 @@ def check(holds: bool, otherwise: str) -> None:
 def check_open(debate: Debate, seat: str, number: int, reading: int) -> None:
     check(number == debate.round, f"an answer for round {number} in round {debate.round}")
     check((seat, reading) in open_seats(debate), f"nobody is asking {seat} (reading {reading})")
+
+
+def check_winner(debate: Debate, name: str) -> None:
+    names = {debater.name for debater in debate.setup.debaters}
+    check(not name or name in names, f"nobody here is called {name}")
 
 
 def replay(events: Iterable[Event], start: Debate | None = None) -> Debate:

@@ -124,6 +124,11 @@ def in_order(debate: Debate, number: int) -> Sequence[Spoke]:
     return debate.turns_of(number)
 
 
+def judgments(debate: Debate) -> list[Judged]:
+    """Each reading, the first ones first, whatever order they arrived in."""
+    return sorted(debate.judged, key=lambda judged: (judged.reading, judged.seat))
+
+
 def raw_result(debate: Debate) -> dict[str, Any]:
     """The whole outcome as plain data (requirement C11)."""
     verdict = verdict_of(debate)
@@ -236,7 +241,7 @@ def verdict_of(debate: Debate) -> Verdict:
 def vote_line(debate: Debate, judge: str) -> str:
     assert debate.verdict is not None
     vote = next(v for v in debate.verdict.votes if v.judge == judge)
-    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judged if j.seat == judge))
+    models = ", ".join(dict.fromkeys(j.usage.model for j in judgments(debate) if j.seat == judge))
     who = f"{judge} ({models})" if models else judge
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
@@ -262,7 +267,7 @@ def cautions(debate: Debate) -> list[str]:
             "The embedded model judged. It is far too small for that: its choice means nothing and is not "
             "counted. Read the arguments, or judge again with a larger model."
         )
-    if debate.setup.judges.models and not set(debate.setup.judges.models) - set(models):
+    if debate.judged and not {judged.usage.model for judged in debate.judged} - set(models):
         said.append("The judges' models also debated, and models lean towards their own words.")
     if debate.failures:
         said.append(f"{len(debate.failures)} answers failed; see failures.")
@@ -317,7 +322,7 @@ def analysis(debate: Debate) -> dict[str, Any]:
         "judges": {
             judge: [
                 {"reading": judged.reading, "winner": judged.winner, "margin": judged.margin}
-                for judged in sorted(debate.judged, key=lambda judged: judged.reading)
+                for judged in judgments(debate)
                 if judged.seat == judge
             ]
             for judge in judges(debate.setup)
@@ -357,7 +362,7 @@ def round_view(debate: Debate, number: int) -> dict[str, Any]:
         "because": entered.because,
         "over": number < debate.round or round_is_over(debate),
         "turns": [turn.model_dump() for turn in turns(debate) if turn.round == number],
-        "judgments": [judgment_row(judged) for judged in debate.judged if judged.round == number],
+        "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == number],
         "failures": [failure_row(failure) for failure in debate.failures if failure.round == number],
     }
 

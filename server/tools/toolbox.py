@@ -106,9 +106,7 @@ def reporter(ctx: Context[Hall, Any]) -> OnChange:
         debate = work.case.debate
         answers = len(debate.turns) + len(debate.judged) + len(debate.failures)
         last = max(float(answers), last + 0.01)
-        writing = ", ".join(f"{seat} ({count} characters)" for seat, count in work.writing.items())
         phase = debate.phase.name if debate.phase else "opening"
-        message = f"round {debate.round} ({phase}): {answers} answers"
-        await ctx.report_progress(last, None, f"{message}; writing: {writing}" if writing else message)
+        await ctx.report_progress(last, None, f"round {debate.round} ({phase}): {answers} answers")
 
     return report

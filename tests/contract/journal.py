@@ -225,21 +225,21 @@ class Contending:
 class Leasing:
     @pytest.mark.asyncio
     async def test_a_stream_has_one_owner(self, journal: Journal) -> None:
-        assert await journal.lease("s", "me", now=100, seconds=10)
-        assert not await journal.lease("s", "you", now=109, seconds=10)
-        assert await journal.lease("other", "you", now=109, seconds=10)
+        assert await journal.lease("s", "me", now=100, seconds=10) == "me"
+        assert await journal.lease("s", "you", now=109, seconds=10) == "me"
+        assert await journal.lease("other", "you", now=109, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_an_owner_can_stay(self, journal: Journal) -> None:
         await journal.lease("s", "me", now=100, seconds=10)
-        assert await journal.lease("s", "me", now=105, seconds=10)
-        assert not await journal.lease("s", "you", now=114, seconds=10)
+        assert await journal.lease("s", "me", now=105, seconds=10) == "me"
+        assert await journal.lease("s", "you", now=114, seconds=10) == "me"
 
     @pytest.mark.asyncio
     async def test_a_lease_that_ran_out_is_free(self, journal: Journal) -> None:
         await journal.lease("s", "me", now=100, seconds=10)
-        assert await journal.lease("s", "you", now=110, seconds=10)
-        assert not await journal.lease("s", "me", now=111, seconds=10)
+        assert await journal.lease("s", "you", now=110, seconds=10) == "you"
+        assert await journal.lease("s", "me", now=111, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_an_owner_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
@@ -248,16 +248,16 @@ class Leasing:
         await journal.renew("me", now=109, seconds=10)
 
         taken = [await journal.lease(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")]
-        assert taken == [False, False, True]
+        assert taken == ["me", "me", "third"]
 
     @pytest.mark.asyncio
     async def test_a_released_stream_is_free_and_only_its_owner_releases_it(self, journal: Journal) -> None:
         await journal.lease("s", "me", now=100, seconds=10)
         await journal.release("s", "you")
-        assert not await journal.lease("s", "you", now=101, seconds=10)
+        assert await journal.lease("s", "you", now=101, seconds=10) == "me"
 
         await journal.release("s", "me")
-        assert await journal.lease("s", "you", now=101, seconds=10)
+        assert await journal.lease("s", "you", now=101, seconds=10) == "you"
         await journal.release("never leased", "me")
 
     @pytest.mark.asyncio
@@ -268,7 +268,7 @@ class Leasing:
                 journal.lease("s", "me", now=100, seconds=10),
                 journal.lease("s", "you", now=100, seconds=10),
             )
-        assert [mine, yours] == [True, False]
+        assert [mine, yours] == ["me", "me"]
         assert len(await journal.find(limit=100)) == 20
 
 

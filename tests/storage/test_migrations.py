@@ -66,7 +66,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
         listed = await journal.listed("d-golden")
         assert listed
         assert (listed.number, listed.title, listed.status) == (1, "Is this kept?", "concluded")
-        assert not await journal.lease("d-golden", "other", now=1_800_000_000, seconds=1)
+        assert await journal.lease("d-golden", "other", now=1_800_000_000, seconds=1) == "server-1"
 
         await add(
             journal, "d-golden", 3, {"kind": "appended"}, heading=Heading("new", "running", {}, "fresh")

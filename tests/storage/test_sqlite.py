@@ -65,7 +65,7 @@ class TestSurviving:
             assert await journal.read("s") == entries
             assert await journal.find("cats") == [listed]
             assert await journal.changes(0) == changes
-            assert not await journal.lease("s", "you", now=101, seconds=10)
+            assert await journal.lease("s", "you", now=101, seconds=10) == "me"
             await add(journal, "s", 1, {"n": 2})
 
     @pytest.mark.asyncio
@@ -153,8 +153,8 @@ class TestSharing:
             await add(two, "s", 1, {})
             with pytest.raises(Conflict):
                 await add(one, "s", 1, {})
-            assert await one.lease("s", "one", now=100, seconds=10)
-            assert not await two.lease("s", "two", now=100, seconds=10)
+            assert await one.lease("s", "one", now=100, seconds=10) == "one"
+            assert await two.lease("s", "two", now=100, seconds=10) == "one"
 
     @pytest.mark.asyncio
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:

