@@ -1,7 +1,6 @@
 """The command line. Parses, calls the hall as any other client would, and prints."""
 
 import json
-import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -81,7 +80,6 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
         if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to fail
             stream.reconfigure(errors="replace")
     settings = Settings.read()
-    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
     ctx.obj = settings.model_copy(update={"db": db}) if db else settings
     if ctx.invoked_subcommand is None:
         ctx.invoke(serve)
@@ -231,7 +229,7 @@ def run_debate(settings: Settings, begin: Begin, *, as_json: bool = False, quiet
         )
         click.echo(f"\nStopped. {kept}".rstrip(), err=True)
         sys.exit(INTERRUPTED)
-    click.echo(as_json(outcome(case))) if as_json else show_outcome(case, live.screen)
+    click.echo(dumped(outcome(case))) if as_json else show_outcome(case, live.screen)
     if case.debate.status != "concluded":
         hint = f" Go on with: counterpoint debate --continue {case.id}" if case.debate.paused else ""
         raise click.ClickException(
@@ -310,7 +308,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 
     rows = run(settings, find)
     if as_json:
-        click.echo(as_json({"debates": rows}))
+        click.echo(dumped({"debates": rows}))
         return
     for row in rows:
         click.echo(one_line(reading.listed_line(row)))
@@ -339,7 +337,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
         click.echo(Screen.here().render(reading.as_text(case, view)))
     else:
         found = views.verdict_of(case.debate).model_dump() if view == "verdict" else reading.read(case, view)
-        click.echo(as_json(found))
+        click.echo(dumped(found))
 
 
 @counterpoint.command()
@@ -353,7 +351,7 @@ def export(settings: Settings, debate_id: str, kind: str, output: Path | None) -
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     case = run(settings, lambda hall: hall.case(debate_id))
-    text = plain(reading.as_text(case, "transcript")) if kind == "markdown" else as_json(exported(case))
+    text = plain(reading.as_text(case, "transcript")) if kind == "markdown" else dumped(exported(case))
     if output is None:
         click.echo(text.rstrip("\n"))
         return
@@ -373,7 +371,7 @@ def exported(case: Case) -> dict[str, Any]:
     }
 
 
-def as_json(data: Any) -> str:
+def dumped(data: Any) -> str:
     whole = "utf" in (sys.stdout.encoding or "").lower()
     return reading.as_json(data) if whole else json.dumps(data, indent=1)
 
@@ -383,7 +381,11 @@ def as_json(data: Any) -> str:
 
 def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]]) -> T:
     """Do something in the hall, and raise what it raised."""
-    from server.app import open_hall  # noqa: PLC0415  (brings the SDK with it; `--help` does without)
+    # They bring the SDK with them, and `--help` does without.
+    from server.app import open_hall  # noqa: PLC0415
+    from server.serving import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr(settings)
 
     async def inside() -> T:
         async with open_hall(settings) as hall:

@@ -125,13 +125,16 @@ class Hall:
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[Self]:
         """`configured`: the models of debates that name none; without any, the keys in `environ` decide."""
-        async with anyio.create_task_group() as tasks:
+        tasks = anyio.create_task_group()
+        await tasks.__aenter__()
+        try:
             hall = cls(journal, models, tasks, configured=configured, environ=environ, clock=clock)
             tasks.start_soon(hall.keep_leases)
-            try:
-                yield hall
-            finally:
-                tasks.cancel_scope.cancel()
+            yield hall
+        finally:
+            # Closed by hand: left to `async with`, it would wrap what the caller raises into a group.
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
 
     # What callers ask for ------------------------------------------------------------------------
 

@@ -76,6 +76,10 @@ class Launch:
 
 def launch(argv0: str = "") -> Launch:
     """Absolute, because clients start programs without the user's PATH."""
+    try:
+        release = version(PACKAGE)
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        release = ""
     windows = ".exe" if os.name == "nt" else ""
     running = Path(argv0 or sys.argv[0]).absolute()
     for script in (running, running.with_suffix(windows), Path(sys.executable).parent / f"{NAME}{windows}"):
@@ -83,14 +87,10 @@ def launch(argv0: str = "") -> Launch:
             uvx = shutil.which("uvx")
             if uvx and {"archive-v0", "environments-v2"} & set(script.parts):
                 # uvx runs programs out of its cache, which is emptied now and then.
-                return Launch(uvx, ("--from", f"{PACKAGE}=={version(PACKAGE)}", NAME))
+                return Launch(uvx, ("--from", f"{PACKAGE}=={release}" if release else PACKAGE, NAME))
             return Launch(str(script))
-    try:
-        version(PACKAGE)
-    except PackageNotFoundError:
-        checkout = str(Path(__file__).parents[1])
-        return Launch(sys.executable, ("-m", "server"), (("PYTHONPATH", checkout),))
-    return Launch(sys.executable, ("-m", "server"))
+    checkout = (("PYTHONPATH", str(Path(__file__).parents[1])),)
+    return Launch(sys.executable, ("-m", "server"), () if release else checkout)
 
 
 def merged(text: str, key: str, entry: Mapping[str, Any]) -> dict[str, Any]:

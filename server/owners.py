@@ -4,6 +4,7 @@ import os
 import platform
 import secrets
 from contextlib import suppress
+from pathlib import Path
 
 
 def new_owner() -> str:
@@ -33,5 +34,5 @@ def machine() -> str:
     """This machine's name; two containers on one machine are two machines, for they count processes apart."""
     namespace = ""
     with suppress(OSError):  # only Linux has it
-        namespace = str(os.readlink("/proc/self/ns/pid"))
+        namespace = str(Path("/proc/self/ns/pid").readlink())
     return f"{platform.node()}/{namespace}"

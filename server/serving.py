@@ -46,6 +46,9 @@ def serve_stdio(settings: Settings | None = None) -> int:
 def log_to_stderr(settings: Settings) -> None:
     """Has to come before an MCPServer is built: that sets up logging of its own where there is none."""
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format=LOG_FORMAT)
+    # It would tell every statement with all that is said in the debate, and fill the pipe of a client that
+    # does not read: then the server stands still.
+    logging.getLogger("aiosqlite").setLevel(logging.WARNING)
 
 
 async def serve(settings: Settings) -> int:

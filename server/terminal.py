@@ -37,6 +37,8 @@ from server.runner import Case
 WIDEST = 100
 """Columns: longer lines are hard to read."""
 
+NARROWEST = 20
+
 TICK = 0.1
 """Seconds between looks at what there is to show."""
 
@@ -81,7 +83,7 @@ class Screen:
     def here(cls, environ: Mapping[str, str] = os.environ) -> Self:
         capable = environ.get("TERM") != "dumb"
         return cls(
-            width=min(shutil.get_terminal_size().columns, WIDEST),
+            width=min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST),
             colours=capable and sys.stdout.isatty() and not environ.get("NO_COLOR"),
             bar=capable and sys.stderr.isatty(),
         )
@@ -262,9 +264,8 @@ class Live:
             lines.append(self.screen.wrap(f"{stance} ({one_line(debater.model)})", "  ", "     "))
         count, models = len(setup.judges.models), ", ".join(dict.fromkeys(setup.judges.models))
         who = "1 judge" if count == 1 else f"{count} judges"
-        lines.append(
-            f"  {who} ({one_line(models)}), {setup.format}, {setup.max_rounds} rounds, debate {case.id}"
-        )
+        line = f"{who} ({one_line(models)}), {setup.format}, {setup.max_rounds} rounds, debate {case.id}"
+        lines.append(self.screen.wrap(line, "  ", "     "))
         families = len({family(debater.model) for debater in setup.debaters})
         lines += [self.screen.wrap(warning, "  ! ", "    ") for warning in warnings(setup, families)]
         return "\n".join(lines)
@@ -272,8 +273,9 @@ class Live:
     def speaker(self, debate: Debate, seat: str) -> str:
         letter = letter_of(debate, seat)
         colour = COLOURS[(ord(letter) - ord("A")) % len(COLOURS)]
-        name = self.screen.paint(f"{letter}. {one_line(seat)}", fg=colour, bold=True)
-        return f"{name} ({one_line(heading(debate.debater(seat).stance))})"
+        name = f"{letter}. {one_line(seat)}"
+        line = self.screen.wrap(f"{name} ({one_line(heading(debate.debater(seat).stance))})", "", "   ")
+        return line.replace(name, self.screen.paint(name, fg=colour, bold=True), 1)
 
     def bar_line(self, debate: Debate) -> str:
         """Answers so far, how long it takes, and the end of what is being written: one line exactly."""
@@ -284,7 +286,7 @@ class Live:
         head = (
             f"{full * filled}{empty * (10 - filled)} {done}/{total} {int(monotonic() - self.began)}s {phase}"
         )
-        room = max(shutil.get_terminal_size().columns - columns(head) - 1, 0)
+        room = max(columns_of_stderr() - columns(head) - 1, 0)
         return head + self.activity(debate, room)
 
     def activity(self, debate: Debate, room: int) -> str:
@@ -296,6 +298,14 @@ class Live:
             return f"{seat} writes its finding"[:room]
         name = f"{one_line(seat)}: "
         return name[:room] + last_columns(one_line(text), max(room - columns(name), 0))
+
+
+def columns_of_stderr() -> int:
+    """Stdout may be a file while the bar runs."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or shutil.get_terminal_size().columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
 
 
 def expected(debate: Debate) -> int:

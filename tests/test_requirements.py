@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
 from tests.requirements import BUILT, PARTLY, PLANNED
 
 pytestmark = pytest.mark.requirement("M7")

@@ -157,19 +157,14 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
     after = replace(debate, version=debate.version + 1)
     match event:
         case PhaseEntered():
-            check(event.round == debate.round + 1, "rounds follow one another")
-            check(event.phase in {phase.name for phase in debate.setup.phases}, f"no phase {event.phase}")
             after = replace(after, rounds=(*debate.rounds, event), heard=frozenset(), missed=())
-            asked = {seat for seat, _ in seats(after)}
-            check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
+            check_round(after, event)
             return after
         case Spoke():
             check_open(debate, event.seat, event.round, 0)
             return replace(after, talk=(*debate.talk, event), heard=debate.heard | {(event.seat, 0)})
         case Judged():
-            check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
-            check_winner(debate, event.winner)
-            check_open(debate, event.seat, event.round, event.reading)
+            check_judged(debate, event)
             heard = debate.heard | {(event.seat, event.reading)}
             return replace(after, judged=(*debate.judged, event), heard=heard)
         case Failed():
@@ -201,6 +196,19 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
 def check(holds: bool, otherwise: str) -> None:
     if not holds:
         raise IllegalEvent(otherwise)
+
+
+def check_round(debate: Debate, event: PhaseEntered) -> None:
+    check(event.round == debate.round, "rounds follow one another")
+    check(event.phase in {phase.name for phase in debate.setup.phases}, f"no phase {event.phase}")
+    asked = {seat for seat, _ in seats(debate)}
+    check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
+
+
+def check_judged(debate: Debate, event: Judged) -> None:
+    check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
+    check_winner(debate, event.winner)
+    check_open(debate, event.seat, event.round, event.reading)
 
 
 def check_open(debate: Debate, seat: str, number: int, reading: int) -> None:

@@ -41,7 +41,7 @@ def paid(model: str = "scripted", cost: str = "0.001") -> Usage:
     return Usage(model=model, input_tokens=100, cached_tokens=60, output_tokens=20, cost_usd=cost)
 
 
-def finding(winner: str | None = "A", margin: int = 2, **other: Any) -> str:
+def finding(winner: Any = "A", margin: Any = 2, **other: Any) -> str:
     """A judge's answer as it should be."""
     said = {"reasoning": "Costs were never answered.", "verdict": "It is not worth it."}
     return json.dumps({**said, "winner": winner, "margin": margin, **other})
@@ -76,7 +76,7 @@ def with_debaters(opened: Opened, *seats: Debater) -> Opened:
 
 @dataclass
 class Table:
-    """A debate at play. Every step goes through `decide`, `render`, `interpret` and `apply`, as in the runner."""
+    """A debate at play: as in the runner, each step goes through `decide`, `render`, `interpret`, `apply`."""
 
     debate: Debate
     script: Script = talk

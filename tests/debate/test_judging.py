@@ -1,9 +1,10 @@
 import pytest
 
 from server.debate.events import Concluded, Vote
+from server.debate.replies import Reply
 from server.debate.rules import Call
 from server.debate.views import cautions
-from tests.debate.playing import Answer, Fails, Reply, debaters, finding, judges_say, paid, setup, table, talk
+from tests.debate.playing import Answer, Fails, debaters, finding, judges_say, paid, setup, table, talk
 
 pytestmark = pytest.mark.requirement("C8")
 
@@ -77,8 +78,9 @@ class TestVotes:
         assert judged(twice(None, 3)).votes == (Vote(judge="judge 1", winner="", margin=0),)
 
     def test_a_judge_who_answers_in_one_order_only_abstains(self) -> None:
-        for panel in [(finding("A"), Fails("timeout")), (Fails("timeout"), finding("A"))]:
-            assert judged(panel).votes[0].abstains == "answered in one of the two orders only"
+        lost = Fails("timeout")
+        for found in (judged((finding("A"), lost)), judged((lost, finding("A")))):
+            assert found.votes[0].abstains == "answered in one of the two orders only"
 
     def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:
         at = table(setup(format="verdict")).play()

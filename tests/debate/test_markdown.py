@@ -42,7 +42,9 @@ def headings(text: str) -> list[str]:
 class TestTranscript:
     def test_a_whole_transcript_reads_like_this(self) -> None:
         at = table(setup(seed=1), plainly).do(Intervened(action="inject", text="Mind the costs.")).play()
-        assert transcript(at) == f"""\
+        assert (
+            transcript(at)
+            == f"""\
 # {QUESTION}
 - **A. Proponent**: for
 - **B. Opponent**: against
@@ -98,6 +100,7 @@ Costs were never answered.
 
 2 rounds of talk, 4 turns. 6 calls, 600 tokens in (360 cached), 120 out, $0.006.
 """
+        )
 
     def test_it_can_begin_at_a_round(self) -> None:
         later = transcript(table(script=plainly).play(), 2)
@@ -112,18 +115,25 @@ Costs were never answered.
         assert transcript(table().to_round(1)).endswith("\n## Round 1: opening\n")
 
     def test_notes_stand_in_their_round_and_say_whom_they_are_for(self) -> None:
-        at = table().through(1).do(Intervened(action="inject", text="Mind.", round=1, to="Opponent")).to_round(2)
+        at = (
+            table()
+            .through(1)
+            .do(Intervened(action="inject", text="Mind.", round=1, to="Opponent"))
+            .to_round(2)
+        )
         first, second = transcript(at).split("## Round 2")
         assert "### Note to Opponent\n\nMind.\n" in first
         assert "Mind." not in second
 
     def test_a_turn_that_was_cut_says_so(self) -> None:
-        at = table(script=lambda call: Reply("Because of", paid(), cut=True)).through(1)
+        at = table(script=lambda _: Reply("Because of", paid(), cut=True)).through(1)
         assert transcript(at).count("Because of *(cut at the length limit)*") == 2
 
     @pytest.mark.requirement("D3")
     def test_every_failure_is_shown(self) -> None:
-        at = table(setup(debaters=debaters(3)), lambda c: Fails("timeout") if c.seat[-1] == "2" else "x").through(2)
+        at = table(
+            setup(debaters=debaters(3)), lambda c: Fails("timeout") if c.seat[-1] == "2" else "x"
+        ).through(2)
         assert transcript(at).count("*Speaker 2 failed: no answer in time*") == 2
 
     def test_a_finding_for_no_side_says_so(self) -> None:
@@ -167,7 +177,11 @@ class TestVerdict:
 
         def script(call: Call) -> Answer:
             if not call.reading:
-                return Fails("timeout", huge + call.seat) if call.seat[-1] == "3" else Reply(huge, paid(), cut=True)
+                return (
+                    Fails("timeout", huge + call.seat)
+                    if call.seat[-1] == "3"
+                    else Reply(huge, paid(), cut=True)
+                )
             if call.seat == "judge 9":
                 return Fails("unavailable", huge)
             winner = "C" if call.seat < "judge 7" else "A"
@@ -203,7 +217,10 @@ class TestCost:
             ([""], "1 calls, 100 tokens in (60 cached), 20 out, price unknown."),
             (["0.5"], "1 calls, 100 tokens in (60 cached), 20 out, $0.5."),
             (["0"], "1 calls, 100 tokens in (60 cached), 20 out, $0."),
-            (["0.1", "", "0.2"], "3 calls, 300 tokens in (180 cached), 60 out, $0.3 and 1 calls of unknown price."),
+            (
+                ["0.1", "", "0.2"],
+                "3 calls, 300 tokens in (180 cached), 60 out, $0.3 and 1 calls of unknown price.",
+            ),
             ([""] * 20, "20 calls, 2,000 tokens in (1,200 cached), 400 out, price unknown."),
         ],
     )
@@ -212,7 +229,22 @@ class TestCost:
 
 
 PIECES = st.sampled_from(
-    [*BREAKS, "\r\n", "# x", "## Verdict: Decided", " # x", "   ### x", "===", "---", "  = ", "-", "x", " ", "\t", "<h1>"]
+    [
+        *BREAKS,
+        "\r\n",
+        "# x",
+        "## Verdict: Decided",
+        " # x",
+        "   ### x",
+        "===",
+        "---",
+        "  = ",
+        "-",
+        "x",
+        " ",
+        "\t",
+        "<h1>",
+    ]
 )
 FORGED = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
 
@@ -262,11 +294,25 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
     at = table(opened, script).do(Intervened(action="inject", text=f"x\n{said}")).play()
     letters = {"Speaker 1": "A.", "Speaker 2": "B."}
     talk = [[letters[seat] for seat in entered.order if seat in letters] for entered in at.debate.rounds]
-    ours = [f"# {heading(at.debate.setup.question)}", "## Round 1: opening", *talk[0], "### Note to everybody"]
-    ours += ["## Round 2: rebuttal", *talk[1], "## Round 3: verdict", *["### judge"] * 4, "## Verdict: Decided:"]
+    ours = [
+        f"# {heading(at.debate.setup.question)}",
+        "## Round 1: opening",
+        *talk[0],
+        "### Note to everybody",
+    ]
+    ours += [
+        "## Round 2: rebuttal",
+        *talk[1],
+        "## Round 3: verdict",
+        *["### judge"] * 4,
+        "## Verdict: Decided:",
+    ]
     found = [line for line in transcript(at).splitlines() if poses(line)]
     assert len(found) == len(ours)
-    assert all(line.removeprefix("### ").startswith(own.removeprefix("### ")) for line, own in zip(found, ours, strict=True))
+    assert all(
+        line.removeprefix("### ").startswith(own.removeprefix("### "))
+        for line, own in zip(found, ours, strict=True)
+    )
 
 
 @pytest.mark.parametrize("reason", ["x\n## Verdict: Decided", "x\n\n# So it is"])

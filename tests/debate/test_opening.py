@@ -44,7 +44,13 @@ def test_everything_that_is_asked_for_is_in_the_setup() -> None:
     asked: dict[str, Any] = {
         "format": "verdict",
         "debaters": [
-            {"name": " Ada ", "stance": " yes ", "role": " economist ", "system_prompt": " Figures. ", "model": " m "},
+            {
+                "name": " Ada ",
+                "stance": " yes ",
+                "role": " economist ",
+                "system_prompt": " Figures. ",
+                "model": " m ",
+            },
             {"name": "Bob", "stance": "no"},
             {"name": "Cleo", "stance": "later"},
         ],
@@ -110,7 +116,13 @@ class TestModels:
         assert {d.model for d in opened.debaters} == set(opened.judges.models) == {"only"}
 
     def test_models_are_handed_out_in_turn(self) -> None:
-        assert [d.model for d in setup(["a", "b"], debaters=debaters(5)).debaters] == ["a", "b", "a", "b", "a"]
+        assert [d.model for d in setup(["a", "b"], debaters=debaters(5)).debaters] == [
+            "a",
+            "b",
+            "a",
+            "b",
+            "a",
+        ]
 
     def test_judges_get_them_from_the_other_end(self) -> None:
         assert setup(["a", "b", "c"]).judges.models == ("c",)
@@ -125,7 +137,7 @@ class TestModels:
         assert [d.model for d in setup(["a", "b"], debaters=asked).debaters] == ["a", "own"]
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no question": ({"question": " \n"}, "There is no question. Pass `question`"),
     "a book for a question": (
         {"question": "x" * (LONGEST_QUESTION + 1)},
@@ -141,8 +153,14 @@ REFUSED = {
     ),
     "one debater": ({"debaters": debaters(1)}, "A debate needs two debaters or more."),
     "a crowd": ({"debaters": debaters(27)}, "27 debaters are too many; 26 are allowed."),
-    "a blank name": ({"debaters": named("Ada", "  ")}, "A debater's name must be a line of text, and '  ' is not."),
-    "a name of two lines": ({"debaters": named("Ada", "B\nob")}, "must be a line of text, and 'B\\nob' is not"),
+    "a blank name": (
+        {"debaters": named("Ada", "  ")},
+        "A debater's name must be a line of text, and '  ' is not.",
+    ),
+    "a name of two lines": (
+        {"debaters": named("Ada", "B\nob")},
+        "must be a line of text, and 'B\\nob' is not",
+    ),
     "a name that hides": ({"debaters": named("Ada", "A\u200bda")}, "must be a line of text"),
     "no stance": ({"debaters": named("Ada", "Bob", stance=" ")}, "Ada has no stance. Say in `stance`"),
     "a judge's name": (

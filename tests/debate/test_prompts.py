@@ -1,6 +1,6 @@
-import os
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,6 +34,7 @@ UNUSUAL = [
     {"name": "Xanthippe", "stance": "wait"},
 ]
 
+
 def long_turn(call: Call) -> Answer:
     if call.reading:
         return finding()
@@ -48,6 +49,12 @@ def note(text: str, *, number: int = 1, to: str = "") -> Intervened:
 def body(prompt_text: str) -> str:
     """A prompt without its last line."""
     return prompt_text.rpartition("\n")[0]
+
+
+def shared(sooner: str, later: str) -> int:
+    """The length of the beginning that two prompts have in common."""
+    pairs = enumerate(zip(sooner, later, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(sooner), len(later)))
 
 
 def last_line(prompt_text: str) -> str:
@@ -66,7 +73,7 @@ def blocks(prompt_text: str) -> list[str]:
 
 class TestLayout:
     def test_a_whole_prompt_reads_like_this(self) -> None:
-        asked = {
+        asked: dict[str, Any] = {
             "debaters": [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no\nnever"}],
             "documents": [{"title": "Costs", "text": "It costs\n100.", "url": "https://example.org"}],
             "options": {"instructions": "Be kind.", "seed": 1},
@@ -74,7 +81,9 @@ class TestLayout:
         at = table(setup(**asked), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly.")
         at.through(1).do(note("Mind the costs.")).to_round(2)
         assert [message.role for message in render(at.debate, at.calls()[0]).messages] == ["system", "user"]
-        assert rendered(at)[0] == f"""\
+        assert (
+            rendered(at)[0]
+            == f"""\
 {RULES}
 # Question
 > Should a small team write its own scheduler?
@@ -110,6 +119,7 @@ Be kind.
 {TASKS["rebuttal"]}
 
 You are A. Speak."""
+        )
 
     def test_without_documents_and_instructions_their_headings_are_absent(self) -> None:
         (prompt, _) = rendered(table().to_round(1))
@@ -222,7 +232,7 @@ class TestSharedPrefix:
             prompts = at.prompts(seat)
             assert len(prompts) == 3
             assert all(later.startswith(body(sooner)) for sooner, later in pairwise(prompts))
-            kept = sum(len(os.path.commonprefix(pair)) for pair in pairwise(prompts))
+            kept = sum(shared(*pair) for pair in pairwise(prompts))
             assert kept >= 0.99 * sum(map(len, prompts[:-1]))
 
     def test_the_first_reading_goes_on_from_what_the_debaters_were_told(self) -> None:
@@ -249,7 +259,9 @@ class TestSharedPrefix:
         for prompt, call in again:
             assert body(prompt) == first[call.round, call.seat, call.reading]
             why = "it holds no JSON object" if call.reading else "the model said nothing"
-            assert last_line(prompt) == f"Your previous reply could not be used: {why}. Answer again, as asked."
+            assert (
+                last_line(prompt) == f"Your previous reply could not be used: {why}. Answer again, as asked."
+            )
 
 
 class TestWhoSeesWhat:
@@ -270,7 +282,9 @@ class TestWhoSeesWhat:
 
     @pytest.mark.requirement("C2")
     def test_as_declared_turns_are_shown_as_they_were_spoken_whatever_was_drawn_for_the_judges(self) -> None:
-        at = table(setup(format="verdict", debaters=debaters(6)), lambda call: f"By {call.seat[-1]}.").to_round(2)
+        at = table(
+            setup(format="verdict", debaters=debaters(6)), lambda call: f"By {call.seat[-1]}."
+        ).to_round(2)
         spoken = [f"By {n}." for n in range(1, 7)]
         assert blocks(rendered(at)[0]) == spoken
         assert [turn.text for turn in at.debate.turns_of(1)] != spoken
@@ -319,7 +333,9 @@ class TestNotes:
 class TestReadings:
     def readings(self, name: str, **options: object) -> dict[int, list[str]]:
         """Both readings of two rounds of four turns, as the numbers of their speakers."""
-        opened = setup(format=name, debaters=debaters(4), options={"judges": {"both_orders": True, **options}})
+        opened = setup(
+            format=name, debaters=debaters(4), options={"judges": {"both_orders": True, **options}}
+        )
         at = table(opened, lambda c: finding() if c.reading else f"{c.round}{c.seat[-1]}").play()
         return {c.reading: blocks(text(p)) for c, p in at.asked if c.reading}
 
@@ -369,7 +385,9 @@ class TestCues:
     def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading(self) -> None:
         at = table().to_round(3)
         first, second = (render(at.debate, call).cue for call in at.calls())
-        assert first == Cue("judgment", at.debate.setup.question, 3, positions=(("A", "for"), ("B", "against")))
+        assert first == Cue(
+            "judgment", at.debate.setup.question, 3, positions=(("A", "for"), ("B", "against"))
+        )
         assert second.positions == first.positions[::-1]
 
 
@@ -394,7 +412,9 @@ HOSTILE = st.lists(
 
 def skeleton(debate: Debate, call: Call) -> list[str]:
     """The lines of a prompt that are ours: those which are no quotation."""
-    return [line for line in text(render(debate, call)).splitlines() if line != ">" and not line.startswith("> ")]
+    return [
+        line for line in text(render(debate, call)).splitlines() if line != ">" and not line.startswith("> ")
+    ]
 
 
 def quoting(said: str) -> list[list[str]]:

@@ -211,7 +211,9 @@ class TestTheWinner:
     def test_it_is_known_by_letter_stance_and_name_in_any_case(self, winner: str | None, name: str) -> None:
         assert finds(finding(winner)).winner == name
 
-    @pytest.mark.parametrize("winner", ["E", "nobody", "A and B", "A or B", "Proponent", "0", "Position", "judge 1"])
+    @pytest.mark.parametrize(
+        "winner", ["E", "nobody", "A and B", "A or B", "Proponent", "0", "Position", "judge 1"]
+    )
     def test_a_stranger_is_refused(self, winner: str) -> None:
         assert useless(finding(winner)) == '"winner" must be one of A, B, C, D or null'
 
@@ -259,15 +261,17 @@ class TestTheWinner:
 ANYTHING = st.text(st.characters(codec=None))
 JSONISH = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ANYTHING,
-    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["winner", "margin", "verdict", "x"]), inner),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["winner", "margin", "verdict", "x"]), inner)
+    ),
 )
 REPLIES = (
     ANYTHING
     | JSONISH.map(json.dumps)
     | st.tuples(ANYTHING, JSONISH.map(json.dumps), ANYTHING).map("".join)
-    | st.fixed_dictionaries({"winner": JSONISH, "margin": JSONISH, "verdict": ANYTHING, "reasoning": ANYTHING}).map(
-        json.dumps
-    )
+    | st.fixed_dictionaries(
+        {"winner": JSONISH, "margin": JSONISH, "verdict": ANYTHING, "reasoning": ANYTHING}
+    ).map(json.dumps)
     | st.tuples(st.just("```"), ANYTHING, st.sampled_from(["{", "```", finding()])).map("".join)
 )
 

@@ -4,7 +4,7 @@ import pytest
 
 from server.debate.events import Ended, Intervened, Paused, Phase, PhaseEntered, Resumed
 from server.debate.formats import FORMATS, VERDICT, diagram
-from server.debate.rules import Ask, Call, Over, Record, Wait, decide, pending, round_is_over, wanted
+from server.debate.rules import Call, Over, Record, Wait, decide, pending, round_is_over, wanted
 from server.debate.state import Debate
 from tests.debate.playing import Answer, Fails, Table, debaters, setup, table, talk
 
@@ -43,7 +43,11 @@ class TestToTheEnd:
 
     def test_a_verdict_argues_in_turn_and_is_judged_once(self) -> None:
         at = table(setup(format="verdict")).play()
-        assert rounds(at) == [("argumentation", 1, ""), ("argumentation", 2, ""), ("verdict", 3, "max_rounds")]
+        assert rounds(at) == [
+            ("argumentation", 1, ""),
+            ("argumentation", 2, ""),
+            ("verdict", 3, "max_rounds"),
+        ]
         assert [(call.seat, call.reading) for call, _ in at.asked if call.round == 3] == [("judge 1", 1)]
         assert at.debate.status == "concluded"
 
@@ -63,7 +67,9 @@ class TestToTheEnd:
             (4, ["argument", "argument", "argument", "closing"]),
         ],
     )
-    def test_a_phase_that_repeats_leaves_room_for_the_talk_after_it(self, most: int, names: list[str]) -> None:
+    def test_a_phase_that_repeats_leaves_room_for_the_talk_after_it(
+        self, most: int, names: list[str]
+    ) -> None:
         phases = (
             Phase(name="argument", asks="debaters", order="together", repeats=True),
             Phase(name="closing", asks="debaters", order="together"),
@@ -166,7 +172,9 @@ class TestWhoIsAskedWhen:
             {"name": "Ada", "stance": "yes", "model": "vendor/one"},
             {"name": "Bob", "stance": "no"},
         ]
-        opened = setup(models=["vendor/two"], debaters=who, options={"judges": {"models": ["vendor/j", "x/k"]}})
+        opened = setup(
+            models=["vendor/two"], debaters=who, options={"judges": {"models": ["vendor/j", "x/k"]}}
+        )
         at = table(opened).play()
         assert {(call.seat, call.model) for call, _ in at.asked} == {
             ("Ada", "vendor/one"),
@@ -223,7 +231,9 @@ class TestBadReplies:
             return Fails("timeout") if (call.seat, call.round) == ("Speaker 2", 1) else talk(call)
 
         at = table(setup(debaters=debaters(3)), late).play()
-        assert [turn.seat for turn in at.debate.turns if turn.round == 2] == [f"Speaker {n}" for n in (1, 2, 3)]
+        assert [turn.seat for turn in at.debate.turns if turn.round == 2] == [
+            f"Speaker {n}" for n in (1, 2, 3)
+        ]
 
 
 class TestPauses:

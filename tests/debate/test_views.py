@@ -48,7 +48,9 @@ class TestTranscript:
         ]
         assert len(views.turns(at.debate)) == 4
 
-    @pytest.mark.parametrize(("since", "rounds"), [(0, {1, 2}), (1, {1, 2}), (2, {2}), (3, set()), (9, set())])
+    @pytest.mark.parametrize(
+        ("since", "rounds"), [(0, {1, 2}), (1, {1, 2}), (2, {2}), (3, set()), (9, set())]
+    )
     def test_it_can_begin_at_a_round(self, since: int, rounds: set[int]) -> None:
         assert {turn.round for turn in views.turns(over().debate, since)} == rounds
 
@@ -281,9 +283,7 @@ class TestCautions:
 
     def test_one_model_on_every_side_is_one_voice(self) -> None:
         opened = setup(["a/x"], options={"judges": {"models": ["c/z"]}})
-        assert self.cautions(table(opened)) == [
-            "One model argued every side (a/x): count it as one voice."
-        ]
+        assert self.cautions(table(opened)) == ["One model argued every side (a/x): count it as one voice."]
 
     def test_judges_who_also_debated_lean_towards_their_own_words(self) -> None:
         said = "The judges' models also debated, and models lean towards their own words."
@@ -364,7 +364,12 @@ class TestRounds:
         assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
         assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
         assert first["judgments"] == []
-        assert (last["phase"], last["because"], last["over"], last["turns"]) == ("verdict", "max_rounds", True, [])
+        assert (last["phase"], last["because"], last["over"], last["turns"]) == (
+            "verdict",
+            "max_rounds",
+            True,
+            [],
+        )
         assert last["judgments"] == [
             {
                 "seat": "judge 1",

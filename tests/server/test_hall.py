@@ -1,8 +1,9 @@
-"""The engine under one roof: two processes on one database, predicates, and what is left when things break."""
+"""The engine under one roof: two processes on one database, predicates, and what is left of a wreck."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -174,7 +175,7 @@ async def test_many_debates_at_once_do_not_mix(database: str) -> None:
         ]
         async with anyio.create_task_group() as all_at_once:
             for case in cases:
-                all_at_once.start_soon(lambda name=case.id: running.step(name, wait=5))
+                all_at_once.start_soon(partial(running.step, case.id, wait=5))
         after = [await running.case(case.id) for case in cases]
 
     for number, case in enumerate(after):
@@ -232,3 +233,9 @@ async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:
     with pytest.raises(Unreadable, match="cannot be used"):
         async with hall(str(path)):
             pass
+
+
+async def test_what_a_caller_raises_in_the_hall_leaves_it_as_it_was_raised(database: str) -> None:
+    with pytest.raises(NoSuchDebate):
+        async with hall(database) as running:
+            await running.case("nobody")

@@ -1,4 +1,4 @@
-"""Debates through the real litellm and a provider that misbehaves: what is recorded, and what is never told."""
+"""Debates through the real litellm and a provider that misbehaves: what is recorded, what is never told."""
 
 import logging
 from collections import Counter

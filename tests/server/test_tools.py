@@ -5,10 +5,10 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.calling import call, read, refused, said
 
 from server.models.scripted import ScriptedModel
 from server.tools import all_tools
+from tests.calling import call, read, refused, said
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 

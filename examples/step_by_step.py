@@ -1,0 +1,52 @@
+"""A debate of your own making, stepped and steered from a script.
+
+    python examples/step_by_step.py
+
+Three positions that are neither for nor against, a document, a note in the middle, and the transcript
+read as a resource.
+"""
+
+import os
+import sys
+from typing import Any
+
+import anyio
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+DEBATE = {
+    "question": "How should we store the events of 40,000 sensors?",
+    "format": "verdict",
+    "debaters": [
+        {"name": "Ada", "stance": "one relational database", "role": "a database administrator"},
+        {"name": "Ben", "stance": "a time-series database"},
+        {"name": "Cy", "stance": "files in object storage"},
+    ],
+    "documents": [{"title": "Load", "text": "Each sensor sends one reading of 40 bytes every ten seconds."}],
+}
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    if result.is_error or result.structured_content is None:
+        raise RuntimeError(result.content)
+    return dict(result.structured_content)
+
+
+async def main() -> None:
+    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    async with Client(server) as client:
+        debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+        step = await call(client, "step_round", debate_id=debate_id)
+        await call(
+            client, "intervene", debate_id=debate_id, action="inject", text="Assume a team of two people."
+        )
+        while step["status"] == "running":
+            step = await call(client, "step_round", debate_id=debate_id)
+            print(f"{step['phase']}: {len(step['turns'])} turns")
+        transcript = await client.read_resource(f"debate://{debate_id}/transcript")
+        print(getattr(transcript.contents[0], "text", ""))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,242 @@
+"""What a release has written, every later one can read: nothing that was recorded is ever lost.
+
+`tests/golden/journal_<release>.jsonl` holds whole debates, one of each format, as that release wrote
+them: an entry a line, with the stream it belongs to. These files are never changed. For a new release
+
+    python -c "from tests.test_golden import written; print(written(), end='')" > tests/golden/journal_X_Y.jsonl
+
+adds its own; run it from the root of the checkout. `EXPECTED` says what the debates came to.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from server.debate import events, markdown, views
+from server.debate.events import Event, Intervened, Opened, Paused, Recorded, Resumed, load
+from server.debate.interventions import intervention
+from server.debate.rules import Call, Over, decide
+from server.debate.state import Debate, replay
+from storage.chain import checked
+from storage.journal import canonical, genesis, link
+from tests.debate.playing import Answer, Fails, Table, finding, setup, table
+
+pytestmark = pytest.mark.requirement("N8")
+
+GOLDEN = Path(__file__).parent / "golden"
+JOURNALS = sorted(GOLDEN.glob("journal_*.jsonl"))
+
+TEAM: dict[str, Any] = {
+    "debaters": [
+        {"name": "Ada", "stance": "build it", "role": "economist", "system_prompt": "Use figures."},
+        {"name": "Bob", "stance": "buy it", "model": "vendor/own"},
+        {"name": "Çelik", "stance": "日本語で待つ"},
+    ],
+    "documents": [{"title": "Costs", "text": "Line one\nŻółć\u2028🧪", "url": "https://example.org/costs"}],
+    "options": {
+        "judges": {"models": ["vendor/j", "vendor/k"], "prompt": "Ask who pays."},
+        "limits": {"turn_timeout": 60, "max_turn_tokens": 1500},
+        "instructions": "Be kind.",
+        "seed": 2026,
+        "tags": ["golden", "schedulers"],
+    },
+}
+
+EXPECTED: dict[str, dict[str, Any]] = {
+    "opinion": {
+        "status": "concluded",
+        "reason": "max_rounds",
+        "rounds": [("opening", ""), ("rebuttal", ""), ("rebuttal", ""), ("verdict", "max_rounds")],
+        "outcome": "leaning",
+        "winner": "Bob",
+        "votes": [
+            "judge 1 (vendor/j): Bob, margin 1 of 3",
+            "judge 2 (vendor/k) abstains: it found for another side when the order changed",
+        ],
+        "failures": [
+            "Ada: the model said nothing (empty)",
+            "Çelik: no answer in time (timeout)",
+            'judge 2: "winner" must be one of A, B, C or null (unreadable)',
+        ],
+        "turns": [3, 3, 2, 0],
+        "notes": ["Mind the costs.", "Name a price."],
+        "cost": "0.014",
+    },
+    "verdict": {
+        "status": "concluded",
+        "reason": "concluded on request",
+        "rounds": [("argumentation", ""), ("verdict", "concluded on request")],
+        "outcome": "undecided",
+        "winner": "",
+        "votes": ["judge 1 (scripted): no side, margin 0 of 3"],
+        "failures": ["Opponent: no answer in time (timeout)"],
+        "turns": [2, 0],
+        "notes": [],
+        "cost": "0.003",
+    },
+}
+
+
+def opinion(call: Call) -> Answer:
+    """An answer of every kind: good, silent, too late, beside the point."""
+    key = (call.seat, call.round, call.attempt)
+    if key == ("Ada", 1, 1):
+        return " "
+    if key == ("Çelik", 3, 1):
+        return Fails("timeout")
+    if call.seat == "judge 2":
+        return finding("Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None)
+    if call.reading:
+        return finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
+    return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 × 2 = 3, \u202eand so on."
+
+
+def verdict(call: Call) -> Answer:
+    if call.reading:
+        return f"```json\n{finding(None)}\n```"
+    return Fails("timeout") if (call.seat, call.round) == ("Opponent", 1) else "Because."
+
+
+def steered(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Table:
+    return at.do(intervention(at.debate, action, text=text, to=to, reason=reason).event)
+
+
+def played_opinion() -> list[Event]:
+    at = table(setup(["vendor/a", "vendor/b"], max_rounds=3, run=True, **TEAM), opinion).through(1)
+    steered(at, "inject", text="Mind the costs.", reason="they forget")
+    steered(at, "inject", text="Name a price.", to="Ada")
+    steered(at, "pause", reason="lunch")
+    return steered(at, "resume").play().events
+
+
+def played_verdict() -> list[Event]:
+    """The provider of one debater fails, the debate pauses, is resumed, and concluded at the end of the round."""
+    at = table(setup(format="verdict", max_rounds=4), verdict).play()
+    steered(at, "resume", reason="the provider is back")
+    at.script = lambda call: verdict(call) if call.reading else "Because."
+    return steered(at.through(1), "conclude", reason="enough").play().events
+
+
+def entries(stream: str, happened: Iterable[Event]) -> list[str]:
+    head = genesis(stream)
+    lines = []
+    for seq, event in enumerate(happened, start=1):
+        at = f"2026-12-01T10:{seq // 60:02}:{seq % 60:02}.{seq:03}Z"
+        actor = "alice" if isinstance(event, Opened | Intervened | Paused | Resumed) else "counterpoint"
+        body = event.model_dump(mode="json")
+        head = link(head, canonical(seq, at, actor, body))
+        entry = {"stream": stream, "seq": seq, "at": at, "actor": actor, "body": body, "hash": head.hex()}
+        lines.append(json.dumps(entry, ensure_ascii=False))
+    return lines
+
+
+def written() -> str:
+    """The two debates as this release writes them."""
+    lines = [*entries("opinion", played_opinion()), *entries("verdict", played_verdict())]
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str) -> dict[str, list[dict[str, Any]]]:
+    """The entries of each stream."""
+    streams: dict[str, list[dict[str, Any]]] = {}
+    for line in text.split("\n")[:-1]:
+        entry = json.loads(line)
+        streams.setdefault(entry.pop("stream"), []).append(entry)
+    return streams
+
+
+def golden() -> list[tuple[str, str, list[dict[str, Any]]]]:
+    return [
+        (path.name, stream, kept)
+        for path in JOURNALS
+        for stream, kept in read(path.read_text(encoding="utf-8")).items()
+    ]
+
+
+def came_to(debate: Debate) -> dict[str, Any]:
+    found = views.verdict_of(debate)
+    return {
+        "status": debate.status,
+        "reason": views.reason(debate),
+        "rounds": [(entered.phase, entered.because) for entered in debate.rounds],
+        "outcome": found.outcome,
+        "winner": found.winner,
+        "votes": found.votes,
+        "failures": views.failure_lines(debate),
+        "turns": [len(debate.turns_of(entered.round)) for entered in debate.rounds],
+        "notes": [note.text for note in debate.notes],
+        "cost": views.usage_sum(debate.usage).cost_usd,
+    }
+
+
+def kinds(bodies: Iterable[dict[str, Any]]) -> set[str]:
+    return {body["kind"] for body in bodies}
+
+
+KEPT = golden()
+each_debate = pytest.mark.parametrize(
+    ("stream", "kept"), [row[1:] for row in KEPT], ids=[f"{name} {stream}" for name, stream, _ in KEPT]
+)
+
+
+@each_debate
+def test_a_debate_of_any_release_is_what_it_was(stream: str, kept: list[dict[str, Any]]) -> None:
+    debate = replay(load(entry["body"]) for entry in kept)
+    assert came_to(debate) == EXPECTED[stream]
+    assert isinstance(decide(debate), Over)
+
+
+@each_debate
+def test_its_chain_still_holds(stream: str, kept: list[dict[str, Any]]) -> None:
+    stored = {
+        entry["seq"]: (canonical(entry["seq"], entry["at"], entry["actor"], entry["body"]), entry["hash"].encode())
+        for entry in kept
+    }
+    head = bytes.fromhex(kept[-1]["hash"])
+    assert [entry.hash for entry in checked(stream, stored, len(kept), head)] == [e["hash"] for e in kept]
+
+
+@each_debate
+def test_nothing_of_it_is_lost_when_it_is_read(stream: str, kept: list[dict[str, Any]]) -> None:
+    for entry in kept:
+        read_back = load(entry["body"]).model_dump(mode="json")
+        assert without_new_fields(read_back, entry["body"]) == entry["body"], (stream, entry["seq"])
+
+
+def without_new_fields(read_back: Any, body: Any) -> Any:
+    """What was read, less the fields that did not exist when it was written."""
+    if isinstance(body, dict):
+        return {name: without_new_fields(read_back[name], value) for name, value in body.items()}
+    if isinstance(body, list):
+        return [without_new_fields(one, was) for one, was in zip(read_back, body, strict=True)]
+    return read_back
+
+
+@each_debate
+def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
+    log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
+    debate = replay(entry.event for entry in log)
+    assert views.state(stream, debate, log).entries == len(kept)
+    assert views.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
+    assert "## Verdict: " in markdown.transcript(debate, log)
+
+
+def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
+    known = {arm.model_fields["kind"].default for arm in get_args(get_args(events.Event)[0])}
+    assert kinds(entry["body"] for _, _, kept in KEPT for entry in kept) == known
+
+
+def test_what_this_release_writes_it_can_read() -> None:
+    for stream, kept in read(written()).items():
+        assert came_to(replay(load(entry["body"]) for entry in kept)) == EXPECTED[stream]
+
+
+@pytest.mark.parametrize("changed", [{"kind": "sung"}, {"colour": "red"}, {"round": None}])
+def test_what_no_release_has_written_is_not_read(changed: dict[str, Any]) -> None:
+    body = next(entry["body"] for _, _, kept in KEPT for entry in kept if entry["body"]["kind"] == "spoke")
+    with pytest.raises(ValidationError):
+        load({**body, **changed})
