@@ -1,6 +1,6 @@
 """kill -9 at random instants of a debate: what is recorded stays, and the next call goes on.
 
-Usage: python -m benchmarks.kills [KILLS] [SEED]
+Usage: python -m benchmarks.kills [KILLS] [SEED], or `python -m benchmarks kills` for a hundred.
 """
 
 import os
@@ -17,6 +17,7 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from benchmarks.report import Line
 from server.debate.rules import pending
 from server.errors import NoSuchDebate
 from server.models.choice import Models
@@ -154,6 +155,15 @@ async def survive(kills: int, seed: int, folder: Path) -> Report:
 
 def settle(report: Report, case: Case) -> None:
     report.recorded += len(case.debate.turns) + len(case.debate.judged) + len(case.debate.failures)
+
+
+async def measured() -> list[Line]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = await survive(100, 1, Path(folder))
+    how = "; ".join([str(report), *report.wrong[:3]])
+    return [
+        Line("kill -9 at random instants: things wrong after 100 kills", len(report.wrong), "", 0, how=how)
+    ]
 
 
 def main() -> None:

@@ -87,7 +87,9 @@ class Stub:
         return [asked for asked in self.asked if asked.path.endswith("/chat/completions")]
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=2**24)
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", self.port, limit=2**24, backlog=1024
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
@@ -14,7 +13,7 @@ from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
 from server.resources import add_handlers, add_resources
-from server.settings import Settings
+from server.settings import Settings, release
 from server.tools import all_tools
 from server.updates import Updates
 from storage.sqlite import SqliteJournal
@@ -32,13 +31,6 @@ ICON = (
 )
 
 OpenHall = Callable[[], AbstractAsyncContextManager[Hall]]
-
-
-def release() -> str:
-    try:
-        return version("counterpoint-mcp")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"
 
 
 @asynccontextmanager

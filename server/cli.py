@@ -24,7 +24,7 @@ from server.installing import install, write_atomically
 from server.models import weights
 from server.models.local import available
 from server.runner import Case
-from server.settings import Settings
+from server.settings import Settings, release
 from server.terminal import Live, Screen, one_line, plain, watch
 
 ACTOR = "terminal"
@@ -52,8 +52,6 @@ class Commands(click.Group):
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from server.app import release  # noqa: PLC0415  (brings the SDK with it)
-
         click.echo(f"counterpoint {release()}")
         ctx.exit()
 
@@ -97,7 +95,7 @@ def serve(settings: Settings) -> None:
 
     Example: counterpoint serve
     """
-    from server.serving import serve_stdio  # noqa: PLC0415  (as above)
+    from server.serving import serve_stdio  # noqa: PLC0415  (brings the SDK with it)
 
     sys.exit(serve_stdio(settings))
 

@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -16,6 +17,13 @@ PREFIX = "COUNTERPOINT_"
 
 class BadSettings(DebateError):  # noqa: N818  (it is named for what happened)
     """A setting cannot be used. The text names it."""
+
+
+def release() -> str:
+    try:
+        return version("counterpoint-mcp")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"
 
 
 def data_directory() -> Path:

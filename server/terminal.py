@@ -242,7 +242,7 @@ class Live:
                 found = f"for {one_line(event.winner)}, margin {event.margin} of 3"
                 head = f"{event.seat}, reading {event.reading}: {found if event.winner else 'for no side'}"
                 head += "" if event.informative else " (not counted: the model is too small to judge)"
-                text = f"\n{screen.paint(head, bold=True)}\n{screen.render(event.verdict, '  ')}"
+                text = f"\n{screen.title(head, 3)}\n{screen.render(event.verdict, '  ')}"
             case Failed():
                 line = screen.wrap(f"{event.seat} failed: {one_line(event.detail)}", "! ", "  ")
                 text = "\n" + screen.paint(line, fg="red")

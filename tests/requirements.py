@@ -58,6 +58,7 @@ PARTLY: dict[str, str] = {
     "M4": "every function there is so far by tools alone; the caller's own turns come with submit_turn",
     "C12": "the cap and the predicates; a moderator's done comes with the moderator",
     "N7": "litellm, embedded and scripted; the client's model and the caller come later",
+    "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
 }
 """What of it works, and what is missing."""
 
@@ -212,5 +213,4 @@ PLANNED: dict[str, str] = {
     ),
     "N14": "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL",
     "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",
-    "N16": "one-line install for the common clients, MCP bundle, registry manifest",
 }

@@ -3,9 +3,10 @@
 `tests/golden/journal_<release>.jsonl` holds whole debates, one of each format, as that release wrote
 them: an entry a line, with the stream it belongs to. These files are never changed. For a new release
 
-    python -c "from tests.test_golden import written; print(written(), end='')" > tests/golden/journal_X_Y.jsonl
+    python -c "from tests.test_golden import written; print(written(), end='')" > journal_X_Y.jsonl
 
-adds its own; run it from the root of the checkout. `EXPECTED` says what the debates came to.
+makes its own; run it at the root of the checkout and put the file beside the others. `EXPECTED` says
+what the debates came to.
 """
 
 import json
@@ -92,7 +93,7 @@ def opinion(call: Call) -> Answer:
         return finding("Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None)
     if call.reading:
         return finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
-    return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 × 2 = 3, \u202eand so on."
+    return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 · 2 = 3, \u202eand so on."
 
 
 def verdict(call: Call) -> Answer:
@@ -114,7 +115,7 @@ def played_opinion() -> list[Event]:
 
 
 def played_verdict() -> list[Event]:
-    """The provider of one debater fails, the debate pauses, is resumed, and concluded at the end of the round."""
+    """A debater's provider fails and the debate pauses; it is resumed, and concluded after the round."""
     at = table(setup(format="verdict", max_rounds=4), verdict).play()
     steered(at, "resume", reason="the provider is back")
     at.script = lambda call: verdict(call) if call.reading else "Because."
@@ -193,7 +194,10 @@ def test_a_debate_of_any_release_is_what_it_was(stream: str, kept: list[dict[str
 @each_debate
 def test_its_chain_still_holds(stream: str, kept: list[dict[str, Any]]) -> None:
     stored = {
-        entry["seq"]: (canonical(entry["seq"], entry["at"], entry["actor"], entry["body"]), entry["hash"].encode())
+        entry["seq"]: (
+            canonical(entry["seq"], entry["at"], entry["actor"], entry["body"]),
+            entry["hash"].encode(),
+        )
         for entry in kept
     }
     head = bytes.fromhex(kept[-1]["hash"])

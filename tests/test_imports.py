@@ -69,7 +69,7 @@ LIBRARIES: dict[str, str] = {
 """The libraries of each room; a room that is not here has none."""
 
 PURE = "collections dataclasses decimal functools hashlib json re typing"
-"""What the core takes of the standard library: no clock, no chance, no input or output, nothing that waits."""
+"""What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "compile", "__import__", "breakpoint", "id", "hash"}
 

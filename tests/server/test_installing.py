@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from server.cli import counterpoint
 from server.installing import launch
 
-pytestmark = pytest.mark.requirement("M4")
+pytestmark = pytest.mark.requirement("M4", "N16")
 
 Install = Callable[..., Result]
 

@@ -1,0 +1,56 @@
+"""Measure what DESIGN promises in numbers. Never a test: a missed goal is printed, and the exit code is 0.
+
+Usage: python -m benchmarks [ROW ...]
+"""
+
+import sys
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+import anyio
+
+from benchmarks import crowd, debates, kills, prefixes, startup, stored
+from benchmarks.report import Line, heading, load, row
+
+ROWS: dict[str, Callable[[], Awaitable[list[Line]]]] = {
+    "startup": startup.start,
+    "memory": startup.memory,
+    "together": debates.together,
+    "sequence": debates.sequence,
+    "turn": debates.turn,
+    "prompts": prefixes.prompts,
+    "crowd": crowd.crowd,
+    "providers": crowd.providers,
+    "others": crowd.others,
+    "stored": stored.stored,
+    "replay": stored.replay,
+    "verdict": stored.verdict,
+    "kills": kills.measured,
+}
+ON_REQUEST = {"kills"}  # takes minutes
+
+
+async def measure(names: list[str]) -> None:
+    print(f"Before: {load()}\n\n{heading()}", flush=True)
+    begun = perf_counter()
+    for name in names:
+        try:
+            lines = await ROWS[name]()
+        except Exception as error:  # noqa: BLE001  (the other rows are worth having)
+            print(row((name, "broke", "", "", f"{type(error).__name__}: {error}"[:200])), flush=True)
+            continue
+        for line in lines:
+            print(row(line.cells), flush=True)
+    print(f"\nAfter {perf_counter() - begun:.0f} s: {load()}")
+
+
+def main() -> None:
+    names = sys.argv[1:] or [name for name in ROWS if name not in ON_REQUEST]
+    if unknown := [name for name in names if name not in ROWS]:
+        print(f"There is no row {', '.join(unknown)}. Rows: {', '.join(ROWS)}.")
+        return
+    anyio.run(measure, names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""How much of each prompt a provider has seen before, and may have cached. Read off what a stub received."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Line
+from benchmarks.stub import Stub
+from server.app import open_hall
+from server.debate.opening import Proposal
+from server.models import Model
+from server.models.litellm_model import LitellmModel
+from server.settings import Settings
+
+SEATS = ("ada", "ben", "cy")
+CHARS = 1200
+
+
+async def prompts() -> list[Line]:
+    lines = []
+    for form, talk in (("second_opinion", "together"), ("verdict", "in sequence")):
+        for both in (False, True):
+            # A model a debater shows whose prompt is whose; one model for all, what they share.
+            apart = await received(form, SEATS, both_orders=both)
+            shared = texts(await received(form, ("one",), both_orders=both))
+            by_seat = [texts([body for body in apart if body["model"] == seat]) for seat in SEATS]
+            suffix = f"{talk}, judge in {'both orders' if both else 'one order'}"
+            lines += [
+                Line(
+                    f"a seat's previous prompt kept as prefix, {suffix}",
+                    kept(by_seat),
+                    "%",
+                    99,
+                    at_least=True,
+                ),
+                Line(
+                    f"prompt text that an earlier prompt held, {suffix}",
+                    held(shared),
+                    "%",
+                    70,
+                    at_least=True,
+                    how=f"{len(shared)} prompts, {sum(map(len, shared)):,} characters",
+                ),
+            ]
+    return lines
+
+
+async def received(form: str, names: Sequence[str], *, both_orders: bool) -> list[dict[str, Any]]:
+    """The bodies of the requests of one debate of 3 x 3 and a judge, in the order they came in."""
+    os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
+    asked = Proposal.model_validate(
+        {
+            "question": "Should the billing service be rewritten in Rust this year?",
+            "format": form,
+            "debaters": [
+                {"name": seat.title(), "stance": f"{seat}'s way", "model": names[index % len(names)]}
+                for index, seat in enumerate(SEATS)
+            ],
+            "max_rounds": 3,
+            "options": {
+                "seed": 1,
+                "judges": {"both_orders": both_orders, "models": ["judge" if len(names) > 1 else "one"]},
+            },
+            "run": True,
+        }
+    )
+    async with Stub(chars=CHARS) as stub:
+        models: dict[str, Model] = {
+            name: LitellmModel(f"openai/{name}", api_base=stub.url) for name in {*names, "judge"}
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_hall(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as hall:
+                case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=60)
+        assert case.debate.status == "concluded"
+        assert not case.debate.failures
+        return [chat.body for chat in stub.chats]
+
+
+def texts(bodies: Sequence[dict[str, Any]]) -> list[str]:
+    return ["".join(message["content"] for message in body["messages"]) for body in bodies]
+
+
+def kept(by_seat: Sequence[Sequence[str]]) -> float:
+    """Of all characters of previous prompts, the percentage that the seat's next one begins with."""
+    pairs = [(before, after) for seat in by_seat for before, after in pairwise(seat)]
+    same = sum(common(*pair) for pair in pairs)
+    return 100 * same / sum(len(before) for before, _ in pairs)
+
+
+def held(prompts: Sequence[str]) -> float:
+    """Of all characters, the percentage in the longest beginning shared with any earlier prompt."""
+    shared = sum(
+        max((common(earlier, prompt) for earlier in prompts[:index]), default=0)
+        for index, prompt in enumerate(prompts)
+    )
+    return 100 * shared / sum(map(len, prompts))
+
+
+def common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    alike = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(alike, min(len(one), len(other)))

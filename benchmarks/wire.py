@@ -1,0 +1,153 @@
+"""Child processes to measure: a server spoken to in raw JSON-RPC lines, and the stub provider."""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Self
+from urllib.request import urlopen
+
+ROOT = Path(__file__).parent.parent
+LONGEST_LINE = 2**26
+
+OURS = ("-m", "server")
+BARE = ("-m", "benchmarks.bare")
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What each request of the era without a handshake carries."""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of this process without anything that could set up a model or the product."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COUNTERPOINT_", "PYTHON")) and not name.endswith(("_API_KEY", "_API_BASE"))
+    }
+    return kept | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-loopback"} | more
+
+
+class Server:
+    """An MCP server on stdio. Requests may overlap; notifications from it are passed over."""
+
+    def __init__(self, child: Process, *, modern: bool) -> None:
+        self.child = child
+        self.modern = modern
+        self.numbers = count(1)
+        self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.size = 0  # of the last answer's line, in bytes
+        self.reading = asyncio.create_task(self._read())
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls, *command: str, environ: Mapping[str, str] | None = None, modern: bool = False
+    ) -> AsyncIterator[Self]:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            env=environ or environment(),
+            limit=LONGEST_LINE,
+        )
+        server = cls(child, modern=modern)
+        try:
+            yield server
+        finally:
+            assert child.stdin is not None
+            child.stdin.close()
+            try:
+                await asyncio.wait_for(child.wait(), 10)
+            except TimeoutError:
+                child.kill()
+                await child.wait()
+            await server.reading
+
+    async def hello(self) -> None:
+        """The handshake, in the era that has one."""
+        if not self.modern:
+            client = {"name": "benchmark", "version": "1"}
+            await self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+            self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The result of a request."""
+        number = next(self.numbers)
+        done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.waiting[number] = done
+        meta = {"_meta": META} if self.modern else {}
+        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params | meta})
+        answer = await done
+        assert "result" in answer, answer
+        return dict(answer["result"])
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The data of a tool's answer."""
+        result = await self.ask("tools/call", name=tool, arguments=arguments)
+        assert not result.get("isError"), result["content"]
+        return dict(result["structuredContent"])
+
+    def memory(self) -> int:
+        """Kilobytes of RAM that the process holds (Linux)."""
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def _read(self) -> None:
+        assert self.child.stdout is not None
+        async for line in self.child.stdout:
+            message = json.loads(line)
+            if "id" in message and "method" not in message:
+                self.size = len(line)
+                self.waiting.pop(message["id"]).set_result(message)
+
+
+async def until_listed(*command: str, environ: Mapping[str, str], modern: bool) -> float:
+    """Seconds from the spawn of a server to its list of tools."""
+    begun = perf_counter()
+    async with Server.start(*command, environ=environ, modern=modern) as server:
+        await server.hello()
+        await server.ask("tools/list")
+        return perf_counter() - begun
+
+
+@asynccontextmanager
+async def stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[str]:
+    """The URL of a stub provider in a process of its own, so that it answers while we compute."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", str(chars)),
+        stdin=PIPE,
+        stdout=PIPE,
+        env=environment(),
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        yield (await child.stdout.readline()).decode().strip()
+    finally:
+        child.stdin.close()
+        await child.wait()
+
+
+async def asked(url: str) -> list[dict[str, Any]]:
+    """The bodies of the requests that a stub has received, in order."""
+
+    def read() -> Any:
+        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (our own, on loopback)
+            return json.load(page)
+
+    return [chat["body"] for chat in (await asyncio.to_thread(read))["asked"]]
