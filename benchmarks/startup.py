@@ -36,7 +36,7 @@ async def start() -> list[Line]:
 async def memory() -> list[Line]:
     """What the process holds after `tools/list`, and how long that list is."""
     held: dict[tuple[str, ...], list[float]] = {OURS: [], BARE: []}
-    size = 0
+    listed: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
         environ = environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
         for _ in range(5):
@@ -44,13 +44,13 @@ async def memory() -> list[Line]:
                 async with Server.start(*command, environ=environ) as server:
                     await server.hello()
                     tools = (await server.ask("tools/list"))["tools"]
+                    listed = tools if command == OURS else listed
                     kilobytes.append(server.memory() / 1024)
-                    if command == OURS:
-                        size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
     ours, bare = median(held[OURS]), median(held[BARE])
+    size = len(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())
     return [
         Line(
             "idle memory beyond a bare server", ours - bare, "MB", 10, how=f"bare {bare:.1f}, ours {ours:.1f}"
         ),
-        Line("`tools/list`", size, "bytes", 9000, how=f"{len(tools)} tools in the last list"),
+        Line("`tools/list`", size, "bytes", 9000, how=f"{len(listed)} tools"),
     ]

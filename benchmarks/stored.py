@@ -67,8 +67,8 @@ class Writer:
 def finding_for(letter: str, length: int = 0, filler: str = "because ") -> str:
     return json.dumps(
         {
-            "reasoning": (filler * length)[: max(length, 10)],
-            "verdict": (filler * length)[: max(length, 10)],
+            "reasoning": (filler * max(length, 1))[: max(length, 40)],
+            "verdict": (filler * max(length, 1))[: max(length, 40)],
             "winner": letter,
             "margin": 2,
         }
@@ -112,7 +112,7 @@ async def stored() -> list[Line]:
                     ("a page of `resources/list`", 200, {"limit": 50}),
                     ("a page from the middle", 200, {"cursor": str(DEBATES // 2)}),
                     ("of a status", 200, {"status": "concluded"}),
-                    ("of a status that none has", 200, {"status": "paused"}),
+                    ("of a status that none has", 200, {"status": "truncated"}),
                     ("a word that all have", 200, {"query": "common"}),
                     (
                         "a word that all have, page from the middle",
@@ -125,7 +125,7 @@ async def stored() -> list[Line]:
                     (
                         "a word that all have, a status that none has",
                         50,
-                        {"query": "common", "status": "paused"},
+                        {"query": "common", "status": "truncated"},
                     ),
                 )
             ]
@@ -200,6 +200,7 @@ async def verdict_line(name: str, filler: str) -> Line:
             "question": (filler * 500)[:9000],
             "debaters": [debater.model_dump() for debater in debaters],
             "max_rounds": 4,
+            "models": ["m"],
             "options": {"judges": {"count": 9}},
             "run": True,
         }

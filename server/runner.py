@@ -43,6 +43,9 @@ RUNNER = "counterpoint"
 JUDGMENT_TOKENS = 2000
 """A judge gets at least this many: a finding that is cut off is no finding."""
 
+LEEWAY = 30
+"""Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
+
 log = logging.getLogger(__name__)
 
 
@@ -134,21 +137,20 @@ class Runner:
         A seat whose reply was bad is asked again without waiting for the others.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
-        put: set[str] = set()
-        answers = 0
+        asked: set[tuple[str, int]] = set()  # the seats whose answer is on its way
         try:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
                     for call in questions_now(case.debate):
-                        if call.key not in put:
-                            put.add(call.key)
+                        if call.answers not in asked:
+                            asked.add(call.answers)
                             questions.start_soon(self.put, case, call, send)
-                    if answers == len(put):
+                    if not asked:
                         break
                     arrived = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
-                    answers += len(arrived)
+                    asked -= {call.answers for call, _ in arrived}
                     case = await self.record_answers(case, arrived)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
@@ -168,8 +170,8 @@ class Runner:
             seed=call.seed,
         )
         try:
-            # The model keeps its own time; the second limit is for one that does not.
-            with anyio.fail_after(setup.turn_timeout + 5):
+            # The model keeps its own time; this limit is for one that does not.
+            with anyio.fail_after(setup.turn_timeout + LEEWAY):
                 model = self.models.get(call.model)
                 reply = await model.reply(request, self.watcher.writing(case.id, call.seat))
             return interpret(case.debate, call, reply)
@@ -226,8 +228,9 @@ def questions_now(debate: Debate) -> tuple[Call, ...]:
 
 
 def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[Event]:
-    keys = {call.key for call in wanted(debate)}
-    return [event for call, event in arrived if call.key in keys]
+    """The answers to questions that are open, whichever attempt they were put in."""
+    wanted_now = {(call.round, call.answers) for call in wanted(debate)}
+    return [event for call, event in arrived if (call.round, call.answers) in wanted_now]
 
 
 def reached(debate: Debate, through_round: int | None) -> bool:

@@ -38,7 +38,9 @@ class Usage(Fact):
     input_tokens: int = 0
     cached_tokens: int = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: int = 0
-    cost_usd: str = ""  # a decimal; "" when the price is unknown, which is not the same as free
+    cost_usd: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")] = (
+        ""  # a decimal; "" when the price is unknown, which is not the same as free
+    )
     milliseconds: int = 0
     attempts: int = 1
 

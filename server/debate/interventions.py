@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from server.debate.events import Event, Intervened, Paused, Resumed
 from server.debate.refused import Refused
 from server.debate.state import Debate
+from server.debate.text import clean
 
 ACTIONS = ("pause", "resume", "inject", "conclude")
 LONGEST_NOTE = 8_000
@@ -22,6 +23,7 @@ def intervention(debate: Debate, action: str, *, text: str, to: str, reason: str
     Raises:
         Refused: it cannot be done to this debate now.
     """
+    text, reason = clean(text), clean(reason)
     if debate.ended:
         raise Refused(
             f"The debate is over ({debate.ended.ending}). Start another, or read it with get_verdict."
@@ -62,7 +64,7 @@ def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
         raise Refused(
             "The judges have the debate already, and notes are for those who talk. Call get_verdict."
         )
-    if not text.strip():
+    if not text:
         raise Refused("There is nothing to inject. Pass the note in `text`.")
     if len(text) > LONGEST_NOTE:
         raise Refused(f"The note has {len(text):,} characters; {LONGEST_NOTE:,} are allowed.")
@@ -70,7 +72,7 @@ def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
         raise Refused(
             f"Nobody here is called {to[:60]!r}. Debaters: {', '.join(names)}; leave `to` out for all."
         )
-    event = Intervened(action="inject", text=text.strip(), round=debate.round, to=to, reason=reason)
+    event = Intervened(action="inject", text=text, round=debate.round, to=to, reason=reason)
     return Intervention(event, f"{to or 'Everybody'} reads it with every question put from now on.")
 
 

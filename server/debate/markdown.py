@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from server.debate.events import Intervened, Recorded, Spoke
 from server.debate.prompts import letter_of, lettered
 from server.debate.state import Debate
+from server.debate.text import counted
 from server.debate.views import (
     UsageSum,
     failure_lines,
@@ -17,7 +18,7 @@ from server.debate.views import (
 )
 
 VERDICT_LIMIT = 4_000
-"""Characters (under 4 kB of ASCII): what a verdict may take of an assistant's context."""
+"""Bytes: what a verdict may take of an assistant's context."""
 
 OUTCOMES = {
     "decided": "Decided",
@@ -93,26 +94,33 @@ def verdict(debate: Debate) -> str:
         head += f": {heading(found.winner_stance)} ({letter}. {found.winner})"
     tail = [
         *section("Judges", found.votes),
-        *section("Dissent", [shortened(line, 300) for line in found.dissent[:3]]),
+        *section("Dissent", found.dissent[:3]),
         *section("Keep in mind", found.cautions),
-        *section("Failures", [shortened(line, 200) for line in failure_lines(debate)[:4]]),
+        *section("Failures", failure_lines(debate)[:4]),
     ]
-    cost = f"\n{debate.talk_rounds} rounds of talk, {len(debate.turns)} turns. "
+    cost = f"\n{counted(debate.talk_rounds, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
     cost += cost_line(usage_sum(debate.usage))
     ended = "\n".join(tail)
     body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"
-    room = VERDICT_LIMIT - len(body) - len(ended) - len(cost) - 10
+    room = VERDICT_LIMIT - size(body) - size(ended) - size(cost) - 10
     if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
         body += "\n\n" + indent(shortened(found.reasoning, room))
-    return shortened(f"{body}\n{ended}", VERDICT_LIMIT - len(cost) - 2) + "\n" + cost
+    return shortened(f"{body}\n{ended}", VERDICT_LIMIT - size(cost) - 2) + "\n" + cost
 
 
 def section(title: str, lines: list[str]) -> list[str]:
     return [f"\n**{title}**", *(f"- {heading(line)}" for line in lines)] if lines else []
 
 
+def size(text: str) -> int:
+    return len(text.encode())
+
+
 def shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    """Text of at most so many bytes."""
+    if size(text) <= limit:
+        return text
+    return text.encode()[: limit - size("…")].decode(errors="ignore").rstrip() + "…"
 
 
 def cost_line(used: UsageSum) -> str:
@@ -123,10 +131,10 @@ def cost_line(used: UsageSum) -> str:
     if used.calls_of_unknown_cost == used.calls:
         price = "price unknown"
     elif used.calls_of_unknown_cost:
-        price = f"${used.cost_usd} and {used.calls_of_unknown_cost} calls of unknown price"
+        price = f"${used.cost_usd} and {counted(used.calls_of_unknown_cost, 'call')} of unknown price"
     else:
         price = f"${used.cost_usd}"
-    return f"{used.calls} calls, {tokens}, {price}."
+    return f"{counted(used.calls, 'call')}, {tokens}, {price}."
 
 
 def words(debate: Debate) -> str:

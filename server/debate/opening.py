@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.events import Debater, Document, Opened, Panel
 from server.debate.formats import FORMATS, Format
 from server.debate.refused import Refused
+from server.debate.text import clean
 
 LONGEST_QUESTION = 10_000
 LONGEST_TEXT = 8_000
@@ -117,7 +118,7 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
         quorum=row.quorum,
         seed=options.seed or seed,
         documents=tuple(Document(**document.model_dump()) for document in proposal.documents),
-        instructions=options.instructions.strip(),
+        instructions=clean(options.instructions),
         turn_timeout=options.limits.turn_timeout,
         max_turn_tokens=options.limits.max_turn_tokens,
         run=proposal.run,
@@ -132,7 +133,7 @@ def format_named(name: str) -> Format:
 
 
 def checked_question(text: str) -> str:
-    question = text.strip()
+    question = clean(text)
     if not question:
         raise Refused("There is no question. Pass `question`: what the debate is to answer, in a sentence.")
     if len(question) > LONGEST_QUESTION:
@@ -193,9 +194,9 @@ def rounds(asked: int, row: Format) -> int:
 
 def warnings(setup: Opened, families: int) -> list[str]:
     """What a caller should know before spending money. `families`: how many kinds of model debate."""
-    row = FORMATS[setup.format]
+    row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
     told = []
-    if setup.max_rounds > row.warn_above:
+    if row and setup.max_rounds > row.warn_above:
         told.append(
             f"{setup.max_rounds} rounds: above {row.warn_above}, models tend to drift towards agreement "
             "and cost grows faster than insight."

@@ -13,12 +13,14 @@ Whatever a model or a user wrote is quoted line by line ("> "). There is no fenc
 wants out of its quotation would have to contain no line at all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from server.debate.events import Debater, Intervened, PhaseEntered, Spoke
 from server.debate.rules import Call
 from server.debate.state import Debate
+from server.debate.text import one_line, quote
 
 RULES = """\
 You take part in a debate that is held to give somebody a second opinion on a question. They will act
@@ -125,17 +127,21 @@ def round_blocks(debate: Debate, entered: PhaseEntered, reading: int) -> list[st
     Together: nobody sees a turn of the round that is still open. Declared: debaters see the order
     of speaking, judges the order drawn for reading.
     """
-    current = entered.round == debate.round
     together = debate.phase_of(entered.round).order == "together"
     talk = [fact for fact in debate.talk if belongs(fact, entered.round)]
-    notes = [block(debate, fact) for fact in talk if isinstance(fact, Intervened)]
-    if together and current:
-        return notes
-    if together or reading:
-        turns = debate.turns_of(entered.round)
-        ordered = reversed(turns) if reading == 2 else turns  # noqa: PLR2004  (the second reading)
-        return [*(block(debate, turn) for turn in ordered), *notes]
-    return [block(debate, fact) for fact in talk]
+    if not (together or reading):
+        return [block(debate, fact) for fact in talk]
+    hidden = together and entered.round == debate.round
+    turns = () if hidden else debate.turns_of(entered.round)
+    ordered = reversed(turns) if reading == 2 else turns  # noqa: PLR2004  (the second reading)
+    # A note stands before the turns if it was made before the first of them: what was shown stays in place.
+    first = next((index for index, fact in enumerate(talk) if isinstance(fact, Spoke)), len(talk))
+    early, late = notes_in(debate, talk[:first]), notes_in(debate, talk[first:])
+    return [*early, *(block(debate, turn) for turn in ordered), *late]
+
+
+def notes_in(debate: Debate, talk: Sequence[Spoke | Intervened]) -> list[str]:
+    return [block(debate, fact) for fact in talk if isinstance(fact, Intervened)]
 
 
 def belongs(fact: Spoke | Intervened, number: int) -> bool:
@@ -220,11 +226,8 @@ def verdict_schema(debate: Debate) -> dict[str, Any]:
 
 
 def lettered(debate: Debate) -> list[tuple[str, Debater]]:
-    """The debaters by letter, in the order declared: A to Z, then A1, B1 and so on."""
-    return [
-        (chr(ord("A") + index % 26) + (str(index // 26) if index >= 26 else ""), debater)  # noqa: PLR2004
-        for index, debater in enumerate(debate.setup.debaters)
-    ]
+    """The debaters by letter, in the order declared. There are no more debaters than letters."""
+    return [(chr(ord("A") + index), debater) for index, debater in enumerate(debate.setup.debaters)]
 
 
 def letter_of(debate: Debate, seat: str) -> str:
@@ -234,12 +237,3 @@ def letter_of(debate: Debate, seat: str) -> str:
 def tag(debater: Debater) -> str:
     stance = one_line(debater.stance)
     return stance if len(stance) <= 40 else stance[:39] + "…"  # noqa: PLR2004  (a tag, not a text)
-
-
-def quote(text: str) -> str:
-    """Text as a quotation. Every kind of line break is one, so that no line escapes its mark."""
-    return "\n".join("> " + line for line in text.splitlines() or [""])
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from server.debate.events import Cause, Failed, Judged, Spoke, Usage
-from server.debate.prompts import lettered, one_line
+from server.debate.prompts import lettered
 from server.debate.rules import Call
 from server.debate.state import Debate
+from server.debate.text import clean, one_line
 
 LONGEST_TURN = 12_000
 """Characters. About 2,000 words, ten times what a debater is asked for; beyond it a turn is cut."""
@@ -18,8 +19,11 @@ LONGEST_TURN = 12_000
 LONGEST_FIELD = 4_000
 """Characters of a judge's reasoning that are kept."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 _FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
+
+
+MOST_BRACES = 50
+"""How many opening braces of a reply are tried as the beginning of its JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +120,16 @@ def find_json(text: str) -> Any:
             return json.loads(candidate)
         except ValueError:
             continue
-    start = text.find("{")
-    if start < 0:
-        raise ValueError("it holds no JSON object")
-    try:
-        return json.JSONDecoder().raw_decode(text[start:])[0]
-    except ValueError:
-        raise ValueError("its JSON is broken off or malformed") from None
+    braces = [match.start() for match in re.finditer("{", text)]
+    for start in braces[:MOST_BRACES]:  # prose may hold braces of its own before the answer's
+        try:
+            found, _ = json.JSONDecoder().raw_decode(text, start)
+        except ValueError:
+            continue
+        return found
+    if not braces:
+        raise ValueError("the reply holds no JSON object")
+    raise ValueError("the JSON of the reply is broken off or malformed")
 
 
 def named(debate: Debate, winner: str | None) -> str:
@@ -159,12 +166,6 @@ def problem(error: Exception, *, cut: bool) -> str:
     else:
         said = str(error) or type(error).__name__
     return f"{said} (it was stopped at its token limit)" if cut else said
-
-
-def clean(text: str) -> str:
-    """Text without control characters and lone surrogates; JSON and terminals can carry what is left."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    return _CONTROL.sub(" ", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def shorten(text: str) -> str:

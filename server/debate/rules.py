@@ -39,6 +39,11 @@ class Call:
     attempt: int  # 2 when the first reply was bad
     seed: int  # drawn from the debate's: the same call is always made with the same one
 
+    @property
+    def answers(self) -> tuple[str, int]:
+        """The open place that an answer to this call fills: (seat, reading)."""
+        return self.seat, self.reading
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

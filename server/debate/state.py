@@ -5,7 +5,7 @@ Rules of this file:
 1. `apply` is the only way a debate changes, and it is all or nothing: an event that cannot happen
    raises `IllegalEvent` and the debate at hand is untouched.
 2. Nothing says "in progress". What is under way is what has been asked for and not answered, and
-   that is derived (`questions.pending`), so that a crash at any instant leaves nothing to clean up.
+   that is derived (`rules.pending`), so that a crash at any instant leaves nothing to clean up.
 3. An answer is welcome as long as its question is open: while paused, and while the talk is being
    concluded, too. What has been paid for is kept.
 4. Answers of a round arrive in any order. Whatever depends on order goes by `PhaseEntered.order`
@@ -172,8 +172,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
             missed = (*debate.missed, event)
             return replace(after, failures=(*debate.failures, event), missed=missed)
         case Concluded():
-            check(debate.verdict is None, "there is a verdict already")
-            check_winner(debate, event.winner)
+            check_verdict(debate, event)
             return replace(after, verdict=event)
         case Intervened(action="inject"):
             return replace(after, talk=(*debate.talk, event))
@@ -186,6 +185,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:  # noqa: C901, PLR0911
             check(debate.paused is not None, "it is not paused")
             return replace(after, paused=None, missed=())
         case Ended():
+            check(event.ending == "truncated" or debate.verdict is not None, "concluded without a verdict")
             return replace(after, ended=event)
         case Opened():
             raise IllegalEvent("it was opened already")
@@ -209,6 +209,12 @@ def check_judged(debate: Debate, event: Judged) -> None:
     check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
     check_winner(debate, event.winner)
     check_open(debate, event.seat, event.round, event.reading)
+
+
+def check_verdict(debate: Debate, event: Concluded) -> None:
+    check(debate.verdict is None, "there is a verdict already")
+    check(debate.phase is not None and debate.phase.asks == "judges", "the judges were not heard")
+    check_winner(debate, event.winner)
 
 
 def check_open(debate: Debate, seat: str, number: int, reading: int) -> None:

@@ -21,6 +21,7 @@ from server.debate.interventions import ACTIONS
 from server.debate.prompts import letter_of
 from server.debate.rules import pending, round_is_over
 from server.debate.state import Debate, judges
+from server.debate.text import counted
 
 
 class Turn(BaseModel):
@@ -252,8 +253,11 @@ def dissent(debate: Debate) -> list[str]:
     """What judges said who voted for another side than the one that prevailed."""
     assert debate.verdict is not None
     others = [v.judge for v in debate.verdict.votes if not v.abstains and v.winner != debate.verdict.winner]
-    firsts = {judged.seat: judged for judged in reversed(debate.judged) if judged.reading == 1}
-    return [f"{judge}: {firsts[judge].verdict}" for judge in others if judge in firsts]
+    return [f"{judged.seat}: {judged.verdict}" for judged in judgments(debate) if is_first_of(judged, others)]
+
+
+def is_first_of(judged: Judged, judges: Sequence[str]) -> bool:
+    return judged.reading == 1 and judged.seat in judges
 
 
 def cautions(debate: Debate) -> list[str]:
@@ -270,9 +274,9 @@ def cautions(debate: Debate) -> list[str]:
     if debate.judged and not {judged.usage.model for judged in debate.judged} - set(models):
         said.append("The judges' models also debated, and models lean towards their own words.")
     if debate.failures:
-        said.append(f"{len(debate.failures)} answers failed; see failures.")
+        said.append(f"{counted(len(debate.failures), 'answer')} failed; see failures.")
     if any(turn.cut for turn in debate.turns):
-        said.append(f"{sum(turn.cut for turn in debate.turns)} turns were cut at their length limit.")
+        said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
     return said
 
 

@@ -53,9 +53,9 @@ class LitellmModel:
             if on_text:
                 on_text(piece)
 
+        litellm = await loaded()  # before the clock runs: the first import may take seconds
         try:
             with anyio.fail_after(request.timeout):
-                litellm = await loaded()
                 started = anyio.current_time()
                 for attempt in range(1, ATTEMPTS + 1):
                     # Who has seen half of an answer does not see its second beginning.

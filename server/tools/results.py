@@ -14,7 +14,7 @@ from server.models.choice import family
 from server.runner import Case
 
 TEXT_LIMIT = 4_000
-"""Characters of a result's text: what a call may take of an assistant's context."""
+"""Bytes of a result's text: what a call may take of an assistant's context."""
 
 
 class Progress(BaseModel):
@@ -107,7 +107,7 @@ def progress_text(case: Case, found: Progress, extra: str) -> str:
     if debate.verdict and found.round == debate.round:
         parts.append(markdown.verdict(debate))
         return markdown.shortened("\n\n".join([*parts[1:], f"debate_id: {case.id}"]), TEXT_LIMIT)
-    room = TEXT_LIMIT - sum(len(part) + 2 for part in parts) - len(found.next) - 10
+    room = TEXT_LIMIT - sum(markdown.size(part) + 2 for part in parts) - len(found.next) - 10
     share = room // max(len(found.turns), 1) - 80
     parts += [
         f"**{turn.agent}** ({markdown.heading(turn.stance)[:60]}): "

@@ -214,12 +214,12 @@ class TestCost:
         ("costs", "said"),
         [
             ([], "No calls yet."),
-            ([""], "1 calls, 100 tokens in (60 cached), 20 out, price unknown."),
-            (["0.5"], "1 calls, 100 tokens in (60 cached), 20 out, $0.5."),
-            (["0"], "1 calls, 100 tokens in (60 cached), 20 out, $0."),
+            ([""], "1 call, 100 tokens in (60 cached), 20 out, price unknown."),
+            (["0.5"], "1 call, 100 tokens in (60 cached), 20 out, $0.5."),
+            (["0"], "1 call, 100 tokens in (60 cached), 20 out, $0."),
             (
                 ["0.1", "", "0.2"],
-                "3 calls, 300 tokens in (180 cached), 60 out, $0.3 and 1 calls of unknown price.",
+                "3 calls, 300 tokens in (180 cached), 60 out, $0.3 and 1 call of unknown price.",
             ),
             ([""] * 20, "20 calls, 2,000 tokens in (1,200 cached), 400 out, price unknown."),
         ],
@@ -331,8 +331,9 @@ class TestPieces:
 
     def test_a_text_is_shortened_only_where_it_is_too_long(self) -> None:
         assert shortened("12345", 5) == "12345"
-        assert shortened("123456", 5) == "1234…"
-        assert shortened("123 56", 5) == "123…"
+        assert shortened("123456", 5) == "12…"
+        assert shortened("猫" * 3, 8) == "猫…"
+        assert shortened("1 3456", 5) == "1…"
 
 
 def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:

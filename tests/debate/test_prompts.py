@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from server.debate.events import Debater, Document, Intervened, Spoke
 from server.debate.formats import FORMATS
-from server.debate.prompts import RULES, TASKS, VERDICT_SHAPE, Cue, lettered, quote, render, tag
+from server.debate.prompts import RULES, TASKS, VERDICT_SHAPE, Cue, lettered, render, tag
 from server.debate.rules import Call
 from server.debate.state import Debate, apply
+from server.debate.text import quote
 from tests.debate.playing import (
     BOUNDED,
     BREAKS,
@@ -156,12 +157,6 @@ You are A. Speak."""
         at = table(setup(debaters=debaters(26)))
         assert "".join(letter for letter, _ in lettered(at.debate)) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-    def test_past_z_letters_are_numbered(self) -> None:
-        seats = [Debater(name=f"S{n}", stance="s", model="m") for n in range(53)]
-        letters = [letter for letter, _ in lettered(table(with_debaters(setup(), *seats)).debate)]
-        assert letters[25:28] == ["Z", "A1", "B1"]
-        assert len(set(letters)) == 53
-
     def test_a_long_stance_is_shortened_where_it_is_a_tag(self) -> None:
         assert tag(Debater(name="a", stance="s" * 40, model="m")) == "s" * 40
         assert tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
@@ -258,7 +253,7 @@ class TestSharedPrefix:
         assert len(again) == 6
         for prompt, call in again:
             assert body(prompt) == first[call.round, call.seat, call.reading]
-            why = "it holds no JSON object" if call.reading else "the model said nothing"
+            why = "the reply holds no JSON object" if call.reading else "the model said nothing"
             assert (
                 last_line(prompt) == f"Your previous reply could not be used: {why}. Answer again, as asked."
             )

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.events import Debater, Failed, Judged, Spoke, load
-from server.debate.replies import LONGEST_FIELD, LONGEST_TURN, Reply, clean, interpret
+from server.debate.replies import LONGEST_FIELD, LONGEST_TURN, Reply, interpret
 from server.debate.rules import Call
 from server.debate.state import Debate, apply
+from server.debate.text import clean
 from tests.debate.playing import BOUNDED, finding, paid, setup, table, with_debaters
 
 pytestmark = pytest.mark.requirement("C8")
@@ -132,11 +133,11 @@ class TestFindingTheJson:
     @pytest.mark.parametrize(
         ("reply", "why"),
         [
-            ("A wins, clearly.", "it holds no JSON object"),
-            ("正方が勝ちました。", "it holds no JSON object"),
-            (finding()[:-9], "its JSON is broken off or malformed"),
-            ("{'winner': 'A'}", "its JSON is broken off or malformed"),
-            ("{" * 20, "its JSON is broken off or malformed"),
+            ("A wins, clearly.", "the reply holds no JSON object"),
+            ("正方が勝ちました。", "the reply holds no JSON object"),
+            (finding()[:-9], "the JSON of the reply is broken off or malformed"),
+            ("{'winner': 'A'}", "the JSON of the reply is broken off or malformed"),
+            ("{" * 20, "the JSON of the reply is broken off or malformed"),
             ("null", "the answer: "),
             ("42", "the answer: "),
             ("NaN", "the answer: "),
@@ -152,8 +153,8 @@ class TestFindingTheJson:
             (finding(margin=1.5), "margin: "),
             (finding(margin=None), "margin: "),
             (finding(margin=float("inf")), "margin: "),
-            ("9" * 5000, "it holds no JSON object"),
-            ('{"margin": ' + "9" * 5000 + "}", "its JSON is broken off or malformed"),
+            ("9" * 5000, "the reply holds no JSON object"),
+            ('{"margin": ' + "9" * 5000 + "}", "the JSON of the reply is broken off or malformed"),
         ],
     )
     @pytest.mark.requirement("D3")
@@ -162,7 +163,7 @@ class TestFindingTheJson:
 
     def test_a_reply_that_was_cut_off_says_so(self) -> None:
         assert useless(finding()[:40], cut=True) == (
-            "its JSON is broken off or malformed (it was stopped at its token limit)"
+            "the JSON of the reply is broken off or malformed (it was stopped at its token limit)"
         )
 
     @pytest.mark.parametrize(
@@ -293,3 +294,8 @@ def test_what_was_cleaned_is_clean(text: str) -> None:
     assert clean(cleaned) == cleaned
     assert cleaned.splitlines() == (cleaned.split("\n") if cleaned else [])
     cleaned.encode()
+
+
+@pytest.mark.requirement("C8")
+def test_braces_in_prose_before_the_answer_do_not_hide_it() -> None:
+    assert finds("With \\frac{1}{2} and {x} in mind: " + finding()).winner == finds(finding()).winner

@@ -116,7 +116,7 @@ class TestUsage:
     @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
     @BOUNDED
     def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
-        total = views.usage_sum([paid(cost=str(cost)) for cost in costs]).cost_usd
+        total = views.usage_sum([paid(cost=f"{cost:f}") for cost in costs]).cost_usd
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
         assert "E" not in total
 
@@ -302,7 +302,7 @@ class TestCautions:
         def cut(call: Call) -> Answer:
             return Reply(str(talk(call)), paid(call.model), cut=call.seat == "Opponent")
 
-        assert "2 turns were cut at their length limit." in self.cautions(table(script=cut))
+        assert "Cut at the length limit: 2 turns." in self.cautions(table(script=cut))
 
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
         at = table(script=lambda call: Fails("timeout") if call.reading == 1 else talk(call))
