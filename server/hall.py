@@ -259,7 +259,7 @@ class Hall:
         while True:
             event = act(case.debate)
             after = await self.runner.record(case, (event,), actor)
-            if after.log[-1].event is event:
+            if after.ends_with(event):
                 return after
             case = after
 

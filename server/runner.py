@@ -57,6 +57,10 @@ class Case:
     debate: Debate
     log: tuple[Recorded, ...]
 
+    def ends_with(self, event: Event) -> bool:
+        """Whether this very event was recorded last, and not one that somebody else wrote first."""
+        return self.log[-1].event is event
+
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
@@ -187,6 +191,8 @@ class Runner:
         """Record what came in together, as far as the debate wants it; a conflict may have changed that."""
         while events := still_wanted(case.debate, arrived):
             case = await self.record(case, events)
+            if case.ends_with(events[-1]):
+                break
         return case
 
     async def record(self, case: Case, events: Sequence[Event], actor: str = RUNNER) -> Case:

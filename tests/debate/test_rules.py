@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from server.debate.events import Ended, Intervened, Paused, Phase, PhaseEntered, Resumed
+from server.debate.events import Ended, Failed, Intervened, Paused, Phase, PhaseEntered, Resumed
 from server.debate.formats import FORMATS, VERDICT, diagram
 from server.debate.rules import Call, Over, Record, Wait, decide, pending, round_is_over, wanted
 from server.debate.state import Debate
@@ -374,3 +374,14 @@ class TestReadingOrder:
         at = table(setup(debaters=debaters(6), options={"judges": {"shuffle": False}})).play()
         names = tuple(f"Speaker {n}" for n in range(1, 7))
         assert [entered.order for entered in self.entered(at)] == [names, names, ("judge 1",)]
+
+
+@pytest.mark.requirement("N8")
+def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
+    at = table()
+    first = at.to_round(1).calls()[0]
+    at.do(Failed(seat=first.seat, round=1, cause="empty", detail="the model said nothing"))
+    second = next(call for call in at.calls() if call.seat == first.seat)
+
+    assert first.key != second.key
+    assert first.answers == second.answers == (first.seat, 0)

@@ -282,7 +282,6 @@ def test_what_was_written_cannot_control_the_terminal(cli: Cli) -> None:
 
     assert result.exit_code == 0
     assert not set("\x1b\x07\u202e") & set(result.output)
-    assert "owned" not in result.stdout.partition("== Round 1")[0]
 
 
 @pytest.mark.requirement("M5")
