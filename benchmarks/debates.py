@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.plain import IN_SEQUENCE, TOGETHER, litellm_alone
-from benchmarks.report import Line, median, ms, spread
+from benchmarks.report import Line, median, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
 from server.app import open_hall
 from server.debate.opening import Proposal
@@ -71,7 +71,12 @@ async def over_stdio(form: str, waves: Sequence[int], critical: float, goal: flo
     name = "together" if goal == 1.05 else "in sequence"
     how = f"{critical:.1f} s of calls; bare litellm {spread(bare)}, ours over MCP {spread(ours)}"
     return [
-        Line(f"3 x 3 and a judge, {name}, {ms(LATENCY)} a call", median(ours) / critical, goal=goal, how=how),
+        Line(
+            f"3 x 3 and a judge, {name}, {LATENCY * 1000:.0f} ms a call",
+            median(ours) / critical,
+            goal=goal,
+            how=how,
+        ),
         Line("- bare litellm, the same calls", median(bare) / critical),
         Line("- ours to bare litellm", median(ours) / median(bare)),
     ]

@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.report import Line
-from server.debate.rules import pending
+from server.debate.rules import Ask, Record, decide
 from server.errors import NoSuchDebate
 from server.models.choice import Models
 from server.runner import Case, Runner
@@ -143,7 +143,7 @@ async def survive(kills: int, seed: int, folder: Path) -> Report:
         if case.debate.ended:
             settle(report, case)
             debate_id, before = "", None
-        elif not pending(case.debate) and not case.debate.rounds:
+        elif not isinstance(decide(case.debate), (Record, Ask)):
             report.wrong.append(f"debate {case.id} has nothing to go on with")
     if before:
         settle(report, before)

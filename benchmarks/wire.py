@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 ROOT = Path(__file__).parent.parent
 LONGEST_LINE = 2**26
+PATIENCE = 120  # seconds, then a server that died or fell silent is an error
 
 OURS = ("-m", "server")
 BARE = ("-m", "benchmarks.bare")
@@ -88,7 +89,7 @@ class Server:
         self.waiting[number] = done
         meta = {"_meta": META} if self.modern else {}
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params | meta})
-        answer = await done
+        answer = await asyncio.wait_for(done, PATIENCE)
         assert "result" in answer, answer
         return dict(answer["result"])
 

@@ -1,5 +1,6 @@
 """The command `counterpoint`, also as `python -m server`. Without arguments it is the server itself."""
 
+import gc
 import os
 import sys
 
@@ -11,9 +12,14 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_ERRORS_INCLUDE_URL", "0")
     try:
         if sys.argv[1:] in ([], ["serve"]):
-            # Clients start the server often and wait for it: nothing of the command line is imported.
+            # Clients start the server often and wait for it: nothing of the command line is imported,
+            # and what is imported stays, so that looking for garbage in it is time lost, now and later.
+            gc.disable()
             from server.serving import serve_stdio  # noqa: PLC0415
 
+            gc.freeze()
+            gc.enable()
+            gc.set_threshold(10_000, 20, 50)
             sys.exit(serve_stdio())
         from server.cli import counterpoint  # noqa: PLC0415
 

@@ -30,6 +30,9 @@ ICON = (
     "%3Cpath d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='%23764abc'/%3E%3C/svg%3E"
 )
 
+PATIENCE = 10.0
+"""Seconds to wait for a locked database: with the wait for an answer, less than clients wait for us."""
+
 OpenHall = Callable[[], AbstractAsyncContextManager[Hall]]
 
 
@@ -48,7 +51,7 @@ async def open_hall(
     """
     models = Models(injected or {})
     with storage_translated():
-        journal = await SqliteJournal.open(settings.database)
+        journal = await SqliteJournal.open(settings.database, patience=PATIENCE)
     try:
         async with Hall.open(journal, models, configured=settings.models, environ=environ) as hall:
             yield hall

@@ -25,7 +25,7 @@ from server.models import weights
 from server.models.local import available
 from server.runner import Case
 from server.settings import Settings, release
-from server.terminal import Live, Screen, one_line, plain, watch
+from server.terminal import Interruptible, Live, Screen, one_line, plain, watch
 
 ACTOR = "terminal"
 INTERRUPTED = 130
@@ -48,6 +48,9 @@ class Commands(click.Group):
             ) from None
         except (DebateError, weights.WeightsError) as error:
             raise click.ClickException(one_line(str(error))) from None
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            sys.exit(INTERRUPTED)
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -217,16 +220,13 @@ async def go_on(debate_id: str, hall: Hall) -> Case:
 def run_debate(settings: Settings, begin: Begin, *, as_json: bool = False, quiet: bool = False) -> None:
     """Run a debate before the user's eyes; the exit code says whether it was concluded."""
     live = Live(Screen.here(), turns=not (as_json or quiet), bar=not quiet)
-    try:
-        case = run(settings, partial(debated, begin, live))
-    except KeyboardInterrupt:
-        kept = (
-            f"What was said is kept; go on with: counterpoint debate --continue {live.case.id}"
-            if live.case
-            else ""
-        )
-        click.echo(f"\nStopped. {kept}".rstrip(), err=True)
-        sys.exit(INTERRUPTED)
+    with Interruptible() as interruptible:
+        try:
+            case = run(settings, partial(debated, begin, live))
+        except KeyboardInterrupt:
+            go_on = f"go on with: counterpoint debate --continue {live.case.id}" if live.case else ""
+            click.echo("\nStopped." + (f" What was said is kept; {go_on}" if go_on else ""), err=True)
+            sys.exit(interruptible.code)
     click.echo(dumped(outcome(case))) if as_json else show_outcome(case, live.screen)
     if case.debate.status != "concluded":
         hint = f" Go on with: counterpoint debate --continue {case.id}" if case.debate.paused else ""
@@ -237,7 +237,8 @@ def run_debate(settings: Settings, begin: Begin, *, as_json: bool = False, quiet
 
 async def debated(begin: Begin, live: Live, hall: Hall) -> Case:
     hall.listeners.append(live.committed)
-    hall.texts.append(live.wrote)
+    if live.bar and live.turns:  # streaming costs time at every piece
+        hall.texts.append(live.wrote)
     case = await begin(hall)
     if case.debate.version > 1:  # it has a past
         live.go_on(case)
@@ -292,7 +293,7 @@ def demo(settings: Settings, question: str) -> None:
 @counterpoint.command("list")
 @click.argument("query", default="")
 @click.option("--status", type=click.Choice(reading.STATUSES))
-@click.option("--limit", type=click.IntRange(1), default=reading.PAGE, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=reading.PAGE, show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:

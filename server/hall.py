@@ -11,9 +11,8 @@ no answer is paid for twice; the other waits, watches the record, and takes over
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Self
 
@@ -31,6 +30,7 @@ from server.models import OnText
 from server.models.choice import Models, NoModel, defaults, missing_key
 from server.owners import is_gone, new_owner
 from server.runner import Case, Runner, Watcher, reached
+from server.work import OnChange, Work
 from storage.journal import Journal
 
 LEASE = 3.0
@@ -57,33 +57,6 @@ def utc_now() -> datetime:
 def new_id() -> str:
     """Short, and not to be guessed: 59 bits, without letters that look alike."""
     return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
-
-
-@dataclass(slots=True)
-class Work:
-    """A debate that is being driven, and everybody who is watching it."""
-
-    case: Case
-    through_round: int | None  # None: to the end
-    terminate_when: TerminateWhen | None = None
-    changed: anyio.Event = field(default_factory=anyio.Event)
-    done: bool = False
-    error: Exception | None = None
-
-    def tell(self) -> None:
-        self.changed.set()
-        self.changed = anyio.Event()
-
-    def widen(self, through_round: int | None) -> None:
-        """Go further than was first asked for, never less far."""
-        if through_round is None or self.through_round is None:
-            self.through_round = None
-        else:
-            self.through_round = max(self.through_round, through_round)
-
-
-OnChange = Callable[[Work], Awaitable[None]]
-"""Told from within the waiting request: whenever there is something new to see, and every GLANCE."""
 
 
 class Hall:
@@ -231,17 +204,20 @@ class Hall:
     def is_working(self, debate_id: str) -> bool:
         """Whether this process is driving the debate, or waiting to, at this moment."""
         work = self.working.get(debate_id)
-        return work is not None and not finished(work)
+        return work is not None and not work.finished
 
     def usual_models(self, proposal: Proposal) -> Sequence[str]:
         """What debates run on that name no models; the debaters' own where nothing is set up."""
+        own = [debater.model for debater in proposal.debaters]
+        everyone_has_one = bool(own) and all(own)
         try:
-            return defaults(self.configured, self.environ)
+            found = defaults(self.configured, self.environ)
         except NoModel:
-            own = [debater.model for debater in proposal.debaters]
-            if not own or not all(own):
-                raise
-            return own
+            if everyone_has_one:
+                return own
+            raise
+        # The embedded model, there by itself, is no better judge than those who brought their own.
+        return own if everyone_has_one and found == ("local",) and not self.configured else found
 
     def check_model(self, name: str) -> None:
         """Refuse a model that cannot answer before anything is spent on the others."""
@@ -283,17 +259,21 @@ class Hall:
     async def drive(self, work: Work) -> None:
         """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
         try:
-            while await self.turn_comes(work):
-                work.case = await self.runner.load(work.case.id)
-                work.case = await self.runner.run(
-                    work.case, through_round=work.through_round, terminate_when=work.terminate_when
-                )
-                if finished(work):
-                    break
+            while not work.finished and await self.turn_comes(work):
+                with anyio.CancelScope() as work.driving:
+                    case = await self.runner.load(work.case.id)
+                    work.see(
+                        await self.runner.run(
+                            case, through_round=work.through_round, terminate_when=work.terminate_when
+                        )
+                    )
+                work.driving = None
         except Exception as error:  # noqa: BLE001  (handed to every watcher)
             work.error = error
         finally:
             del self.working[work.case.id]
+            if work.case.debate.ended:
+                self.predicates.pop(work.case.id, None)
             work.done = True
             work.tell()
             with anyio.move_on_after(2, shield=True):
@@ -312,9 +292,8 @@ class Hall:
                     continue
                 version = await self.journal.version(work.case.id)
             if version != work.case.debate.version:
-                work.case = await self.runner.load(work.case.id)
-                self.committed(work.case)
-            if finished(work):
+                self.committed(await self.runner.load(work.case.id))
+            if work.finished:
                 return False
             await anyio.sleep(LOOK)
 
@@ -323,20 +302,28 @@ class Hall:
             return
         try:
             await self.journal.release(debate_id, self.owner)
-        except Exception:  # a lease that cannot be given back runs out by itself
+        except Exception:  # it runs out by itself: nobody renews it any more
             log.exception("The lease of %s could not be released", debate_id)
 
     async def keep_leases(self) -> None:
-        """Renew every lease of this process once a beat, while there are any."""
+        """Renew the leases of what is being driven, once a beat, and stop driving what has lost its own.
+
+        A process that was asleep for longer than a lease lasts finds that another has taken over.
+        """
         while True:
             if not self.working:
                 self.busy = anyio.Event()
                 await self.busy.wait()
             await anyio.sleep(BEAT)
+            driven = {name: work.driving for name, work in self.working.items() if work.driving}
             try:
-                await self.journal.renew(self.owner, now=self.clock().timestamp(), seconds=LEASE)
+                now = self.clock().timestamp()
+                kept = await self.journal.renew(self.owner, driven, now=now, seconds=LEASE)
             except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
                 log.exception("The leases could not be renewed")
+                continue
+            for name in driven.keys() - kept:
+                driven[name].cancel()
 
     async def wait(
         self, work: Work, seconds: float, on_change: OnChange | None, *, through_round: int | None = None
@@ -359,8 +346,7 @@ class Hall:
     def committed(self, case: Case) -> None:
         work = self.working.get(case.id)
         if work:
-            work.case = case
-            work.tell()
+            work.see(case)
         for listener in self.listeners:
             listener(case)
 
@@ -373,10 +359,6 @@ class Hall:
                 listener(debate_id, seat, piece)
 
         return tell
-
-
-def finished(work: Work) -> bool:
-    return work.case.debate.paused is not None or reached(work.case.debate, work.through_round)
 
 
 def judging(debate: Debate) -> bool:

@@ -9,11 +9,14 @@ from typing import Any
 
 from server.debate import markdown, views
 from server.debate.refused import Refused
+from server.debate.text import shortened
 from server.errors import storage_translated
 from server.runner import Case
 from storage.journal import Journal, Listed
 
 PAGE = 20
+LONGEST_WINNER = 60
+"""Bytes, of a stance in a line of a list."""
 STATUSES = ("running", "paused", "concluded", "truncated")
 
 View = Callable[[Case, int], dict[str, Any]]
@@ -55,9 +58,9 @@ def as_json(data: Any) -> str:
 
 
 def since_round(case: Case, since: int) -> list[Any]:
-    """The entries from the one that began that round on."""
+    """The entries from the one that began that round on; all for 0, all but the opening for 1."""
     if since <= 1:
-        return list(case.log)
+        return list(case.log[since:])
     begun = [i for i, e in enumerate(case.log) if e.event.kind == "phase_entered" and e.event.round >= since]
     return list(case.log[begun[0] :]) if begun else []
 
@@ -80,17 +83,26 @@ async def page(
 
 
 def listed_row(listed: Listed) -> dict[str, Any]:
+    """A debate of a list. A row that is damaged says what is left of it, and spoils no list."""
+    details = listed.details
+    number, tags = details.get("round"), details.get("tags")
     return {
-        "debate_id": listed.stream,
-        "question": markdown.heading(listed.title),
-        "status": listed.status,
-        **listed.details,
-        "opened_at": listed.opened_at,
-        "changed_at": listed.changed_at,
+        "debate_id": str(listed.stream),
+        "question": markdown.heading(str(listed.title)),
+        "status": str(listed.status),
+        "format": str(details.get("format") or ""),
+        "round": number if isinstance(number, int) else 0,
+        "outcome": str(details.get("outcome") or ""),
+        "winner": str(details.get("winner") or ""),
+        "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
+        "opened_at": str(listed.opened_at or ""),
+        "changed_at": str(listed.changed_at or ""),
     }
 
 
 def listed_line(listed: dict[str, Any]) -> str:
-    outcome = f", {listed['outcome']} {listed['winner']}".rstrip() if listed.get("outcome") else ""
+    """A row as a line, the question at its end, where it can be cut."""
+    winner = shortened(markdown.heading(listed["winner"]), LONGEST_WINNER)
+    outcome = f", {listed['outcome']} {winner}".rstrip() if listed["outcome"] else ""
     when = listed["opened_at"][:16].replace("T", " ")
     return f"{listed['debate_id']}  {when}  {listed['status']}{outcome}: {listed['question']}"

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from mcp import MCPError
 from mcp.server import MCPServer, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.types import (
@@ -15,6 +17,8 @@ from mcp.types import (
     Completion,
     ListResourcesResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     Resource,
     ResourceTemplateReference,
 )
@@ -160,11 +164,11 @@ def transcript_listed(row: dict[str, Any]) -> Resource:
     return Resource(
         uri=f"debate://{row['debate_id']}/transcript",
         name=f"{row['debate_id']}-transcript",
-        title=row["question"][:80],
-        description=f"{row['status']}, {row['format']}",
+        title=row["question"][:80] or None,
+        description=", ".join(part for part in (row["status"], row["format"]) if part),
         mime_type=MARKDOWN,
         annotations=Annotations(
-            audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"]
+            audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"] or None
         ),
     )
 
@@ -185,11 +189,29 @@ async def complete(ctx: ServerRequestContext[Hall, Any], params: CompleteRequest
     )
 
 
+def asks_for_json(uri: str) -> bool:
+    """A template has one type of content; the transcript's can be asked for in another."""
+    return parse_qs(urlsplit(uri).query).get("format") == ["json"]
+
+
 def add_handlers(mcp: MCPServer[Hall]) -> None:
-    """Requests for which MCPServer has no hook that knows the database: paging, and completion.
+    """Requests for which MCPServer has no hook: paging and completion out of the database, types of content.
 
     `_lowlevel_server` is private to the SDK; `tests/server/test_resources.py` notices when it goes.
     """
     lowlevel = mcp._lowlevel_server  # noqa: SLF001
+    served = lowlevel.get_request_handler("resources/read")
+    assert served is not None
+
+    async def read_typed(
+        ctx: ServerRequestContext[Hall, Any], params: ReadResourceRequestParams
+    ) -> HandlerResult:
+        found = await served.handler(ctx, params)
+        if isinstance(found, ReadResourceResult) and asks_for_json(str(params.uri)):
+            for content in found.contents:
+                content.mime_type = JSON
+        return found
+
+    lowlevel.add_request_handler("resources/read", ReadResourceRequestParams, read_typed)
     lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_page)
     lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)

@@ -6,6 +6,7 @@ replaying it, appends it, and only then believes it. When somebody else has writ
 wrote is read and the question is looked at again: an answer is recorded as long as the debate wants it.
 """
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ from server.debate.rules import (
     wanted,
 )
 from server.debate.state import Debate, apply, replay
-from server.errors import NoSuchDebate, storage_translated
+from server.errors import NoSuchDebate, Unreadable, storage_translated
 from server.models import ModelError, OnText, Request
 from server.models.choice import Models
 from storage.journal import Conflict, Entry, Heading, Journal
@@ -42,6 +43,9 @@ RUNNER = "counterpoint"
 
 JUDGMENT_TOKENS = 2000
 """A judge gets at least this many: a finding that is cut off is no finding."""
+
+HELD_FOR = (1.0, 2.0, 4.0, 8.0)
+"""Seconds between attempts to record an answer when the database cannot be written."""
 
 LEEWAY = 30
 """Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
@@ -164,33 +168,50 @@ class Runner:
         await answers.send((call, await self.answer(case, call)))
 
     async def answer(self, case: Case, call: Call) -> Event:
-        """The event that a call comes to. Whatever a model does wrong is an event too."""
+        """The event that a call comes to. There is no other way out: whatever goes wrong is an event too."""
         setup = case.debate.setup
-        request = Request(
-            prompt=render(case.debate, call),
-            seat=call.seat,
-            max_tokens=max(setup.max_turn_tokens, JUDGMENT_TOKENS) if call.reading else setup.max_turn_tokens,
-            timeout=setup.turn_timeout,
-            seed=call.seed,
-        )
         try:
+            request = Request(
+                prompt=render(case.debate, call),
+                seat=call.seat,
+                max_tokens=tokens_for(setup, call),
+                timeout=setup.turn_timeout,
+                seed=call.seed,
+            )
+            model = self.models.get(call.model)
             # The model keeps its own time; this limit is for one that does not.
             with anyio.fail_after(setup.turn_timeout + LEEWAY):
-                model = self.models.get(call.model)
                 reply = await model.reply(request, self.watcher.writing(case.id, call.seat))
             return interpret(case.debate, call, reply)
         except ModelError as error:
             return failed(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
             return failed(call, "timeout", f"{call.model} gave no answer in {setup.turn_timeout} s")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            # A library let the end of a task of its own escape; nobody here has asked to stop.
+            return failed(call, "crashed", f"{call.model} cancelled itself")
         except Exception as error:  # a seat's own code may raise anything, and only that seat fails
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
     async def record_answers(self, case: Case, arrived: Sequence[tuple[Call, Event]]) -> Case:
-        """Record what came in together, as far as the debate wants it; a conflict may have changed that."""
+        """Record what came in together, as far as the debate wants it.
+
+        A conflict may have changed that. A database that cannot be written now may be in a moment: what
+        has been paid for is held on to, while the other questions of the round go on.
+        """
+        pauses = list(HELD_FOR)
         while events := still_wanted(case.debate, arrived):
-            case = await self.record(case, events)
+            try:
+                case = await self.record(case, events)
+            except Unreadable:
+                if not pauses:
+                    raise
+                await anyio.sleep(pauses.pop(0))
+                continue
             if case.ends_with(events[-1]):
                 break
         return case
@@ -226,6 +247,10 @@ class Runner:
 
     def now(self) -> str:
         return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def tokens_for(setup: Opened, call: Call) -> int:
+    return max(setup.max_turn_tokens, JUDGMENT_TOKENS) if call.reading else setup.max_turn_tokens
 
 
 def questions_now(debate: Debate) -> tuple[Call, ...]:

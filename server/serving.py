@@ -3,11 +3,16 @@
 It ends when its client closes stdin (0), on SIGTERM (143) and on SIGINT (130): in each case debates
 stop where they are, what they have said is recorded, and the database is closed. The SDK does neither
 on a signal: SIGTERM kills it, and after SIGINT it waits for a line that never comes.
+
+Every line is answered that somebody may be waiting for, also one that the SDK cannot read and would
+pass over in silence.
 """
 
 import asyncio
+import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -15,6 +20,20 @@ from contextlib import nullcontext
 from typing import Any
 
 import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.server import MCPServer
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 
 from server.app import build, open_hall
 from server.debate.refused import DebateError
@@ -25,7 +44,14 @@ GRACE = 0.9
 
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
+OURS = ("server", "storage", "mcp")
+"""Whose records are told below a warning, if that is what was asked for."""
+
 log = logging.getLogger(__name__)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d.eE])|)')
 
 
 def serve_stdio(settings: Settings | None = None) -> int:
@@ -45,10 +71,18 @@ def serve_stdio(settings: Settings | None = None) -> int:
 
 def log_to_stderr(settings: Settings) -> None:
     """Has to come before an MCPServer is built: that sets up logging of its own where there is none."""
-    logging.basicConfig(stream=sys.stderr, level=settings.log_level, format=LOG_FORMAT)
-    # It would tell every statement with all that is said in the debate, and fill the pipe of a client that
-    # does not read: then the server stands still.
-    logging.getLogger("aiosqlite").setLevel(logging.WARNING)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(worth_telling)
+    logging.basicConfig(handlers=[handler], level=settings.log_level, format=LOG_FORMAT)
+
+
+def worth_telling(record: logging.LogRecord) -> bool:
+    """Of libraries only warnings.
+
+    Below that they tell whole statements and requests, with all that is said in a debate and addresses
+    that hold keys, and fill the pipe of a client that does not read: then the server stands still.
+    """
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS
 
 
 async def serve(settings: Settings) -> int:
@@ -66,7 +100,7 @@ async def serve(settings: Settings) -> int:
     code = 0
     try:
         async with open_hall(settings) as hall:
-            speaking = asyncio.create_task(build(lambda: nullcontext(hall)).run_stdio_async())
+            speaking = asyncio.create_task(speak(build(lambda: nullcontext(hall))))
             either: set[asyncio.Future[Any]] = {speaking, stopped}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not speaking.done():
@@ -103,3 +137,99 @@ def on_signals(stopped: asyncio.Future[int]) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last is Windows' way to end a child
         if number := getattr(signal, name, None):
             signal.signal(number, stop)
+
+
+# Lines that the SDK cannot read ---------------------------------------------------------------------
+
+
+async def speak(mcp: MCPServer[Any]) -> None:
+    """As `MCPServer.run_stdio_async`, with every line answered.
+
+    `_lowlevel_server` is private to the SDK. When that changes, look at `run_stdio_async`, and at
+    `stdio_server`: what we mend are the `ValidationError`s that it sends in place of messages, and it
+    is their `input` that holds the line. `tests/server/test_serving.py` notices.
+    """
+    lowlevel = mcp._lowlevel_server  # noqa: SLF001
+    async with stdio_server() as (lines, answers):
+        await lowlevel.run(Mended(lines, answers), answers, lowlevel.create_initialization_options())
+
+
+class Mended(ObjectReceiveStream[SessionMessage | Exception]):
+    """What came in. A line that failed is mended if it can be, and else answered with an error."""
+
+    def __init__(self, lines: Any, answers: Any) -> None:
+        self.lines: ObjectReceiveStream[SessionMessage | Exception] = lines
+        self.answers: ObjectSendStream[SessionMessage] = answers
+
+    async def receive(self) -> SessionMessage | Exception:
+        while isinstance(item := await self.lines.receive(), ValidationError):
+            if message := mended(item):
+                return SessionMessage(message)
+            if error := refusal(item):
+                await self.answers.send(SessionMessage(error))
+        return item
+
+    async def aclose(self) -> None:
+        await self.lines.aclose()
+
+
+def mended(failure: ValidationError) -> JSONRPCMessage | None:
+    """The message in a line with half a surrogate pair, which JSON allows and text does not.
+
+    JavaScript writes one when it cuts a text in the middle of an emoji.
+    """
+    first = failure.errors(include_url=False)[0]
+    if first["type"] != "json_invalid":
+        return None
+    try:
+        text = json.dumps(json.loads(first["input"]), ensure_ascii=False)
+        return jsonrpc_message_adapter.validate_json(
+            _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text), by_name=False
+        )
+    except (ValueError, RecursionError):
+        return None
+
+
+def refusal(failure: ValidationError) -> JSONRPCError | None:
+    """The answer to a line that cannot be read; None where it is blank."""
+    found = failure.errors(include_url=False)
+    if found[0]["type"] == "json_invalid":
+        line = found[0]["input"]
+        if not line.strip():
+            return None
+        request = request_id(outline(line))
+        code = PARSE_ERROR if request is None else INVALID_REQUEST
+        told = f"This line cannot be read. {found[0]['msg']}."
+    else:
+        # Whatever a message lacks, the whole of it is the input.
+        request = request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
+        code = INVALID_REQUEST
+        told = (
+            "This is no message of JSON-RPC 2.0: one object a line, with jsonrpc, method, and id and params."
+        )
+    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=told))
+
+
+def outline(line: str) -> dict[str, Any]:
+    """The members of the outermost object in a line that is no JSON, or too deep, or has too large a number.
+
+    The values are there only where they are short strings or whole numbers.
+    """
+    members: dict[str, Any] = {}
+    depth = 0
+    for token in _TOKEN.finditer(line):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+        elif depth == 1 and (value := _VALUE.match(line, token.end())):
+            members[token[0].strip('"')] = json.loads(value[1], strict=False) if value[1] else None
+    return members
+
+
+def request_id(message: Any) -> RequestId | None:
+    """The id under which somebody waits for an answer. That of a response is one of our own."""
+    if not isinstance(message, dict) or message.keys() & {"result", "error"}:
+        return None
+    found = message.get("id")
+    return found if type(found) in (int, str) else None

@@ -3,12 +3,14 @@
 import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
+from types import FrameType
 from typing import Any, Self
 
 import anyio
@@ -298,6 +300,27 @@ class Live:
             return f"{seat} writes its finding"[:room]
         name = f"{one_line(seat)}: "
         return name[:room] + last_columns(one_line(text), max(room - columns(name), 0))
+
+
+class Interruptible:
+    """Within it SIGTERM does what Ctrl-C does. `code` is what the process then exits with."""
+
+    def __init__(self) -> None:
+        self.code = 128 + signal.SIGINT
+
+    def __enter__(self) -> Self:
+        self.before = signal.signal(signal.SIGTERM, self.terminated)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self.before or signal.SIG_DFL)
+
+    def terminated(self, number: int, frame: FrameType | None) -> None:
+        self.code = 128 + number
+        interrupted = signal.getsignal(signal.SIGINT)
+        if not callable(interrupted):  # ignored, as it is for what a script runs in the background
+            raise KeyboardInterrupt
+        interrupted(signal.SIGINT, frame)
 
 
 def columns_of_stderr() -> int:

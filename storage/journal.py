@@ -4,7 +4,7 @@ A journal knows streams, sequence numbers, JSON and a heading a stream for lists
 nothing of debates. `tests/contract/journal.py` is the suite every journal passes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
@@ -144,8 +144,8 @@ class Journal(Protocol):
         """
         ...
 
-    async def renew(self, owner: str, *, now: float, seconds: float) -> None:
-        """Keep every stream this owner has, in one statement."""
+    async def renew(self, owner: str, streams: Collection[str], *, now: float, seconds: float) -> set[str]:
+        """Keep those of these streams that this owner still has, in one statement. Returns which."""
         ...
 
     async def release(self, stream: str, owner: str) -> None: ...

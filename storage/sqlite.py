@@ -6,7 +6,7 @@ debates at once pay for a few syncs of the disk, not for two hundred.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any, Self
@@ -31,33 +31,44 @@ select cast(seq as integer), null, cast(head as blob) from stream where name = ?
 The casts let damaged UTF-8 reach our own check; the driver would fail on it.
 """
 
-FOUND = """
-select name, number, title, status, details, opened_at, changed_at
+_LISTED = """name, number, cast(title as blob), cast(status as blob), cast(details as blob),
+    cast(opened_at as blob), cast(changed_at as blob)"""
+
+FOUND = f"""
+select {_LISTED}
 from words cross join stream on stream.number = words.rowid
 where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3)
 order by words.rowid desc limit ?4
 """
 
-ALL = """
-select name, number, title, status, details, opened_at, changed_at
+ALL = f"""
+select {_LISTED}
 from stream where number < ?1 order by number desc limit ?2
 """
 
-OF_STATUS = """
-select name, number, title, status, details, opened_at, changed_at
+OF_STATUS = f"""
+select {_LISTED}
 from stream where status = ?1 and number < ?2 order by number desc limit ?3
 """
 
-ONE = """
-select name, number, title, status, details, opened_at, changed_at from stream where name = ?
-"""
+ONE = f"select {_LISTED} from stream where name = ?"
 
+# A lease that ends further ahead than any can was given by a clock that was wrong.
 LEASE = """
 insert into lease (stream, owner, until) values (?1, ?2, ?3)
-on conflict (stream) do update set
-    owner = iif(lease.owner = excluded.owner or lease.until <= ?4, excluded.owner, lease.owner),
-    until = iif(lease.owner = excluded.owner or lease.until <= ?4, excluded.until, lease.until)
+on conflict (stream) do update set (owner, until) = (
+    select excluded.owner, excluded.until
+    where lease.owner = excluded.owner or lease.until <= ?4 or lease.until > ?4 + 100 * (?3 - ?4)
+    union all
+    select lease.owner, lease.until
+    limit 1
+)
 returning owner
+"""
+
+RENEW = """
+update lease set until = ? where owner = ? and stream in (select value from json_each(?))
+returning stream
 """
 
 ADD_ENTRY = "insert into journal (stream, seq, entry, hash) values (?, ?, ?, ?)"
@@ -184,7 +195,7 @@ class SqliteJournal:
     async def _heads(self, streams: set[str]) -> dict[str, Head]:
         marks = ", ".join("?" * len(streams))
         sql = (
-            "select name, number, seq, cast(head as blob), opened_at from stream"  # noqa: S608  (question marks)
+            "select name, number, seq, cast(head as blob), opened_at from stream"
             f" where name in ({marks})"
         )
         return {row[0]: Head(*row) for row in await self._writer.rows(sql, *streams)}
@@ -250,8 +261,9 @@ class SqliteJournal:
         [(holder,)] = await self._lease(LEASE, stream, owner, now + seconds, now)
         return str(holder)
 
-    async def renew(self, owner: str, *, now: float, seconds: float) -> None:
-        await self._lease("update lease set until = ? where owner = ?", now + seconds, owner)
+    async def renew(self, owner: str, streams: Collection[str], *, now: float, seconds: float) -> set[str]:
+        kept = await self._lease(RENEW, now + seconds, owner, json.dumps(list(streams)))
+        return {stream for (stream,) in kept}
 
     async def release(self, stream: str, owner: str) -> None:
         await self._lease("delete from lease where stream = ? and owner = ?", stream, owner)
@@ -267,9 +279,15 @@ def matching(query: str) -> str:
 
 
 def _listed(row: Sequence[Any]) -> Listed:
-    name, number, title, status, details, opened_at, changed_at = row
+    """A row as it is, or as much of it as can be read: one damaged heading must not hide the others."""
+    name, number, *texts = row
+    title, status, details, opened_at, changed_at = (
+        bytes(text or b"").decode(errors="replace") for text in texts
+    )
     try:
         parsed = json.loads(details)
-    except (ValueError, TypeError) as error:
-        raise StorageError(f"the heading of {name} cannot be read") from error
-    return Listed(name, number, title, status, parsed, opened_at, changed_at)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        title, parsed = f"(this heading is damaged) {title}", {}
+    return Listed(str(name), number, title, status, parsed, opened_at, changed_at)

@@ -24,6 +24,11 @@ def said(result: Any) -> str:
     return str(result.content[0].text)
 
 
+def size(text: str) -> int:
+    """Bytes, which is what limits are in."""
+    return len(text.encode())
+
+
 async def read(client: Client, uri: str) -> str:
     result = await client.read_resource(uri)
     return str(result.contents[0].text)  # type: ignore[union-attr]  # all of ours are text

@@ -23,10 +23,13 @@ MAY_IMPORT: dict[str, str] = {
     "server.owners": "",
     "server.settings": "server.debate",
     "server.runner": "server.debate server.errors server.models storage.journal",
-    "server.hall": "server.debate server.errors server.models server.owners server.runner storage.journal",
+    "server.work": "server.debate server.runner",
+    "server.hall": (
+        "server.debate server.errors server.models server.owners server.runner server.work storage.journal"
+    ),
     "server.reading": "server.debate server.errors server.runner storage.journal",
     # The faces: MCP, and the terminal.
-    "server.tools": "server.debate server.hall server.models server.reading server.runner",
+    "server.tools": "server.debate server.hall server.models server.reading server.runner server.work",
     "server.resources": "server.debate server.errors server.hall server.reading server.runner",
     "server.updates": "server.hall server.runner storage.journal",
     "server.app": (
@@ -55,12 +58,13 @@ LIBRARIES: dict[str, str] = {
     "server.errors": "pydantic",
     "server.settings": "platformdirs pydantic",
     "server.runner": "anyio",
+    "server.work": "anyio",
     "server.hall": "anyio",
     "server.tools": "mcp pydantic",
     "server.resources": "mcp",
     "server.updates": "anyio mcp",
     "server.app": "mcp",
-    "server.serving": "anyio",
+    "server.serving": "anyio mcp pydantic",
     "server.terminal": "anyio click",
     "server.installing": "click platformdirs",
     "server.doctor": "anyio click mcp",

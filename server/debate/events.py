@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+
+from server.debate.text import clean, one_line
 
 Asks = Literal["debaters", "judges"]
 Order = Literal["together", "declared"]
@@ -31,18 +33,22 @@ class Fact(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+"""What JSON can carry exactly (RFC 8785)."""
+
+
 class Usage(Fact):
     """What one answer took. Tokens as the provider counts them; 0 where it does not say."""
 
-    model: str  # the model that really answered
-    input_tokens: int = 0
-    cached_tokens: int = 0  # the part of input_tokens that the provider had in its cache
-    output_tokens: int = 0
+    model: Annotated[str, AfterValidator(lambda name: one_line(clean(name))[:200])]  # that really answered
+    input_tokens: Count = 0
+    cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
+    output_tokens: Count = 0
     cost_usd: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")] = (
         ""  # a decimal; "" when the price is unknown, which is not the same as free
     )
-    milliseconds: int = 0
-    attempts: int = 1
+    milliseconds: Count = 0
+    attempts: Count = 1
 
 
 class Debater(Fact):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from server.debate.events import Intervened, Recorded, Spoke
 from server.debate.prompts import letter_of, lettered
 from server.debate.state import Debate
-from server.debate.text import counted
+from server.debate.text import counted, shortened, size
 from server.debate.views import (
     UsageSum,
     failure_lines,
@@ -18,7 +18,7 @@ from server.debate.views import (
 )
 
 VERDICT_LIMIT = 4_000
-"""Bytes: what a verdict may take of an assistant's context."""
+"""Bytes: what a verdict, or any other answer of a tool, may take of an assistant's context."""
 
 OUTCOMES = {
     "decided": "Decided",
@@ -75,7 +75,7 @@ def note_block(note: Intervened) -> str:
 
 
 def heading(text: str) -> str:
-    """Text that stays in its heading: one line, no mark-up of its own at the start."""
+    """Text that stays in its heading: on one line, of 200 characters at most. Mark-up within it is left."""
     line = " ".join(text.split())
     return line if len(line) <= 200 else line[:199] + "…"  # noqa: PLR2004  (a heading)
 
@@ -85,8 +85,8 @@ def indent(text: str) -> str:
     return "\n".join(_POSING.sub(r"\1\\\2", line) for line in text.splitlines())
 
 
-def verdict(debate: Debate) -> str:
-    """The verdict in under 4,000 characters: finding, votes, dissent, what weakens it, what it cost."""
+def verdict(debate: Debate, limit: int = VERDICT_LIMIT) -> str:
+    """The verdict in less than so many bytes: finding, votes, dissent, what weakens it, what it cost."""
     found = verdict_of(debate)
     head = OUTCOMES.get(found.outcome, found.outcome)
     if found.winner:
@@ -102,25 +102,14 @@ def verdict(debate: Debate) -> str:
     cost += cost_line(usage_sum(debate.usage))
     ended = "\n".join(tail)
     body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"
-    room = VERDICT_LIMIT - size(body) - size(ended) - size(cost) - 10
+    room = limit - size(body) - size(ended) - size(cost) - 10
     if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
         body += "\n\n" + indent(shortened(found.reasoning, room))
-    return shortened(f"{body}\n{ended}", VERDICT_LIMIT - size(cost) - 2) + "\n" + cost
+    return shortened(f"{body}\n{ended}", limit - size(cost) - 2) + "\n" + cost
 
 
 def section(title: str, lines: list[str]) -> list[str]:
     return [f"\n**{title}**", *(f"- {heading(line)}" for line in lines)] if lines else []
-
-
-def size(text: str) -> int:
-    return len(text.encode())
-
-
-def shortened(text: str, limit: int) -> str:
-    """Text of at most so many bytes."""
-    if size(text) <= limit:
-        return text
-    return text.encode()[: limit - size("…")].decode(errors="ignore").rstrip() + "…"
 
 
 def cost_line(used: UsageSum) -> str:

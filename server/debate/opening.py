@@ -99,9 +99,9 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
     debaters = tuple(
         Debater(
             name=d.name.strip(),
-            stance=d.stance.strip(),
-            role=d.role.strip(),
-            system_prompt=d.system_prompt.strip(),
+            stance=clean(d.stance),
+            role=clean(d.role),
+            system_prompt=clean(d.system_prompt),
             model=d.model.strip() or models[index % len(models)],
         )
         for index, d in enumerate(asked)
@@ -117,12 +117,15 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
         max_rounds=rounds(proposal.max_rounds, row),
         quorum=row.quorum,
         seed=options.seed or seed,
-        documents=tuple(Document(**document.model_dump()) for document in proposal.documents),
+        documents=tuple(
+            Document(title=clean(document.title), text=clean(document.text), url=clean(document.url))
+            for document in proposal.documents
+        ),
         instructions=clean(options.instructions),
         turn_timeout=options.limits.turn_timeout,
         max_turn_tokens=options.limits.max_turn_tokens,
         run=proposal.run,
-        tags=tuple(options.tags),
+        tags=tuple(clean(tag) for tag in options.tags),
     )
 
 
@@ -161,7 +164,7 @@ def check_debaters(debaters: Sequence[DebaterAsked]) -> None:
     for debater in debaters:
         if not debater.name.strip() or not debater.name.isprintable():
             raise Refused(f"A debater's name must be a line of text, and {debater.name!r} is not.")
-        if not debater.stance.strip():
+        if not clean(debater.stance):
             raise Refused(f"{debater.name} has no stance. Say in `stance` which position it defends.")
         if debater.name.strip().casefold().startswith("judge "):
             raise Refused(f"A debater cannot be called {debater.name!r}: the judges are called so.")
@@ -179,7 +182,7 @@ def panel(asked: JudgesAsked, row: Format, models: Sequence[str]) -> Panel:
         both_orders=row.both_orders if asked.both_orders is None else asked.both_orders,
         anonymize=asked.anonymize,
         shuffle=asked.shuffle,
-        prompt=asked.prompt.strip(),
+        prompt=clean(asked.prompt),
     )
 
 

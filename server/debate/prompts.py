@@ -9,8 +9,10 @@ all seats and judges on one model share one growing prefix; the judge's reversed
 second prefix there is. Nothing before the record changes within a debate, and no clock, id or
 counter stands there.
 
-Whatever a model or a user wrote is quoted line by line ("> "). There is no fence to close: text that
-wants out of its quotation would have to contain no line at all.
+The question, the documents, the positions, notes and everything said are quoted line by line ("> ").
+There is no fence to close: text that wants out of its quotation would have to contain no line at all.
+Not quoted is what the caller of the debate gives as an instruction, to be followed: `instructions`, a
+debater's role and system prompt, and the judges' prompt.
 """
 
 from collections.abc import Sequence
@@ -231,7 +233,8 @@ def lettered(debate: Debate) -> list[tuple[str, Debater]]:
 
 
 def letter_of(debate: Debate, seat: str) -> str:
-    return next(letter for letter, debater in lettered(debate) if debater.name == seat)
+    names = [debater.name for debater in debate.setup.debaters]
+    return chr(ord("A") + names.index(seat))
 
 
 def tag(debater: Debater) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -21,6 +21,9 @@ LONGEST_FIELD = 4_000
 
 _FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
+
+LONGEST_DETAIL = 500
+"""Characters of why an answer failed that are kept."""
 
 MOST_BRACES = 50
 """How many opening braces of a reply are tried as the beginning of its JSON."""
@@ -97,12 +100,13 @@ def judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged | Fa
 
 
 def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *, attempts: int = 1) -> Failed:
+    """The event that no usable answer is, whatever a model said about it."""
     return Failed(
         seat=call.seat,
         round=call.round,
         reading=call.reading,
-        cause=cause,
-        detail=detail,
+        cause=cause if cause in get_args(Cause) else "crashed",
+        detail=one_line(clean(detail))[:LONGEST_DETAIL],
         usage=usage,
         attempts=attempts,
     )

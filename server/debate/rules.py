@@ -23,6 +23,9 @@ from server.debate.events import Ended, Event, Opened, Paused, Phase, PhaseEnter
 from server.debate.judging import conclude
 from server.debate.state import Debate, failures_of, judges, open_seats, seats
 
+MOST_CAUSES = 3
+"""How many failures the reason of a pause tells; the record has them all."""
+
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, asked after each round of talk: has enough been said?"""
 
@@ -97,7 +100,10 @@ def wanted(debate: Debate) -> tuple[Call, ...]:
 
 def call(debate: Debate, seat: str, reading: int) -> Call:
     attempt = len(failures_of(debate, seat, reading)) + 1
-    key = f"{debate.round}.{seat}.{reading}.{attempt}"
+    here = (seat, reading, debate.round)
+    # Failures that were forgiven count too: a seat that is asked again after a pause draws anew.
+    tries = sum((f.seat, f.reading, f.round) == here for f in debate.failures) + 1
+    key = f"{debate.round}.{seat}.{reading}.{tries}"
     seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
     return Call(key, seat, debate.round, reading, model_of(debate.setup, seat), attempt, seed)
 
@@ -129,10 +135,13 @@ def lacks_quorum(debate: Debate) -> str:
     possible = len(debate.heard) + len(open_seats(debate))
     if possible >= needed:
         return ""
-    causes = dict.fromkeys(f"{failure.seat}: {failure.detail}" for failure in debate.missed)
+    causes = list(dict.fromkeys(f"{failure.seat}: {failure.detail}" for failure in debate.missed))
+    told = "; ".join(causes[:MOST_CAUSES])
+    if len(causes) > MOST_CAUSES:
+        told += f"; and {len(causes) - MOST_CAUSES} more"
     return (
         f"{len(debate.heard)} of {len(seats(debate))} answered in round {debate.round} ({phase.name}), "
-        f"{needed} needed. " + "; ".join(causes)
+        f"{needed} needed. {told}"
     )
 
 
@@ -150,7 +159,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
 
 
 def talk_ended(debate: Debate, terminate_when: TerminateWhen | None) -> str:
-    """Why there are no more rounds of talk, or "". The order of the questions is that of requirement C12."""
+    """Why there are no more rounds of talk, or ""."""
     if debate.concluding:
         return "concluded on request"
     if debate.talk_rounds >= debate.setup.max_rounds:

@@ -23,3 +23,14 @@ def quote(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things: 1 turn, 2 turns."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def size(text: str) -> int:
+    return len(text.encode())
+
+
+def shortened(text: str, limit: int) -> str:
+    """Text of at most so many bytes."""
+    if size(text) <= limit:
+        return text
+    return text.encode()[: limit - size("…")].decode(errors="ignore").rstrip() + "…"

@@ -21,7 +21,10 @@ from server.debate.interventions import ACTIONS
 from server.debate.prompts import letter_of
 from server.debate.rules import pending, round_is_over
 from server.debate.state import Debate, judges
-from server.debate.text import counted
+from server.debate.text import counted, shortened
+
+LONGEST_DISSENT = 600
+"""Bytes of each dissent in a verdict; the record has it whole."""
 
 
 class Turn(BaseModel):
@@ -253,11 +256,8 @@ def dissent(debate: Debate) -> list[str]:
     """What judges said who voted for another side than the one that prevailed."""
     assert debate.verdict is not None
     others = [v.judge for v in debate.verdict.votes if not v.abstains and v.winner != debate.verdict.winner]
-    return [f"{judged.seat}: {judged.verdict}" for judged in judgments(debate) if is_first_of(judged, others)]
-
-
-def is_first_of(judged: Judged, judges: Sequence[str]) -> bool:
-    return judged.reading == 1 and judged.seat in judges
+    firsts = [judged for judged in judgments(debate) if judged.reading == 1 and judged.seat in others]
+    return [f"{judged.seat}: {shortened(judged.verdict, LONGEST_DISSENT)}" for judged in firsts]
 
 
 def cautions(debate: Debate) -> list[str]:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import anyio
 from anyio import to_thread
 
+from server.debate.text import clean, one_line
 from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
 from server.models.foreign import Failure, redact, understand
 
@@ -25,6 +26,15 @@ ATTEMPTS = 3
 LONGEST_PAUSE = 8.0  # seconds, where the provider does not ask for more
 ROOM_TO_THINK = 4_000
 """Tokens beside the answer's own: models that reason spend the same budget on it, and would say nothing."""
+
+MOST_TOKENS = 2**53 - 1
+"""What every reader of JSON takes for the same number."""
+
+DEAREST = 1_000_000
+"""Dollars. An answer that seems to cost more was counted wrong."""
+
+LONGEST_LABEL = 200
+"""Characters of the name under which a model answered."""
 
 REFUSED_PROVIDERS = ("github_copilot", "chatgpt")
 """Their log-in prints a device code on standard output, which belongs to the protocol."""
@@ -150,10 +160,10 @@ class LitellmModel:
         counts = answer.usage
         details = getattr(counts, "prompt_tokens_details", None)
         usage = Usage(
-            model=answered(self.name, answer.model),
-            input_tokens=getattr(counts, "prompt_tokens", 0) or 0,
-            cached_tokens=getattr(details, "cached_tokens", 0) or 0,
-            output_tokens=getattr(counts, "completion_tokens", 0) or 0,
+            model=answered(self.name, label(answer.model))[:LONGEST_LABEL],
+            input_tokens=count(counts, "prompt_tokens"),
+            cached_tokens=count(details, "cached_tokens"),
+            output_tokens=count(counts, "completion_tokens"),
             cost_usd=price(litellm, self.name, counts),
             milliseconds=round(seconds * 1000),
             attempts=attempts,
@@ -286,6 +296,17 @@ def unbounded(schema: Any) -> Any:
     return [unbounded(item) for item in schema] if isinstance(schema, list) else schema
 
 
+def count(counts: Any, name: str) -> int:
+    """A number of tokens. It comes out of the provider's JSON as it stood there: anything, or nothing."""
+    found = getattr(counts, name, 0)
+    return min(max(found, 0), MOST_TOKENS) if type(found) is int else 0
+
+
+def label(model: Any) -> str:
+    """The name of a model that a provider gave, fit to be recorded and shown."""
+    return one_line(clean(model)) if isinstance(model, str) else ""
+
+
 def answered(name: str, model: str) -> str:
     """The model that answered, with the provider that it was asked through."""
     provider, slash, asked = name.partition("/")
@@ -305,4 +326,5 @@ def price(litellm: Any, name: str, counts: Any) -> str:
             return ""
     except Exception:  # noqa: BLE001  (an unknown price must not cost the answer)
         return ""
-    return f"{spent:.10f}".rstrip("0").rstrip(".")
+    # Counts that are no counts make prices that are none.
+    return f"{spent:.10f}".rstrip("0").rstrip(".") if 0 <= spent < DEAREST else ""

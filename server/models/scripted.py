@@ -8,7 +8,6 @@ import re
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from inspect import isawaitable
-from itertools import count
 from typing import Any, Self
 from urllib.parse import parse_qsl
 
@@ -31,23 +30,33 @@ _SENTENCES = (
     "Simple arrangements are the ones people keep to, and {stance} is the simplest on offer.",
 )
 _WORDS = 80  # about what a debater on this model says in a turn
+_LONGEST = 1_000_000  # characters: written in one go, while nothing else of the process runs
 
 
 class ScriptedModel:
     """Follows `script`, which may raise a `ModelError`; without one, says something sensible."""
 
     def __init__(
-        self, script: Script | None = None, *, delay: float = 0.0, name: str = "scripted", chars: int = 0
+        self,
+        script: Script | None = None,
+        *,
+        delay: float = 0.0,
+        name: str = "scripted",
+        chars: int = 0,
+        remember: bool = True,
     ) -> None:
         self.script = script
         self.delay = delay  # seconds before an answer
         self.name = name
         self.chars = chars  # the exact length of an argument; 0 for about 80 words
-        self.asked: list[Request] = []
+        self.remember = remember
+        self.asked: list[Request] = []  # everything, for tests and scripts; nothing without `remember`
 
     @classmethod
     def from_name(cls, name: str) -> Self:
         """The model that is called "scripted", or "scripted?delay=0.2&chars=1200".
+
+        It serves as long as the process does, so it does not keep what it was asked.
 
         Raises:
             ValueError: there is no such parameter, or its value means nothing.
@@ -59,15 +68,16 @@ class ScriptedModel:
         except ValueError:
             given = {query: ""}
             delay, chars = 0.0, 0
-        if given or not 0 <= delay <= 3600 or not 0 <= chars <= 10_000_000:  # noqa: PLR2004  (as the text says)
+        if given or not 0 <= delay <= 3600 or not 0 <= chars <= _LONGEST:  # noqa: PLR2004  (as the text says)
             raise ValueError(
                 f'"{name}" is not understood. Write "scripted", or with parameters '
-                '"scripted?delay=0.2&chars=1200" (delay: 0 to 3600 seconds; chars: 0 to 10000000).'
+                f'"scripted?delay=0.2&chars=1200" (delay: 0 to 3600 seconds; chars: 0 to {_LONGEST}).'
             )
-        return cls(delay=delay, chars=chars, name=name)
+        return cls(delay=delay, chars=chars, name=name, remember=False)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        self.asked.append(request)
+        if self.remember:
+            self.asked.append(request)
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
@@ -106,16 +116,15 @@ def argument(request: Request, chars: int = 0) -> str:
         parts.append(f'Against this it was said: "{excerpt(cue.opponent)}" That does not settle the matter.')
     else:
         parts.append(f"The question is: {excerpt(cue.question)} My answer is {stance}.")
-    for step in count():
-        long_enough = (
-            sum(map(len, parts)) + len(parts) > chars
-            if chars
-            else len(" ".join(parts).split()) >= _WORDS or step == len(_SENTENCES)
-        )
-        if long_enough:
-            break
+    length = len(parts[0])
+    words = len(parts[0].split())
+    step = 0
+    while length < chars if chars else words < _WORDS and step < len(_SENTENCES):
         # 3 and the number of sentences have no common divisor: each comes up before one is repeated.
         parts.append(_SENTENCES[(turn + 3 * step) % len(_SENTENCES)].format(stance=stance))
+        length += 1 + len(parts[-1])
+        words += len(parts[-1].split())
+        step += 1
     text = " ".join(parts)
     return text[: chars - 1].rstrip().ljust(chars - 1, ".") + "." if chars else text
 

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from server.debate.refused import Refused
 from server.hall import Hall
-from server.reading import STATUSES, listed_line, page
-from server.tools.results import Page, result
+from server.reading import STATUSES, page
+from server.tools.results import Page, listing, result
 from server.tools.toolbox import hall_of
 
 
@@ -21,7 +21,4 @@ async def find_debates(
     if status and status not in STATUSES:
         raise Refused(f"There is no status {status[:40]!r}. Statuses: {', '.join(STATUSES)}.")
     rows, following = await page(hall_of(ctx).journal, query, status, cursor)
-    lines = [listed_line(row) for row in rows] or ["No debate matches. Call start_debate to begin one."]
-    if following:
-        lines.append(f"More: pass cursor='{following}'.")
-    return result("\n".join(lines), Page(debates=rows, cursor=following))
+    return result(listing(rows, following), Page(debates=rows, cursor=following))

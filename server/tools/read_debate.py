@@ -11,7 +11,7 @@ from server.tools.results import View, result
 from server.tools.toolbox import DebateId, hall_of
 
 MOST_TEXT = 60_000
-"""Characters: clients refuse results above about 25,000 tokens."""
+"""Characters of one answer: clients refuse results above about 25,000 tokens."""
 
 
 async def read_debate(
@@ -19,15 +19,19 @@ async def read_debate(
     ctx: Context[Hall, Any],
     view: Annotated[str, Field(json_schema_extra={"enum": list(VIEWS)})] = "transcript",
     since_round: Annotated[int, Field(ge=0)] = 0,
+    offset: Annotated[int, Field(ge=0, description="To go on at: next_offset of the answer before")] = 0,
 ) -> Annotated[CallToolResult, View]:
     """Read a debate whole, or one side of it."""
     if view not in VIEWS:
         raise Refused(f"There is no view {view[:40]!r}. Views: {', '.join(VIEWS)}.")
     case = await hall_of(ctx).case(debate_id)
-    data = read(case, view, since_round)
-    text = as_text(case, view, since_round)
-    cut = len(text) > MOST_TEXT
-    if cut:
-        text = text[:MOST_TEXT] + "\n\nCut here: pass since_round, or read the resource."
-        data = {}
-    return result(text, View(debate_id=case.id, view=view, data=data, cut=cut), case)
+    whole = as_text(case, view, since_round)
+    if offset >= max(len(whole), 1):
+        raise Refused(f"offset={offset} is beyond the end: there are {len(whole):,} characters. Begin at 0.")
+    text, end = whole[offset : offset + MOST_TEXT], offset + MOST_TEXT
+    if end >= len(whole):
+        end = 0
+    else:
+        text += f"\n\n[{end:,} of {len(whole):,} characters so far. Go on with offset={end}.]"
+    data = read(case, view, since_round) if not (offset or end) else {}
+    return result(text, View(debate_id=case.id, view=view, data=data, next_offset=end), case)

@@ -7,14 +7,23 @@ from mcp.types import Annotations, CallToolResult, ContentBlock, ResourceLink, T
 from pydantic import BaseModel
 
 from server.debate import markdown, views
+from server.debate.interventions import conclude_now
+from server.debate.markdown import VERDICT_LIMIT as TEXT_LIMIT
+from server.debate.markdown import heading
 from server.debate.opening import warnings
+from server.debate.refused import Refused
 from server.debate.state import Debate
+from server.debate.text import shortened, size
 from server.hall import next_round
 from server.models.choice import family
+from server.reading import listed_line
 from server.runner import Case
 
-TEXT_LIMIT = 4_000
-"""Bytes of a result's text: what a call may take of an assistant's context."""
+MOST_FAILURES = 5
+LONGEST_FAILURE = 200
+LONGEST_REASON = 800
+LONGEST_WAITED = 300
+"""Bytes, of what stands before the turns of a round: these have to be read, too."""
 
 
 class Progress(BaseModel):
@@ -55,7 +64,7 @@ class View(BaseModel):
     debate_id: str
     view: str
     data: dict[str, Any]
-    cut: bool
+    next_offset: int
 
 
 def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> CallToolResult:
@@ -95,26 +104,35 @@ def finding(case: Case, *, working: bool) -> CallToolResult:
     if debate.verdict:
         text = markdown.verdict(debate)
     else:
-        text = f"No verdict yet. {standing(case, working=working)}\n\n{found.next}"
+        none = "No verdict." if debate.ended else "No verdict yet."
+        text = f"{none} {standing(case, working=working)}\n\n{found.next}"
     return result(text, found, case)
 
 
 def progress_text(case: Case, found: Progress, extra: str) -> str:
     debate = case.debate
+    if debate.verdict and found.round == debate.round:
+        last = f"\n\ndebate_id: {case.id}"
+        return markdown.verdict(debate, TEXT_LIMIT - size(last)) + last
+    last = "\n\n" + found.next
     parts = [part for part in (extra, standing(case, working=found.working)) if part]
     parts += [f"Warning: {warning}" for warning in found.warnings] if not found.round else []
-    parts += [f"Failed: {line}" for line in found.failures[:5]]
-    if debate.verdict and found.round == debate.round:
-        parts.append(markdown.verdict(debate))
-        return markdown.shortened("\n\n".join([*parts[1:], f"debate_id: {case.id}"]), TEXT_LIMIT)
-    room = TEXT_LIMIT - sum(markdown.size(part) + 2 for part in parts) - len(found.next) - 10
-    share = room // max(len(found.turns), 1) - 80
-    parts += [
-        f"**{turn.agent}** ({markdown.heading(turn.stance)[:60]}): "
-        f"{markdown.shortened(turn.text, max(share, 60))}"
-        for turn in found.turns
-    ]
-    return markdown.shortened("\n\n".join(parts), TEXT_LIMIT - len(found.next) - 2) + "\n\n" + found.next
+    parts += [f"Failed: {shortened(line, LONGEST_FAILURE)}" for line in found.failures[:MOST_FAILURES]]
+    if (more := len(found.failures) - MOST_FAILURES) > 0:
+        parts.append(f"And {more} more failed: read_debate(debate_id='{case.id}', view='state').")
+    room = TEXT_LIMIT - size(last) - sum(size(part) + 2 for part in parts)
+    share = room // max(len(found.turns), 1) - 2
+    parts += [turn_text(turn, share) for turn in found.turns]
+    return shortened("\n\n".join(parts), TEXT_LIMIT - size(last)) + last
+
+
+def turn_text(turn: views.Turn, most: int) -> str:
+    """A turn in so many bytes. Where there is room for little else, who spoke is what stays."""
+    who = f"**{turn.agent}** ({shortened(heading(turn.stance), 60)}): "
+    room = most - size(who)
+    if room < 20:  # noqa: PLR2004  (fewer are no text)
+        return shortened(who, max(most, 20))
+    return who + shortened(turn.text, room)
 
 
 def standing(case: Case, *, working: bool) -> str:
@@ -125,26 +143,43 @@ def standing(case: Case, *, working: bool) -> str:
     line = f"Debate {case.id}: {debate.status}, {doing}{where}."
     waited = views.awaiting(debate)
     if working and waited:
-        line += f" Awaiting {', '.join(waited)}."
-    return line if not views.reason(debate) else f"{line} {views.reason(debate)}"
+        line += f" Awaiting {shortened(', '.join(waited), LONGEST_WAITED)}."
+    why = views.reason(debate)
+    return f"{line} {shortened(why, LONGEST_REASON)}" if why else line
 
 
 def next_call(case: Case, *, working: bool) -> str:
-    """Which tool to call now, in words that can be followed literally."""
+    """Which tool to call now, in words that can be followed literally: none of these is refused."""
     debate = case.debate
+    this = f"debate_id='{case.id}'"
     if debate.ended:
-        return f"Next: get_verdict(debate_id='{case.id}') for the finding, read_debate for everything said."
+        return f"Next: get_verdict({this}) for the finding, read_debate({this}) for everything said."
+    conclude = f"get_verdict({this}, conclude=true)" if may_conclude(debate) else ""
     if debate.paused:
-        return (
-            f"Next: when the cause is gone, intervene(debate_id='{case.id}', action='resume'), then "
-            "step_round; or get_verdict(conclude=true)."
-        )
+        on = f"get_verdict({this})" if debate.setup.run else f"step_round({this})"
+        first = f"Next: when the cause is gone, intervene({this}, action='resume'), then {on}"
+        return f"{first}; or {conclude} to have what was said judged." if conclude else f"{first}."
     if working:
-        return f"Next: get_verdict(debate_id='{case.id}') to wait for the end, or step_round for this round."
-    return (
-        f"Next: step_round(debate_id='{case.id}', round={next_round(debate)}), or "
-        "get_verdict(conclude=true) to have the judges decide on what is there."
-    )
+        return f"Next: get_verdict({this}) to wait for the end, or step_round({this}) for this round."
+    step = f"Next: step_round({this}, round={next_round(debate)})"
+    return f"{step}, or {conclude} to have the judges decide on what is there." if conclude else f"{step}."
+
+
+def may_conclude(debate: Debate) -> bool:
+    try:
+        conclude_now(debate, "")
+    except Refused:
+        return False
+    return True
+
+
+def listing(rows: list[dict[str, Any]], following: str) -> str:
+    """A page of debates, a line each; they share the room there is."""
+    if not rows:
+        return "No debate matches. Call start_debate to begin one."
+    last = f"\nMore: pass cursor='{following}'." if following else ""
+    share = (TEXT_LIMIT - size(last)) // len(rows) - 1
+    return "\n".join(shortened(listed_line(row), share) for row in rows) + last
 
 
 def told(debate: Debate) -> list[str]:
@@ -166,7 +201,7 @@ def link(case: Case) -> ResourceLink:
         type="resource_link",
         uri=uri,
         name=f"{case.id}-{PurePosixPath(uri).name}",
-        title=markdown.heading(case.debate.setup.question)[:80],
+        title=heading(case.debate.setup.question)[:80],
         mime_type="text/markdown",
         annotations=Annotations(audience=["user"], priority=0.5, last_modified=case.log[-1].at),
     )

@@ -9,10 +9,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import ConfigDict, Field, create_model, model_validator
+from pydantic import ConfigDict, Field, create_model
 
 from server.debate.refused import DebateError
-from server.hall import Hall, OnChange, Work
+from server.hall import Hall
+from server.tools.arguments import CheckedTool
+from server.work import OnChange, Work
 
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 
@@ -23,22 +25,13 @@ Wait = Annotated[int, Field(ge=0, le=600, description="Seconds to wait at most; 
 class Strict(ArgModelBase):
     model_config = ConfigDict(extra="forbid")
 
-    @model_validator(mode="before")
-    @classmethod
-    def known(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        names = [field.alias or name for name, field in cls.model_fields.items()]
-        unknown = [name for name in arguments if name not in names and name not in cls.model_fields]
-        if unknown:
-            raise ValueError(f"Unknown arguments: {', '.join(unknown)}. There are: {', '.join(names)}.")
-        return arguments
-
 
 def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) -> Tool:
     """A tool whose arguments are checked as declared, unknown ones included.
 
     The SDK ignores unknown arguments, and a model that misspells one would never learn of it.
     """
-    made = Tool.from_function(translated(function), title=title, annotations=annotations)
+    made = CheckedTool.from_function(translated(function), title=title, annotations=annotations)
     loose = made.fn_metadata.arg_model
     made.fn_metadata.arg_model = create_model(loose.__name__, __base__=(Strict, loose))
     made.parameters = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))

@@ -245,10 +245,22 @@ class Leasing:
     async def test_an_owner_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
         for stream, owner in (("a", "me"), ("b", "me"), ("c", "you")):
             await journal.lease(stream, owner, now=100, seconds=10)
-        await journal.renew("me", now=109, seconds=10)
+        kept = await journal.renew("me", ["a", "b", "c", "d"], now=109, seconds=10)
+        assert kept == {"a", "b"}
 
         taken = [await journal.lease(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")]
         assert taken == ["me", "me", "third"]
+
+    @pytest.mark.asyncio
+    async def test_a_lease_that_is_not_named_is_not_renewed(self, journal: Journal) -> None:
+        await journal.lease("s", "me", now=100, seconds=10)
+        assert await journal.renew("me", [], now=109, seconds=10) == set()
+        assert await journal.lease("s", "you", now=111, seconds=10) == "you"
+
+    @pytest.mark.asyncio
+    async def test_a_lease_given_by_a_clock_that_was_far_ahead_is_free(self, journal: Journal) -> None:
+        await journal.lease("s", "me", now=1_000_000, seconds=10)
+        assert await journal.lease("s", "you", now=100, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_a_released_stream_is_free_and_only_its_owner_releases_it(self, journal: Journal) -> None:

@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 
 from server.debate import markdown
 from server.debate.events import Intervened, Paused
-from server.debate.markdown import VERDICT_LIMIT, cost_line, heading, indent, shortened
+from server.debate.markdown import VERDICT_LIMIT, cost_line, heading, indent
 from server.debate.replies import LONGEST_FIELD, Reply
 from server.debate.rules import Call
+from server.debate.text import shortened, size
 from server.debate.views import usage_sum
 from tests.debate.playing import (
     BOUNDED,
@@ -192,7 +193,8 @@ class TestVerdict:
         opened = setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
         at = table(opened, script).play()
         text = markdown.verdict(at.debate)
-        assert len(text) < VERDICT_LIMIT
+        assert size(text) < VERDICT_LIMIT
+        assert size(markdown.verdict(at.debate, 3000)) < 3000
         assert text.startswith("## Verdict: Leaning: sss")
         assert len(headings(text)) == 1
         assert text.endswith(f"2 rounds of talk, 46 turns. {cost_line(usage_sum(at.debate.usage))}")
@@ -200,7 +202,7 @@ class TestVerdict:
     def test_a_long_reasoning_gets_the_room_that_is_left(self) -> None:
         at = table(script=lambda c: finding(reasoning="word " * 790) if c.reading else talk(c)).play()
         text = markdown.verdict(at.debate)
-        assert VERDICT_LIMIT - 100 < len(text) < VERDICT_LIMIT
+        assert VERDICT_LIMIT - 100 < size(text) < VERDICT_LIMIT
         assert "…\n\n**Judges**" in text
 
     def test_without_a_finding_it_says_why(self) -> None:

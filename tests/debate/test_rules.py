@@ -385,3 +385,15 @@ def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
 
     assert first.key != second.key
     assert first.answers == second.answers == (first.seat, 0)
+
+
+@pytest.mark.requirement("D3")
+def test_the_reason_of_a_pause_names_a_few_failures_and_counts_the_rest() -> None:
+    at = table(setup(debaters=debaters(6))).to_round(1)
+    for call in at.calls()[:5]:
+        at.do(Failed(seat=call.seat, round=1, cause="timeout", detail="no answer"))
+    step = decide(at.debate)
+
+    assert isinstance(step, Record)
+    assert isinstance(step.events[0], Paused)
+    assert step.events[0].reason.endswith("Speaker 3: no answer; and 2 more")

@@ -1,10 +1,11 @@
 import json
+from time import perf_counter
 
 import anyio
 import pytest
 
 from server.models import ModelError, Request
-from server.models.scripted import ScriptedModel
+from server.models.scripted import ScriptedModel, argument
 from tests.contract.model import Endless, ModelContract, argue, bounded, judge
 
 pytestmark = pytest.mark.requirement("N7")
@@ -71,12 +72,33 @@ async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> 
     assert [request.seat for request in model.asked] == ["B", "A"]
 
 
-@pytest.mark.parametrize("chars", [1, 2, 40, 1200, 100_000])
+@pytest.mark.asyncio
+async def test_a_model_of_the_product_keeps_nothing_of_what_it_was_asked() -> None:
+    model = ScriptedModel.from_name("scripted")
+
+    await bounded(model, argue())
+
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
 @pytest.mark.asyncio
 async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
     reply = await bounded(ScriptedModel.from_name(f"scripted?chars={chars}"), argue())
 
     assert len(reply.text) == chars
+
+
+def test_a_long_argument_takes_no_more_time_for_each_sentence_than_a_short_one() -> None:
+    def seconds(chars: int) -> float:
+        began = perf_counter()
+        argument(argue(), chars)
+        return perf_counter() - began
+
+    seconds(1000)
+
+    # Ten times the length: were each sentence to count those before it, a hundred times the time.
+    assert min(seconds(1_000_000) for _ in range(3)) < 50 * min(seconds(100_000) for _ in range(3))
 
 
 @pytest.mark.asyncio
@@ -115,7 +137,7 @@ def test_parameters_are_read_from_the_name(name: str, delay: float, chars: int) 
         "chars=-1",
         "delay",
         "delay=",
-        "chars=99999999",
+        "chars=1000001",
     ],
 )
 def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:

@@ -1,4 +1,4 @@
-"""Weights are 98 MB; these tests install a few bytes under their own checksum, on the same paths."""
+"""Weights are 93 MB to download; these tests install bytes under their own checksum, on the same paths."""
 
 from collections.abc import Callable
 from hashlib import sha256

@@ -1,11 +1,13 @@
-"""The server as a process: what it writes, and how it ends."""
+"""The server as a process: what it writes, and how it ends; and how a debate at the terminal ends."""
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -32,17 +34,32 @@ class Served:
             text=True,
             env=os.environ | {"COUNTERPOINT_DB": database} | environ,
         )
+        # Else a test that hears nothing would wait for ever.
+        self.patience = threading.Timer(60, self.child.kill)
+        self.patience.daemon = True
+        self.patience.start()
         self.number = 0
+        self.meta: dict[str, Any] = {}  # what the client's era wants in every call
         self.lines: list[str] = []  # everything on stdout
 
     def send(self, method: str, **params: Any) -> None:
-        assert self.child.stdin is not None
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
         if not method.startswith("notifications/"):
             self.number += 1
             message["id"] = self.number
-        self.child.stdin.write(json.dumps(message) + "\n")
+        self.write(json.dumps(message))
+
+    def write(self, line: str) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        """The next message, whatever it is."""
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        assert line, f"no answer, but: {self.child.communicate()}"
+        return dict(json.loads(line))
 
     def answer(self) -> dict[str, Any]:
         """To the last request; other lines are kept, too."""
@@ -61,7 +78,7 @@ class Served:
         self.send("notifications/initialized")
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        self.send("tools/call", name=tool, arguments=arguments)
+        self.send("tools/call", name=tool, arguments=arguments, **self.meta)
         return dict(self.answer()["structuredContent"])
 
     def end(self) -> tuple[int, str]:
@@ -87,6 +104,7 @@ def serve(database: str) -> Iterator[Start]:
 
     yield start
     for served in started:
+        served.patience.cancel()
         served.child.kill()
         served.child.communicate(timeout=20)
 
@@ -137,6 +155,36 @@ def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
     assert len({(turn["round"], turn["agent"]) for turn in turns}) == len(turns) == 4
 
 
+@posix
+@pytest.mark.requirement("M3", "N8")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the_rest(
+    database: str, name: str, code: int
+) -> None:
+    program = [*COMMAND, "--db", database]
+    debate = [*program, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
+    with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert any("A. Proponent (for)" in line for line in child.stdout)
+        child.send_signal(getattr(signal, name))
+        _, said = child.communicate(timeout=20)
+    found = re.search(r"counterpoint debate --continue (\w+)", said)
+    assert found, said
+    assert child.returncode == code
+
+    def told(*arguments: str) -> dict[str, Any]:
+        done = subprocess.run([*program, *arguments, "--json"], check=True, capture_output=True, timeout=20)
+        return dict(json.loads(done.stdout))
+
+    kept = told("show", found[1])["turns"]
+    turns = told("debate", "--continue", found[1])["result"]["transcript"]
+
+    assert 1 <= len(kept) < 4
+    assert turns[: len(kept)] == kept
+    both = ("Proponent", "Opponent")
+    assert [(turn["round"], turn["agent"]) for turn in turns] == [(n, who) for n in (1, 2) for who in both]
+
+
 @pytest.mark.requirement("M4")
 def test_stdout_carries_the_protocol_and_nothing_else(serve: Start) -> None:
     served = serve(COUNTERPOINT_LOG_LEVEL="DEBUG")
@@ -180,3 +228,116 @@ def test_a_server_starts_without_anything_it_does_not_need() -> None:
     )
 
     assert not {"litellm", "xllamacpp", "server.cli", "server.terminal"} & set(done.stdout.split())
+
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def greeted(serve: Start, request: pytest.FixtureRequest) -> Served:
+    """A server that has heard from a client of either era."""
+    served = serve()
+    if request.param == "legacy":
+        served.hello()
+    else:
+        served.meta = {"_meta": MODERN}
+        served.send("tools/list", **served.meta)
+        assert served.answer()["tools"]
+    return served
+
+
+def tool_call(served: Served, arguments: str) -> str:
+    """The line of a call of start_debate, with these very arguments in it."""
+    params = json.dumps({"name": "start_debate", **served.meta})[:-1]
+    return (
+        f'{{"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": {params}, '
+        f'"arguments": {{"models": ["scripted"], "question": {arguments}}}}}}}'
+    )
+
+
+@pytest.mark.requirement("M4")
+def test_half_an_emoji_is_a_character_that_cannot_be_shown(greeted: Served) -> None:
+    greeted.write(tool_call(greeted, r'"Tea \ud83c or \ud83c\udf75, \\ud83c?"'))
+
+    answer = greeted.next()
+    assert (answer["id"], answer["result"]["isError"]) == ("mine", False), answer
+    opened = answer["result"]["structuredContent"]["debate_id"]
+    question = greeted.call("read_debate", debate_id=opened, view="state")["data"]["question"]
+    assert question == "Tea \N{REPLACEMENT CHARACTER} or \N{TEACUP WITHOUT HANDLE}, \\ud83c?"
+    assert greeted.end() == (0, "")
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("1" * 5000, "number out of range"),
+        ("[" * 3000 + "]" * 3000, "recursion limit"),
+        ('"Tea?", "id": 9, "more": {"id": 9}, nonsense', "Invalid JSON"),
+        ('"half a line', "Invalid JSON"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_answered_with_an_error(
+    greeted: Served, question: str, why: str
+) -> None:
+    greeted.write(tool_call(greeted, question))
+
+    answer = greeted.next()
+    assert (answer["id"], answer["error"]["code"]) == ("mine", -32600)
+    assert why in answer["error"]["message"]
+    assert greeted.call("find_debates")["debates"] == []
+    assert greeted.end() == (0, "")
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize(
+    ("line", "request_id", "code"),
+    [
+        ("hello", None, -32700),
+        ('"' * 3, None, -32700),
+        ("]]}", None, -32700),
+        (r'{"id": "\ud800", "method": "ping", nonsense}', None, -32700),
+        ('{"id": 007, "method": "ping"}', None, -32700),
+        ('{"id": 7, "result": {"text": ' + "1" * 5000 + "}}", None, -32700),  # an answer to one of ours
+        ("[]", None, -32600),
+        ("7", None, -32600),
+        ('{"id": 7}', 7, -32600),
+        ('{"jsonrpc": "2.0", "id": "x", "method": "ping", "params": [1]}', "x", -32600),
+        ('{"jsonrpc": "2.0", "id": true, "method": 7}', None, -32600),
+        (r'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": ["\ud800"]}', 7, -32600),
+    ],
+)
+def test_no_line_is_passed_over_in_silence(serve: Start, line: str, request_id: object, code: int) -> None:
+    served = serve()
+    served.write("")  # but for a blank one
+    served.write(line)
+
+    answer = served.next()
+    assert (answer["id"], answer["error"]["code"]) == (request_id, code)
+    served.hello()
+    assert served.end() == (0, "")
+
+
+@pytest.mark.requirement("M4")
+def test_what_libraries_tell_of_a_debate_is_in_no_log() -> None:
+    told = """
+import logging
+from server.serving import log_to_stderr
+from server.settings import Settings
+
+log_to_stderr(Settings(log_level="DEBUG"))
+for name in ("openai._base_client", "httpx", "httpcore.connection", "aiosqlite", "LiteLLM", "server.hall"):
+    logging.getLogger(name).debug("a secret")
+    logging.getLogger(name).warning("a warning")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=20
+    )
+
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if "secret" in line] == ["DEBUG server.hall: a secret"]
+    assert sum("a warning" in line for line in lines) == 6

@@ -297,13 +297,29 @@ class TestRefusing:
             assert await journal.read("s") == entries
 
     @pytest.mark.asyncio
-    async def test_a_heading_that_was_broken_is_named(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "damage",
+        ["details = '{'", "details = '[]'", "details = cast(X'FF' as text)", "details = ''"],
+    )
+    async def test_a_broken_heading_says_so_and_hides_no_other(self, tmp_path: Path, damage: str) -> None:
         async with opened(tmp_path / "a.db") as journal:
-            await add(journal, "s", 0, {})
+            await add(journal, "s", 0, {}, heading=Heading("whole", "open", {}))
+            await add(journal, "t", 0, {}, heading=Heading("hurt", "open", {}))
             with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
-                other.execute("update stream set details = '{'")
-            with pytest.raises(StorageError, match="the heading of s cannot be read"):
-                await journal.listed("s")
+                other.execute(f"update stream set {damage} where name = 't'")  # noqa: S608  (our own words)
+            hurt, whole = await journal.find()
+        assert (whole.title, whole.details) == ("whole", {})
+        assert (hurt.stream, hurt.title, hurt.details) == ("t", "(this heading is damaged) hurt", {})
+
+    @pytest.mark.asyncio
+    async def test_a_title_that_is_no_text_any_more_is_shown_as_far_as_it_can_be(
+        self, tmp_path: Path
+    ) -> None:
+        async with opened(tmp_path / "a.db") as journal:
+            await add(journal, "s", 0, {}, heading=Heading("whole", "open", {}))
+            with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
+                other.execute("update stream set title = cast(X'6F6BFF' as text)")
+            assert [row.title for row in await journal.find()] == ["ok\ufffd"]
 
     def test_an_sqlite_that_is_too_old_is_named(self) -> None:
         with pytest.raises(StorageError, match=r"3\.37\.0 or newer is needed, this Python has 3\.31\.1"):
