@@ -28,24 +28,7 @@ from tests.debate.playing import (
 pytestmark = pytest.mark.requirement("D2")
 
 
-def plainly(call: Call) -> Answer:
-    return finding() if call.reading else f"{call.seat} in {call.round}."
-
-
-def transcript(at: Table, since: int = 0) -> str:
-    return markdown.transcript(at.debate, at.log, since)
-
-
-def headings(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith("#")]
-
-
-class TestTranscript:
-    def test_a_whole_transcript_reads_like_this(self) -> None:
-        at = table(setup(seed=1), plainly).do(Intervened(action="inject", text="Mind the costs.")).play()
-        assert (
-            transcript(at)
-            == f"""\
+WHOLE = f"""\
 # {QUESTION}
 - **A. Proponent**: for
 - **B. Opponent**: against
@@ -101,7 +84,24 @@ Costs were never answered.
 
 2 rounds of talk, 4 turns. 6 calls, 600 tokens in (360 cached), 120 out, $0.006.
 """
-        )
+
+
+def plainly(call: Call) -> Answer:
+    return finding() if call.reading else f"{call.seat} in {call.round}."
+
+
+def transcript(at: Table, since: int = 0) -> str:
+    return markdown.transcript(at.debate, at.log, since)
+
+
+def headings(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("#")]
+
+
+class TestTranscript:
+    def test_a_whole_transcript_reads_like_this(self) -> None:
+        at = table(setup(seed=1), plainly).do(Intervened(action="inject", text="Mind the costs.")).play()
+        assert transcript(at) == WHOLE
 
     def test_it_can_begin_at_a_round(self) -> None:
         later = transcript(table(script=plainly).play(), 2)

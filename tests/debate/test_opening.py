@@ -40,39 +40,41 @@ def test_a_question_is_enough() -> None:
     )
 
 
-def test_everything_that_is_asked_for_is_in_the_setup() -> None:
-    asked: dict[str, Any] = {
-        "format": "verdict",
-        "debaters": [
-            {
-                "name": " Ada ",
-                "stance": " yes ",
-                "role": " economist ",
-                "system_prompt": " Figures. ",
-                "model": " m ",
-            },
-            {"name": "Bob", "stance": "no"},
-            {"name": "Cleo", "stance": "later"},
-        ],
-        "documents": [{"title": "Costs", "text": "100", "url": "https://example.org"}],
-        "max_rounds": 3,
-        "run": True,
-        "options": {
-            "judges": {
-                "count": 3,
-                "models": ["j", "k"],
-                "both_orders": True,
-                "anonymize": False,
-                "shuffle": False,
-                "prompt": " Who pays? ",
-            },
-            "limits": {"turn_timeout": 9, "max_turn_tokens": 99},
-            "instructions": " Be kind. ",
-            "seed": 11,
-            "tags": ["x", "y"],
+EVERYTHING: dict[str, Any] = {
+    "format": "verdict",
+    "debaters": [
+        {
+            "name": " Ada ",
+            "stance": " yes ",
+            "role": " economist ",
+            "system_prompt": " Figures. ",
+            "model": " m ",
         },
-    }
-    assert setup(models=["a", "b"], **asked) == Opened(
+        {"name": "Bob", "stance": "no"},
+        {"name": "Cleo", "stance": "later"},
+    ],
+    "documents": [{"title": "Costs", "text": "100", "url": "https://example.org"}],
+    "max_rounds": 3,
+    "run": True,
+    "options": {
+        "judges": {
+            "count": 3,
+            "models": ["j", "k"],
+            "both_orders": True,
+            "anonymize": False,
+            "shuffle": False,
+            "prompt": " Who pays? ",
+        },
+        "limits": {"turn_timeout": 9, "max_turn_tokens": 99},
+        "instructions": " Be kind. ",
+        "seed": 11,
+        "tags": ["x", "y"],
+    },
+}
+
+
+def test_everything_that_is_asked_for_is_in_the_setup() -> None:
+    assert setup(models=["a", "b"], **EVERYTHING) == Opened(
         question="Should a small team write its own scheduler?",
         format="verdict",
         phases=FORMATS["verdict"].phases,

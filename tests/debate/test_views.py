@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate import views
-from server.debate.events import Intervened, Paused, Resumed, Usage
+from server.debate.events import Paused, Usage
 from server.debate.replies import Reply
 from server.debate.rules import Call
 from tests.debate.playing import (
@@ -162,6 +162,28 @@ class TestFailures:
         ]
 
 
+SEATS = [
+    {
+        "name": "Ada",
+        "letter": "A",
+        "stance": "yes",
+        "role": "economist",
+        "model": "scripted",
+        "turns": 2,
+        "failures": 0,
+    },
+    {
+        "name": "Bob",
+        "letter": "B",
+        "stance": "no",
+        "role": "",
+        "model": "scripted",
+        "turns": 2,
+        "failures": 0,
+    },
+]
+
+
 class TestState:
     def test_it_says_how_the_debate_stands(self) -> None:
         asked = {
@@ -182,26 +204,7 @@ class TestState:
             "round": 3,
             "rounds_of_talk": 2,
             "max_rounds": 2,
-            "debaters": [
-                {
-                    "name": "Ada",
-                    "letter": "A",
-                    "stance": "yes",
-                    "role": "economist",
-                    "model": "scripted",
-                    "turns": 2,
-                    "failures": 0,
-                },
-                {
-                    "name": "Bob",
-                    "letter": "B",
-                    "stance": "no",
-                    "role": "",
-                    "model": "scripted",
-                    "turns": 2,
-                    "failures": 0,
-                },
-            ],
+            "debaters": SEATS,
             "judges": ["judge 1: scripted"],
             "awaiting": [],
             "outcome": "decided",
@@ -308,109 +311,6 @@ class TestCautions:
         at = table(script=lambda call: Fails("timeout") if call.reading == 1 else talk(call))
         assert any("judges' models" in caution for caution in self.cautions(at))
         assert views.cautions(table().debate) == []
-
-
-class TestInterventions:
-    def test_who_did_what_when_and_why_is_on_record(self) -> None:
-        at = table().do(Intervened(action="inject", text="Mind.", to="Opponent", reason="they forget"))
-        at.to_round(1).do(Paused(reason="lunch"), Resumed(reason="back"))
-        at.through(1).do(Intervened(action="conclude", reason="enough"))
-        found = views.interventions(at.debate, at.log)
-        assert found["settings"] == {
-            "paused": False,
-            "concluding": True,
-            "actions": ("pause", "resume", "inject", "conclude"),
-        }
-        assert [(row["action"], row["reason"], row["text"], row["to"]) for row in found["log"]] == [
-            ("inject", "they forget", "Mind.", "Opponent"),
-            ("pause", "lunch", "", ""),
-            ("resume", "back", "", ""),
-            ("conclude", "enough", "", ""),
-        ]
-        assert found["log"][0]["seq"] == 2
-        assert found["log"][0]["actor"] == "tester"
-        assert found["log"][0]["at"] == at.log[1].at
-
-    def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
-        at = table().do(Paused(reason="lunch"))
-        assert views.interventions(at.debate, at.log)["settings"]["paused"]
-
-
-class TestAnalysis:
-    def test_it_counts_by_round_debater_and_judge(self) -> None:
-        def script(call: Call) -> Answer:
-            return Reply(str(plainly(call)), paid(), cut=call.round == 2)
-
-        at = table(script=script).play()
-        counts = views.analysis(at.debate)
-        assert counts["rounds"] == [
-            {"round": 1, "phase": "opening", "turns": 2, "judgments": 0, "failures": 0},
-            {"round": 2, "phase": "rebuttal", "turns": 2, "judgments": 0, "failures": 0},
-            {"round": 3, "phase": "verdict", "turns": 0, "judgments": 2, "failures": 0},
-        ]
-        assert counts["debaters"]["Opponent"] == {"turns": 2, "words": 6, "cut": 1, "failures": 0}
-        assert counts["judges"] == {
-            "judge 1": [
-                {"reading": 1, "winner": "Proponent", "margin": 2},
-                {"reading": 2, "winner": "Proponent", "margin": 2},
-            ]
-        }
-
-
-class TestRounds:
-    def test_a_round_is_its_turns_its_judgments_and_its_failures(self) -> None:
-        at = over()
-        first, last = views.round_view(at.debate, 1), views.round_view(at.debate, 3)
-        assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
-        assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
-        assert first["judgments"] == []
-        assert (last["phase"], last["because"], last["over"], last["turns"]) == (
-            "verdict",
-            "max_rounds",
-            True,
-            [],
-        )
-        assert last["judgments"] == [
-            {
-                "seat": "judge 1",
-                "reading": reading,
-                "winner": "Proponent",
-                "margin": 2,
-                "verdict": "It is not worth it.",
-                "reasoning": "Costs were never answered.",
-            }
-            for reading in (1, 2)
-        ]
-
-    def test_a_round_is_over_when_no_more_will_be_said_in_it(self) -> None:
-        at = table().to_round(1)
-        assert not views.round_view(at.debate, 1)["over"]
-        assert views.round_view(at.through(1).debate, 1)["over"]
-        at.to_round(2)
-        assert views.round_view(at.debate, 1)["over"]
-        assert not views.round_view(at.debate, 2)["over"]
-
-
-class TestRecord:
-    def test_the_receipt_is_the_head_of_the_chain(self) -> None:
-        at = over()
-        receipt = views.receipt("d-1", at.debate, at.log)
-        assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
-        assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
-
-    def test_a_row_of_the_record_is_its_event_with_its_place_in_the_chain(self) -> None:
-        at = table().to_round(1)
-        assert views.event_row(at.log[1]) == {
-            "seq": 2,
-            "at": "2026-12-01T10:00:02.000Z",
-            "actor": "tester",
-            "hash": f"{2:064x}",
-            "kind": "phase_entered",
-            "phase": "opening",
-            "round": 1,
-            "order": list(at.debate.rounds[0].order),
-            "because": "",
-        }
 
 
 def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:

@@ -18,6 +18,7 @@ from server.models import Model, Request
 from server.models.choice import NoModel
 from server.models.scripted import ScriptedModel
 from server.settings import Settings
+from tests.gate import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
 
@@ -29,23 +30,6 @@ def hall(
 ) -> AbstractAsyncContextManager[Hall]:
     configured = (default,) if default else ()
     return open_hall(Settings(db=database, models=configured), models, environ={})
-
-
-class Gate:
-    """A model that answers when it is let, and counts what it was asked."""
-
-    def __init__(self) -> None:
-        self.open = anyio.Event()
-        self.asked = anyio.Event()
-        self.model = ScriptedModel(self.answer)
-
-    async def answer(self, request: Request) -> str:
-        self.asked.set()
-        await self.open.wait()
-        return f"{request.seat} has a point."
-
-    def count(self) -> int:
-        return len(self.model.asked)
 
 
 @asynccontextmanager
@@ -69,7 +53,7 @@ async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(databa
             case = await other.step(debate_id, expected=1, wait=5)
 
     assert len(case.debate.turns) == 2
-    assert second.count() == 0
+    assert len(second.model.asked) == 0
 
 
 async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(database: str) -> None:
@@ -82,7 +66,7 @@ async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(dat
             case = await later.step(debate_id, wait=5)
 
     assert (case.debate.round, len(case.debate.turns)) == (1, 2)
-    assert second.count() == 2
+    assert len(second.model.asked) == 2
 
 
 async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:

@@ -16,6 +16,7 @@ from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.choice import Models
 from server.models.scripted import ScriptedModel
 from storage.sqlite import SqliteJournal
+from tests.gate import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
@@ -39,20 +40,6 @@ async def hall(
             yield opened
     finally:
         await journal.close()
-
-
-class Gate:
-    """A model that answers when it is let."""
-
-    def __init__(self) -> None:
-        self.open = anyio.Event()
-        self.asked = anyio.Event()
-        self.model = ScriptedModel(self.answer)
-
-    async def answer(self, request: Request) -> str:
-        self.asked.set()
-        await self.open.wait()
-        return f"{request.seat} has a point." if request.prompt.schema is None else "{}"
 
 
 class Odd:
