@@ -194,10 +194,7 @@ class SqliteJournal:
 
     async def _heads(self, streams: set[str]) -> dict[str, Head]:
         marks = ", ".join("?" * len(streams))
-        sql = (
-            "select name, number, seq, cast(head as blob), opened_at from stream"
-            f" where name in ({marks})"
-        )
+        sql = f"select name, number, seq, cast(head as blob), opened_at from stream where name in ({marks})"
         return {row[0]: Head(*row) for row in await self._writer.rows(sql, *streams)}
 
     # Reading

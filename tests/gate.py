@@ -7,7 +7,7 @@ from server.models.scripted import ScriptedModel
 
 
 class Gate:
-    """`asked` is set by the first question; answers wait until `open` is set. Judgments are never readable."""
+    """`asked` is set by the first question; answers wait until `open` is set. It never judges readably."""
 
     def __init__(self) -> None:
         self.open = anyio.Event()
