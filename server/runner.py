@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import anyio
@@ -37,6 +38,8 @@ from server.errors import NoSuchDebate, Unreadable, storage_translated
 from server.models import ModelError, OnText, Request
 from server.models.choice import Models
 from storage.journal import Conflict, Entry, Heading, Journal
+
+Follows = Callable[[Debate], Sequence[Event]]
 
 RUNNER = "counterpoint"
 """The actor of everything that nobody asked for by hand."""
@@ -129,20 +132,23 @@ class Runner:
 
         Returns earlier where the debate pauses.
         """
+        # A predicate of the caller's may raise, which must not cost an answer: it is asked apart.
+        follows = nothing if terminate_when else partial(what_follows, through_round=through_round)
         while not reached(case.debate, through_round):
             match decide(case.debate, terminate_when):
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
-                    case = await self.ask(case)
+                    case = await self.ask(case, follows)
                 case Wait() | Over():
                     return case
         return case
 
-    async def ask(self, case: Case) -> Case:
+    async def ask(self, case: Case, follows: Follows) -> Case:
         """Put the questions of this round, all that can be put at once; record each answer as it arrives.
 
-        A seat whose reply was bad is asked again without waiting for the others.
+        A seat whose reply was bad is asked again without waiting for the others. What follows from the
+        last answer by itself is recorded with it: that saves a write a round.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
         asked: set[tuple[str, int]] = set()  # the seats whose answer is on its way
@@ -159,7 +165,7 @@ class Runner:
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
                     asked -= {call.answers for call, _ in arrived}
-                    case = await self.record_answers(case, arrived)
+                    case = await self.record_answers(case, arrived, follows)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
         return case
@@ -197,7 +203,9 @@ class Runner:
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
-    async def record_answers(self, case: Case, arrived: Sequence[tuple[Call, Event]]) -> Case:
+    async def record_answers(
+        self, case: Case, arrived: Sequence[tuple[Call, Event]], follows: Follows
+    ) -> Case:
         """Record what came in together, as far as the debate wants it.
 
         A conflict may have changed that. A database that cannot be written now may be in a moment: what
@@ -205,6 +213,7 @@ class Runner:
         """
         pauses = list(HELD_FOR)
         while events := still_wanted(case.debate, arrived):
+            events += follows(replay(events, case.debate))
             try:
                 case = await self.record(case, events)
             except Unreadable:
@@ -262,6 +271,18 @@ def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[
     """The answers to questions that are open, whichever attempt they were put in."""
     wanted_now = {(call.round, call.answers) for call in wanted(debate)}
     return [event for call, event in arrived if (call.round, call.answers) in wanted_now]
+
+
+def nothing(_debate: Debate) -> Sequence[Event]:
+    return ()
+
+
+def what_follows(debate: Debate, through_round: int | None) -> Sequence[Event]:
+    """What is to be recorded next without asking anybody, if it is wanted."""
+    if reached(debate, through_round):
+        return ()
+    step = decide(debate)
+    return step.events if isinstance(step, Record) else ()
 
 
 def reached(debate: Debate, through_round: int | None) -> bool:
