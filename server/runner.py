@@ -148,7 +148,8 @@ class Runner:
         """Put the questions of this round, all that can be put at once; record each answer as it arrives.
 
         A seat whose reply was bad is asked again without waiting for the others. What follows from the
-        last answer by itself is recorded with it: that saves a write a round.
+        last answer by itself is recorded with it: that saves a write a round. Never sooner: where a talk
+        is being concluded the next round follows at once, and would cost the answers still on their way.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
         asked: set[tuple[str, int]] = set()  # the seats whose answer is on its way
@@ -165,7 +166,7 @@ class Runner:
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
                     asked -= {call.answers for call, _ in arrived}
-                    case = await self.record_answers(case, arrived, follows)
+                    case = await self.record_answers(case, arrived, nothing if asked else follows)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
         return case

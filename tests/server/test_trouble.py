@@ -163,3 +163,33 @@ async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> No
 
     assert case.debate.verdict is not None
     assert [vote.judge for vote in case.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
+
+
+async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichever_comes_first(
+    database: str,
+) -> None:
+    first, second = Gate(), Gate()
+    debaters = [
+        DebaterAsked(name="Ada", stance="ship", model="first"),
+        DebaterAsked(name="Ben", stance="wait", model="second"),
+        DebaterAsked(name="Cy", stance="neither", model="mine"),
+    ]
+    options = OptionsAsked(judges=JudgesAsked(models=["scripted"]))
+    models: dict[str, Model] = {"first": first.model, "second": second.model, "mine": ScriptedModel()}
+    async with hall(database, models) as running:
+        proposal = Proposal(question="Q?", debaters=debaters, options=options, run=True)
+        case = await running.start(proposal, actor=ACTOR)
+        with anyio.fail_after(5):
+            await first.asked.wait()
+            await second.asked.wait()
+            while not (await running.case(case.id)).debate.turns:
+                await anyio.lowlevel.checkpoint()
+            await running.conclude(case.id, actor=ACTOR)
+            first.open.set()
+            while len((await running.case(case.id)).debate.turns) < 2:
+                await anyio.lowlevel.checkpoint()
+            second.open.set()
+            case = await running.follow(case.id, wait=5)
+
+    assert [turn.seat for turn in case.debate.turns] == ["Cy", "Ada", "Ben"]
+    assert (case.debate.status, case.debate.talk_rounds) == ("concluded", 1)
