@@ -1,15 +1,12 @@
 """The command `counterpoint`, also as `python -m server`. Without arguments it is the server itself."""
 
 import gc
-import os
 import sys
 
 INTERRUPTED = 130
 
 
 def main() -> None:
-    # Read when pydantic is first imported: without it, its errors advertise a web page each.
-    os.environ.setdefault("PYDANTIC_ERRORS_INCLUDE_URL", "0")
     try:
         if sys.argv[1:] in ([], ["serve"]):
             # Clients start the server often and wait for it: nothing of the command line is imported,
