@@ -14,7 +14,7 @@ from benchmarks.plain import IN_SEQUENCE, TOGETHER, litellm_alone
 from benchmarks.report import Line, median, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
 from server.app import open_hall
-from server.debate.opening import Proposal
+from server.debate.proposal import Proposal
 from server.hall import Hall
 from server.models import Model, Request
 from server.models.litellm_model import LitellmModel
@@ -156,7 +156,7 @@ async def debated(hall: Hall, form: str, model: str = "fine") -> float:
     case = await hall.start(proposal(form, model), actor="benchmark")
     case = await hall.follow(case.id, wait=600)
     taken = perf_counter() - begun
-    assert case.debate.status == "concluded", case.debate.status
+    assert case.status == "concluded", case.status
     assert len(case.debate.turns) + len(case.debate.judged) == CALLS, case.debate.failures
     return taken
 

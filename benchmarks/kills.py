@@ -21,6 +21,7 @@ from benchmarks.report import Line
 from server.debate.rules import Ask, Record, decide
 from server.errors import NoSuchDebate
 from server.models.choice import Models
+from server.questions import Questions
 from server.runner import Case, Runner
 from storage.sqlite import SqliteJournal
 
@@ -53,7 +54,8 @@ class Report:
 class Victim:
     """A server process that can be killed, and the debate it is at."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, delay: float = DELAY) -> None:
+        self.delay = delay
         self.database = folder / "debates.db"
         self.ledger = folder / "ledger"
         self.pid_file = folder / "pid"
@@ -63,7 +65,7 @@ class Victim:
         serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.paying "
         return StdioServerParameters(
             command="sh",
-            args=["-c", serve + f"'{self.database}' '{self.ledger}' {DELAY}"],
+            args=["-c", serve + f"'{self.database}' '{self.ledger}' {self.delay}"],
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
         )
 
@@ -74,7 +76,7 @@ class Victim:
         """The debate as it stands on the disk, its chain checked."""
         journal = await SqliteJournal.open(self.database)
         try:
-            return await Runner(journal, Models(), lambda: None).load(debate_id)  # type: ignore[arg-type,return-value]  # nothing is written
+            return await Runner(journal, Questions(Models()), lambda: None).load(debate_id)  # type: ignore[arg-type,return-value]  # nothing is written
         finally:
             await journal.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.report import Line
 from benchmarks.stub import Stub
 from server.app import open_hall
-from server.debate.opening import Proposal
+from server.debate.proposal import Proposal
 from server.models import Model
 from server.models.litellm_model import LitellmModel
 from server.settings import Settings
@@ -74,7 +74,7 @@ async def received(form: str, names: Sequence[str], *, both_orders: bool) -> lis
         with tempfile.TemporaryDirectory() as folder:
             async with open_hall(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as hall:
                 case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=60)
-        assert case.debate.status == "concluded"
+        assert case.status == "concluded"
         assert not case.debate.failures
         return [chat.body for chat in stub.chats]
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from benchmarks.report import Line, median, ms, percentile, spread
 from server.app import open_hall
+from server.debate.answers import interpret
 from server.debate.events import Debater, Event, Usage
-from server.debate.opening import Proposal, open_debate
-from server.debate.replies import Reply, interpret
+from server.debate.opening import open_debate
+from server.debate.proposal import Proposal
+from server.debate.replies import Reply
 from server.debate.rules import Ask, Record, decide
-from server.debate.state import Debate, apply
+from server.debate.state import Debate
+from server.debate.transitions import apply
 from server.hall import Hall
 from server.models import Request
 from server.models.scripted import ScriptedModel
@@ -209,7 +212,7 @@ async def verdict_line(name: str, filler: str) -> Line:
         settings = Settings(db=str(Path(folder) / "a.db"))
         async with open_hall(settings, {"m": ScriptedModel(script)}, environ={}) as hall:
             case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=300)
-    assert case.debate.status == "concluded"
+    assert case.status == "concluded"
     result = finding(case, working=False)
     text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
     whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())

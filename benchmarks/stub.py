@@ -37,9 +37,15 @@ STATUSES: dict[str, tuple[int, str, str]] = {
 }
 """Scenarios that answer with an error: (status, code, message)."""
 
-SCENARIOS = (*STATUSES, "hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated")
+SCENARIOS = (
+    *STATUSES,
+    *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain"),
+)
 """`hang` never answers, `stall` stops in the middle of a stream; `reset` cuts the connection before the
-answer, `broken` within it; `prose` answers a judge in prose; `huge` is a million characters."""
+answer, `broken` within it; `prose` answers a judge in prose; `huge` is a million characters; `calls` calls
+the first function that is offered, or what `Stub.calls` says; `plain` refuses functions and schemas."""
+
+_NOT_PLAIN = ("tools", "response_format")
 
 _HEADERS_END = b"\r\n\r\n"
 _LETTER = re.compile(r"^> ([A-Z]\d*)\. ", re.MULTILINE)
@@ -66,6 +72,7 @@ class Stub:
     chars: int = 0  # the exact length of the prose; 0 for about 60 words
     retry_after: str = "1"  # said with 429 and 503
     echo_key: bool = False  # errors repeat the key, as some providers do
+    calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
     answers_as: str = ""  # the model name that answers carry; "" for the one asked for
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
@@ -173,11 +180,15 @@ class Stub:
         if scenario == "reset":
             writer.transport.abort()
             raise Cut
+        if scenario == "plain" and any(name in asked.body for name in _NOT_PLAIN):
+            scenario = "400"
         if scenario in STATUSES:
             writer.write(self._failure(scenario, asked))
             return
         text, finish = self._reply(scenario, asked.body)
         parts = answer(asked.body, self.answers_as or model, text, finish)
+        if scenario == "calls" and "tools" in asked.body:
+            call(parts["choices"][0], self.calls or ((asked.body["tools"][0]["function"]["name"], "{}"),))
         if asked.body.get("stream"):
             await self._stream(scenario, parts, writer)
         elif scenario == "broken":
@@ -264,14 +275,37 @@ def answer(body: Mapping[str, Any], model: str, text: str, finish: str) -> dict[
     }
 
 
+def call(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
+    """Make calls of functions of the answer."""
+    choice["finish_reason"] = "tool_calls"
+    choice["message"]["content"] = None
+    choice["message"]["tool_calls"] = [
+        {"id": f"call_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for index, (name, arguments) in enumerate(calls)
+    ]
+
+
+def call_pieces(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The calls as providers stream them: a name first, then its arguments bit by bit."""
+    for index, whole in enumerate(calls):
+        function = whole["function"]
+        yield {"index": index, **whole, "function": {"name": function["name"], "arguments": ""}}
+        size = max(7, len(function["arguments"]) // 20)
+        for start in range(0, len(function["arguments"]), size):
+            yield {"index": index, "function": {"arguments": function["arguments"][start : start + size]}}
+
+
 def pieces(whole: dict[str, Any]) -> Iterable[str]:
     """The same answer as a stream's events, a hundred at most."""
     choice = whole["choices"][0]
-    text = choice["message"]["content"]
+    text = choice["message"]["content"] or ""
     size = max(12, len(text) // 100)
     base = {**whole, "object": "chat.completion.chunk", "usage": None}
     for start in range(0, len(text), size):
         delta = {"role": "assistant", "content": text[start : start + size]}
+        yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    for piece in call_pieces(choice["message"].get("tool_calls", ())):
+        delta = {"role": "assistant", "content": None, "tool_calls": [piece]}
         yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     yield json.dumps(
         {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}

@@ -13,7 +13,7 @@ import click
 from server.cli import counterpoint
 from server.debate.formats import FORMATS, diagram
 from server.resources import TEMPLATES
-from server.settings import PREFIX, Settings
+from server.settings import PREFIX, ResearchServer, Settings
 from server.tools import all_tools
 
 DOCS = Path(__file__).parent
@@ -23,11 +23,10 @@ def formats() -> str:
     parts = []
     for row in FORMATS.values():
         phases = diagram(row).replace(" -> ", "\n  -> ")
-        orders = "both orders" if row.both_orders else "one order"
-        parts.append(
-            f"**`{row.name}`** {row.summary} {row.rounds} rounds unless asked for otherwise, at most "
-            f"{row.most_rounds}; judges read it in {orders}.\n\n```\n{phases}\n```"
-        )
+        many = f"{row.rounds} rounds unless asked for otherwise, at most {row.most_rounds}"
+        if any(phase.asks == "judges" for phase in row.phases):
+            many += f"; judges read it in {'both orders' if row.both_orders else 'one order'}"
+        parts.append(f"**`{row.name}`** {row.summary} {many}.\n\n```\n{phases}\n```")
     return "\n\n".join(parts)
 
 
@@ -42,7 +41,7 @@ def tools() -> str:
             "| argument | type | meaning |",
             "| --- | --- | --- |",
         ]
-        lines += arguments(tool.parameters)
+        lines += arguments(tool.whole)
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -91,11 +90,19 @@ def resources() -> str:
 
 
 def settings() -> str:
-    lines = ["| variable | TOML key | meaning |", "| --- | --- | --- |"]
+    lines = ["| variable | key in the file | meaning |", "| --- | --- | --- |"]
     lines += [
-        f"| `{PREFIX}{name.upper()}` | `{name}` | {field.description} |"
+        f"| `{PREFIX}{name.upper()}` | `{Settings.key_of(name)}` | {field.description} |"
         for name, field in Settings.model_fields.items()
     ]
+    return "\n".join(lines)
+
+
+def research() -> str:
+    lines = ["| key | meaning |", "| --- | --- |"]
+    for name, field in ResearchServer.model_fields.items():
+        default = str(field.default).lower() if isinstance(field.default, int | float) else ""
+        lines.append(f"| `{name}` | {field.description}{f' Default: `{default}`.' if default else ''} |")
     return "\n".join(lines)
 
 
@@ -119,6 +126,7 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "tools": ("tools.md", tools),
     "resources": ("tools.md", resources),
     "settings": ("settings.md", settings),
+    "research": ("settings.md", research),
     "commands": ("command-line.md", commands),
 }
 

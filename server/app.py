@@ -12,6 +12,7 @@ from server.errors import storage_translated
 from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
+from server.research import Research
 from server.resources import add_handlers, add_resources
 from server.settings import Settings, release
 from server.tools import all_tools
@@ -53,7 +54,12 @@ async def open_hall(
     with storage_translated():
         journal = await SqliteJournal.open(settings.database, patience=PATIENCE)
     try:
-        async with Hall.open(journal, models, configured=settings.models, environ=environ) as hall:
+        async with (
+            Research.open(settings.mcp_servers) as research,
+            Hall.open(
+                journal, models, configured=settings.models, environ=environ, research=research
+            ) as hall,
+        ):
             yield hall
     finally:
         await journal.close()
@@ -76,7 +82,7 @@ def build(hall: OpenHall) -> MCPServer[Hall]:
         instructions=INSTRUCTIONS,
         version=release(),
         icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-        tools=all_tools(),
+        tools=[*all_tools()],
         lifespan=lifespan,
         subscriptions=updates,
         log_level="WARNING",

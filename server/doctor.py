@@ -19,12 +19,14 @@ from time import perf_counter
 import anyio
 import click
 
+from server.debate.text import counted
 from server.errors import DebateError, storage_translated
 from server.installing import launch
 from server.models import Cue, Message, ModelError, Prompt, Reply, Request, local, weights
-from server.models.choice import PROVIDERS, Models, defaults, missing_key
+from server.models.choice import PROVIDERS, Models, check, defaults, missing_key
+from server.research import Research
+from server.screen import Screen, one_line
 from server.settings import PREFIX, Settings
-from server.terminal import Screen, one_line
 
 PATIENCE = 20.0
 """Seconds for a child server to say hello: the first start on a slow disk takes some."""
@@ -64,6 +66,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]
         *choice(settings, environ),
         embedded(),
         await handshake(settings),
+        *await research_servers(settings),
     ]
 
 
@@ -84,8 +87,8 @@ async def database(settings: Settings) -> Check:
             with storage_translated():
                 newest = await hall.journal.find(limit=1)
                 now = hall.clock().timestamp()
-                await hall.journal.lease("doctor", hall.owner, now=now, seconds=1)
-                await hall.journal.release("doctor", hall.owner)
+                await hall.journal.lease("doctor", hall.leases.owner, now=now, seconds=1)
+                await hall.journal.release("doctor", hall.leases.owner)
     except (DebateError, ExceptionGroup) as error:
         return Check("database", False, one_line(str(cause(error))))
     count = newest[0].number if newest else 0  # nothing is ever deleted, so the last one's is the count
@@ -103,7 +106,7 @@ def choice(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     try:
         used = in_use(settings, environ)
         for name, _ in used:
-            Models().check(name)
+            check(name)
     except DebateError as error:
         return [present, Check("models", False, str(error))]
     lacking = [f"{name} needs {key}" for name, _ in used if (key := missing_key(name, environ))]
@@ -149,6 +152,27 @@ async def handshake(settings: Settings) -> Check:
     return Check("mcp", True, f"{len(tools)} tools, {milliseconds:.0f} ms from start to end")
 
 
+async def research_servers(settings: Settings) -> list[Check]:
+    """Each server that models may ask: started or connected to, and asked for its tools, all at once."""
+    found: dict[str, int | str] = {}
+
+    async def ask(name: str) -> None:
+        found[name] = await research.count(name)
+
+    async with Research.open(settings.mcp_servers) as research, anyio.create_task_group() as tasks:
+        for name in settings.mcp_servers:
+            tasks.start_soon(ask, name)
+    return [
+        Check(
+            "research",
+            isinstance(said := found[name], int),
+            f"{name}: {counted(said, 'tool') if isinstance(said, int) else said}",
+            needed=False,
+        )
+        for name in settings.mcp_servers
+    ]
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
 @click.pass_obj
@@ -158,15 +182,15 @@ def doctor(settings: Settings, as_json: bool) -> None:
     Example: counterpoint doctor
     """
     checks = anyio.run(examine, settings, os.environ)
-    able = all(check.ok for check in checks if check.needed)
+    able = all(found.ok for found in checks if found.needed)
     if as_json:
-        click.echo(json.dumps({"ok": able, "checks": [asdict(check) for check in checks]}, indent=1))
+        click.echo(json.dumps({"ok": able, "checks": [asdict(found) for found in checks]}, indent=1))
         sys.exit(not able)
     screen = Screen.here()
-    for check in checks:
-        word, colour = ("ok", "green") if check.ok else ("FAIL", "red") if check.needed else ("-", "yellow")
-        head = f"{word:5} {check.name:15} "
-        line = screen.wrap(check.detail, head, " " * len(head))
+    for found in checks:
+        word, colour = ("ok", "green") if found.ok else ("FAIL", "red") if found.needed else ("-", "yellow")
+        head = f"{word:5} {found.name:15} "
+        line = screen.wrap(found.detail, head, " " * len(head))
         click.echo(screen.paint(word, fg=colour) + line.removeprefix(word))
     click.echo("\nA debate can run." if able else "\nA debate cannot run: see what failed above.")
     sys.exit(not able)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from server.debate.refused import DebateError, Refused
-from server.debate.state import IllegalEvent
+from server.debate.transitions import IllegalEvent
 from storage.journal import Damaged, StorageError
 
 __all__ = ["DebateError", "NoSuchDebate", "Refused", "Unreadable", "storage_translated"]

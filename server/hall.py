@@ -8,7 +8,6 @@ Two processes may share a database. A lease names the one that is putting a deba
 no answer is paid for twice; the other waits, watches the record, and takes over when the first is gone.
 """
 
-import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,25 +18,24 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from server.debate.events import Event
+from server.debate.events import Event, Opened
 from server.debate.interventions import conclude_now, intervention
-from server.debate.opening import Proposal, open_debate
+from server.debate.opening import open_debate
+from server.debate.proposal import Proposal
 from server.debate.refused import Refused
 from server.debate.rules import TerminateWhen, round_is_over
+from server.debate.speaking import talk_is_over
 from server.debate.state import Debate
+from server.debate.submissions import submission
 from server.errors import storage_translated
+from server.leases import BEAT, Leases
 from server.models import OnText
-from server.models.choice import Models, NoModel, defaults, missing_key
-from server.owners import is_gone, new_owner
+from server.models.choice import Models, usual
+from server.questions import Questions
+from server.research import Research
 from server.runner import Case, Runner, Watcher, reached
 from server.work import OnChange, Work
 from storage.journal import Journal
-
-LEASE = 3.0
-"""Seconds after which a debate can be taken over whose process is gone, or hangs, out of sight."""
-
-BEAT = 1.0
-"""Seconds between renewals of the leases, and the longest a dead one is waited for on top of LEASE."""
 
 LOOK = 0.2
 """Seconds between looks at a debate that another process is running."""
@@ -46,8 +44,6 @@ GLANCE = 5.0
 """Seconds between reports to who waits, when nothing new is recorded: clients give up on silence."""
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-
-log = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -71,20 +67,23 @@ class Hall:
         configured: Sequence[str],
         environ: Mapping[str, str],
         clock: Callable[[], datetime],
+        research: Research | None,
     ) -> None:
         self.journal = journal
         self.models = models
         self.configured = tuple(configured)
         self.environ = environ
         self.clock = clock
-        self.owner = new_owner()
+        self.leases = Leases(journal, clock)
         self.tasks = tasks
         self.working: dict[str, Work] = {}
         self.predicates: dict[str, TerminateWhen] = {}
         self.listeners: list[Callable[[Case], None]] = []
         self.texts: list[Callable[[str, str, str], None]] = []
         self.busy = anyio.Event()
-        self.runner = Runner(journal, models, clock, Watcher(self.committed, self.writing))
+        self.research = research
+        questions = Questions(models, research)
+        self.runner = Runner(journal, questions, clock, Watcher(self.committed, self.writing))
 
     @classmethod
     @asynccontextmanager
@@ -96,12 +95,24 @@ class Hall:
         configured: Sequence[str] = (),
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
+        research: Research | None = None,
     ) -> AsyncIterator[Self]:
-        """`configured`: the models of debates that name none; without any, the keys in `environ` decide."""
+        """`configured`: the models of debates that name none; without any, the keys in `environ` decide.
+
+        `research`: the servers that moderators and debaters may look things up with; none if left out.
+        """
         tasks = anyio.create_task_group()
         await tasks.__aenter__()
         try:
-            hall = cls(journal, models, tasks, configured=configured, environ=environ, clock=clock)
+            hall = cls(
+                journal,
+                models,
+                tasks,
+                configured=configured,
+                environ=environ,
+                clock=clock,
+                research=research,
+            )
             tasks.start_soon(hall.keep_leases)
             yield hall
         finally:
@@ -123,10 +134,10 @@ class Hall:
             NoModel: there is no model to debate with.
             Unreadable: the database cannot be written.
         """
-        models = proposal.models or self.usual_models(proposal)
+        own = [debater.model for debater in proposal.debaters]
+        models = proposal.models or usual(own, self.configured, self.environ)
         setup = open_debate(proposal, models=models, seed=secrets.randbelow(2**31 - 1) + 1)
-        for name in dict.fromkeys([*(d.model for d in setup.debaters), *setup.judges.models]):
-            self.check_model(name)
+        self.check(setup)
         debate_id = new_id()
         opened = await self.runner.open(debate_id, setup, actor)
         self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
@@ -162,14 +173,16 @@ class Hall:
             raise Refused(f"Round {expected} cannot run yet: pass round={following}, the next one.")
         if case.debate.paused or 0 < expected < following:
             return case
+        if case.status == "waiting":
+            return case
         return await self.wait(self.ensure(case, following), wait, on_change, through_round=following)
 
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
         """End the talk and let the judges decide on what is there, unless they have it already."""
         case = await self.case(debate_id)
-        if not (case.debate.ended or case.debate.concluding or judging(case.debate)):
+        if not (case.debate.ended or talk_is_over(case.debate)):
             case = await self.steer(case, lambda debate: conclude_now(debate, reason).event, actor)
-        if not (case.debate.ended or case.debate.paused):
+        if case.status == "running":
             self.ensure(case, None)
         return case
 
@@ -179,6 +192,30 @@ class Hall:
         self.keep_promise(case)
         work = self.working.get(debate_id)
         return await self.wait(work, wait, on_change) if work else case
+
+    async def submit(
+        self,
+        debate_id: str,
+        speaker: str,
+        text: str,
+        *,
+        actor: str,
+        wait: float = 0,
+        on_change: OnChange | None = None,
+    ) -> Case:
+        """Record a turn that the caller has written, and let the round go on.
+
+        Raises:
+            Refused: no turn of that speaker is awaited, or the text is not what was asked for.
+        """
+        case = await self.steer(
+            await self.case(debate_id), lambda debate: submission(debate, speaker, text), actor
+        )
+        number = case.debate.round
+        if case.status == "running":
+            through = None if case.debate.setup.run else number
+            return await self.wait(self.ensure(case, through), wait, on_change, through_round=through)
+        return case
 
     async def intervene(
         self, debate_id: str, action: str, *, text: str = "", to: str = "", reason: str = "", actor: str
@@ -206,27 +243,24 @@ class Hall:
         work = self.working.get(debate_id)
         return work is not None and not work.finished
 
-    def usual_models(self, proposal: Proposal) -> Sequence[str]:
-        """What debates run on that name no models; the debaters' own where nothing is set up."""
-        own = [debater.model for debater in proposal.debaters]
-        everyone_has_one = bool(own) and all(own)
-        try:
-            found = defaults(self.configured, self.environ)
-        except NoModel:
-            if everyone_has_one:
-                return own
-            raise
-        # The embedded model, there by itself, is no better judge than those who brought their own.
-        return own if everyone_has_one and found == ("local",) and not self.configured else found
+    def check(self, setup: Opened) -> None:
+        """Refuse models and research servers that cannot answer before anything is spent.
 
-    def check_model(self, name: str) -> None:
-        """Refuse a model that cannot answer before anything is spent on the others."""
-        self.models.check(name)
-        if variable := missing_key(name, self.environ):
-            raise Refused(
-                f"The model {name} needs a key, and {variable} is not set where the server runs. "
-                "Set it there, or name other models."
-            )
+        Raises:
+            Refused: one of them cannot, or lacks its key; the text says which, and what to do.
+        """
+        officers = (setup.moderator, setup.referee, setup.synthesizer)
+        named = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
+        for name in dict.fromkeys(named):
+            self.models.check(name, self.environ)
+        led = setup.moderator.tools if setup.moderator else ()
+        asked = [tools for tools in (led, *(d.tools for d in setup.debaters)) if tools]
+        if asked and not self.research:
+            raise Refused("There are no research servers here: leave `tools` out.")
+        if self.research:
+            self.research.check(led)
+            for debater in setup.debaters:
+                self.research.check(debater.tools, debater=True)
 
     # How it is done ------------------------------------------------------------------------------
 
@@ -241,7 +275,7 @@ class Hall:
 
     def keep_promise(self, case: Case) -> None:
         """A debate that was to run by itself runs, whichever process said so and whatever became of it."""
-        if case.debate.setup.run and not case.debate.ended and not case.debate.paused:
+        if case.debate.setup.run and case.status == "running":
             self.ensure(case, None)
 
     def ensure(self, case: Case, through_round: int | None) -> Work:
@@ -282,14 +316,9 @@ class Hall:
     async def turn_comes(self, work: Work) -> bool:
         """Wait for the lease of a debate. False once another process has done what was wanted."""
         while True:
-            now = self.clock().timestamp()
             with storage_translated():
-                holder = await self.journal.lease(work.case.id, self.owner, now=now, seconds=LEASE)
-                if holder == self.owner:
+                if await self.leases.take(work.case.id):
                     return True
-                if is_gone(holder):
-                    await self.journal.release(work.case.id, holder)
-                    continue
                 version = await self.journal.version(work.case.id)
             if version != work.case.debate.version:
                 self.committed(await self.runner.load(work.case.id))
@@ -300,10 +329,7 @@ class Hall:
     async def give_back(self, debate_id: str) -> None:
         if debate_id in self.working:  # somebody wants more of it already, under the same lease
             return
-        try:
-            await self.journal.release(debate_id, self.owner)
-        except Exception:  # it runs out by itself: nobody renews it any more
-            log.exception("The lease of %s could not be released", debate_id)
+        await self.leases.give_back(debate_id)
 
     async def keep_leases(self) -> None:
         """Renew the leases of what is being driven, once a beat, and stop driving what has lost its own.
@@ -316,13 +342,7 @@ class Hall:
                 await self.busy.wait()
             await anyio.sleep(BEAT)
             driven = {name: work.driving for name, work in self.working.items() if work.driving}
-            try:
-                now = self.clock().timestamp()
-                kept = await self.journal.renew(self.owner, driven, now=now, seconds=LEASE)
-            except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
-                log.exception("The leases could not be renewed")
-                continue
-            for name in driven.keys() - kept:
+            for name in driven.keys() - await self.leases.renew(driven):
                 driven[name].cancel()
 
     async def wait(
@@ -359,10 +379,6 @@ class Hall:
                 listener(debate_id, seat, piece)
 
         return tell
-
-
-def judging(debate: Debate) -> bool:
-    return debate.phase is not None and debate.phase.asks == "judges"
 
 
 def next_round(debate: Debate) -> int:

@@ -7,9 +7,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from server.debate import markdown, views
+from pydantic import BaseModel
+
+from server.debate import logs, markdown, views
+from server.debate.prompts import render
 from server.debate.refused import Refused
-from server.debate.text import shortened
+from server.debate.rules import Call, pending, status
+from server.debate.state import Debate
+from server.debate.text import shortened, size
 from server.errors import storage_translated
 from server.runner import Case
 from storage.journal import Journal, Listed
@@ -17,7 +22,7 @@ from storage.journal import Journal, Listed
 PAGE = 20
 LONGEST_WINNER = 60
 """Bytes, of a stance in a line of a list."""
-STATUSES = ("running", "paused", "concluded", "truncated")
+STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
 
 View = Callable[[Case, int], dict[str, Any]]
 
@@ -25,20 +30,58 @@ VIEWS: dict[str, View] = {
     "transcript": lambda case, since: {
         "debate_id": case.id,
         "question": case.debate.setup.question,
-        "status": case.debate.status,
-        "turns": [turn.model_dump() for turn in views.turns(case.debate, since)],
+        "status": case.status,
+        "turns": [turn.model_dump(exclude_defaults=True) for turn in views.turns(case.debate, since)],
     },
     "state": lambda case, _: views.state(case.id, case.debate, case.log).model_dump(),
     "result": lambda case, _: views.raw_result(case.debate),
-    "analysis": lambda case, _: views.analysis(case.debate),
-    "interventions": lambda case, _: views.interventions(case.debate, case.log),
-    "receipt": lambda case, _: views.receipt(case.id, case.debate, case.log),
+    "analysis": lambda case, _: logs.analysis(case.debate),
+    "interventions": lambda case, _: logs.interventions(case.debate, case.log),
+    "receipt": lambda case, _: logs.receipt(case.id, case.debate, case.log),
     "usage": lambda case, _: {
         "total": views.usage_sum(case.debate.usage).model_dump(),
         "models": {name: used.model_dump() for name, used in views.usage_by_model(case.debate).items()},
     },
-    "events": lambda case, since: {"events": [views.event_row(entry) for entry in since_round(case, since)]},
+    "events": lambda case, since: {
+        "events": [
+            logs.event_row(entry, case.debate.setup.hidden_from_client) for entry in since_round(case, since)
+        ]
+    },
+    "tasks": lambda case, _: {"tasks": [row.model_dump() for row in logs.tasks(case.debate)]},
+    "prompt": lambda case, _: {"awaited": [turn.model_dump() for turn in awaited(case.debate)]},
 }
+
+
+class Awaited(BaseModel):
+    """A turn that the caller is to write, and everything its writer is told."""
+
+    speaker: str
+    task: str
+    prompt: str
+
+    def shortened(self, limit: int) -> "Awaited":
+        """The same with no more than so many bytes of the prompt: its end, where the instruction stands."""
+        return self.model_copy(update={"prompt": last_of(self.prompt, limit)})
+
+
+def last_of(text: str, limit: int) -> str:
+    if size(text) <= limit:
+        return text
+    note = "[The beginning is left out here: read_debate(view='prompt').]\n"
+    return note + text.encode()[-max(limit - size(note), 0) :].decode(errors="ignore")
+
+
+def awaited(debate: Debate) -> list[Awaited]:
+    """The turns that the debate waits for: nothing goes on before `submit_turn` brings one."""
+    if status(debate) != "waiting":
+        return []
+    return [
+        Awaited(speaker=call.seat, task=call.task, prompt=asked(debate, call)) for call in pending(debate)
+    ]
+
+
+def asked(debate: Debate, call: Call) -> str:
+    return "\n\n".join(message.content for message in render(debate, call).messages)
 
 
 def read(case: Case, view: str, since: int = 0) -> dict[str, Any]:
@@ -50,6 +93,9 @@ def as_text(case: Case, view: str, since: int = 0) -> str:
     """A view as text: the transcript in Markdown, everything else as JSON."""
     if view == "transcript":
         return markdown.transcript(case.debate, case.log, since)
+    if view == "prompt":
+        turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited(case.debate)]
+        return "\n\n".join(turns) or "No turn of the caller's is awaited."
     return as_json(read(case, view, since))
 
 

@@ -23,7 +23,7 @@ from mcp.types import (
     ResourceTemplateReference,
 )
 
-from server.debate import markdown, views
+from server.debate import logs, markdown
 from server.debate.refused import DebateError
 from server.errors import NoSuchDebate
 from server.hall import Hall
@@ -80,14 +80,15 @@ async def one_round(debate_id: str, round: str, ctx: Context[Hall, Any]) -> str:
         raise ResourceNotFoundError(
             f"Debate {debate_id} has {found.debate.round} rounds so far, no {number}."
         )
-    return as_json(views.round_view(found.debate, number))
+    return as_json(logs.round_view(found.debate, number))
 
 
 async def verdict(debate_id: str, ctx: Context[Hall, Any]) -> str:
     """The finding, its votes, dissent and cost."""
     found = await case(ctx, debate_id)
-    if not found.debate.verdict:
-        return f"No verdict yet: the debate is {found.debate.status}, round {found.debate.round}.\n"
+    if not markdown.has_result(found.debate):
+        none = "No verdict" if found.debate.ended else "No verdict yet"
+        return f"{none}: the debate is {found.status}, round {found.debate.round}.\n"
     return markdown.verdict(found.debate)
 
 

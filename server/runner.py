@@ -6,7 +6,6 @@ replaying it, appends it, and only then believes it. When somebody else has writ
 wrote is read and the question is looked at again: an answer is recorded as long as the debate wants it.
 """
 
-import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -20,8 +19,6 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from server.debate import markdown, views
 from server.debate.events import Event, Opened, Recorded, load
-from server.debate.prompts import render
-from server.debate.replies import failed, interpret
 from server.debate.rules import (
     Ask,
     Call,
@@ -31,12 +28,14 @@ from server.debate.rules import (
     Wait,
     decide,
     round_is_over,
+    status,
     wanted,
 )
-from server.debate.state import Debate, apply, replay
+from server.debate.state import Debate
+from server.debate.transitions import apply, replay
 from server.errors import NoSuchDebate, Unreadable, storage_translated
-from server.models import ModelError, OnText, Request
-from server.models.choice import Models
+from server.models import OnText
+from server.questions import Questions
 from storage.journal import Conflict, Entry, Heading, Journal
 
 Follows = Callable[[Debate], Sequence[Event]]
@@ -44,14 +43,8 @@ Follows = Callable[[Debate], Sequence[Event]]
 RUNNER = "counterpoint"
 """The actor of everything that nobody asked for by hand."""
 
-JUDGMENT_TOKENS = 2000
-"""A judge gets at least this many: a finding that is cut off is no finding."""
-
 HELD_FOR = (1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to record an answer when the database cannot be written."""
-
-LEEWAY = 30
-"""Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +56,10 @@ class Case:
     id: str
     debate: Debate
     log: tuple[Recorded, ...]
+
+    @property
+    def status(self) -> str:
+        return status(self.debate)
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very event was recorded last, and not one that somebody else wrote first."""
@@ -82,12 +79,12 @@ class Runner:
     def __init__(
         self,
         journal: Journal,
-        models: Models,
+        questions: Questions,
         clock: Callable[[], datetime],
         watcher: Watcher = Watcher(),
     ) -> None:
         self.journal = journal
-        self.models = models
+        self.questions = questions
         self.clock = clock
         self.watcher = watcher
 
@@ -156,7 +153,9 @@ class Runner:
         try:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
-                    for call in questions_now(case.debate):
+                    # Turns of a talk that is being concluded arrive before anybody is asked to decide.
+                    waits = case.debate.concluding and asked
+                    for call in () if waits else questions_now(case.debate):
                         if call.answers not in asked:
                             asked.add(call.answers)
                             questions.start_soon(self.put, case, call, send)
@@ -172,37 +171,8 @@ class Runner:
         return case
 
     async def put(self, case: Case, call: Call, answers: MemoryObjectSendStream[tuple[Call, Event]]) -> None:
-        await answers.send((call, await self.answer(case, call)))
-
-    async def answer(self, case: Case, call: Call) -> Event:
-        """The event that a call comes to. There is no other way out: whatever goes wrong is an event too."""
-        setup = case.debate.setup
-        try:
-            request = Request(
-                prompt=render(case.debate, call),
-                seat=call.seat,
-                max_tokens=tokens_for(setup, call),
-                timeout=setup.turn_timeout,
-                seed=call.seed,
-            )
-            model = self.models.get(call.model)
-            # The model keeps its own time; this limit is for one that does not.
-            with anyio.fail_after(setup.turn_timeout + LEEWAY):
-                reply = await model.reply(request, self.watcher.writing(case.id, call.seat))
-            return interpret(case.debate, call, reply)
-        except ModelError as error:
-            return failed(call, error.cause, error.detail, attempts=error.attempts)
-        except TimeoutError:
-            return failed(call, "timeout", f"{call.model} gave no answer in {setup.turn_timeout} s")
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task and task.cancelling():
-                raise
-            # A library let the end of a task of its own escape; nobody here has asked to stop.
-            return failed(call, "crashed", f"{call.model} cancelled itself")
-        except Exception as error:  # a seat's own code may raise anything, and only that seat fails
-            log.exception("The model %s of %s crashed", call.model, call.seat)
-            return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
+        on_text = self.watcher.writing(case.id, call.seat)
+        await answers.send((call, await self.questions.answer(case.debate, call, on_text)))
 
     async def record_answers(
         self, case: Case, arrived: Sequence[tuple[Call, Event]], follows: Follows
@@ -259,10 +229,6 @@ class Runner:
         return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def tokens_for(setup: Opened, call: Call) -> int:
-    return max(setup.max_turn_tokens, JUDGMENT_TOKENS) if call.reading else setup.max_turn_tokens
-
-
 def questions_now(debate: Debate) -> tuple[Call, ...]:
     step = decide(debate)
     return step.calls if isinstance(step, Ask) else ()
@@ -309,10 +275,10 @@ def heading(debate: Debate, events: Sequence[Event]) -> Heading:
     The words for searches are renewed where a round begins or ends: a turn alone is not worth
     rewriting the index.
     """
-    answers = all(event.kind in {"spoke", "judged", "failed"} for event in events)
+    answers = not any(event.kind in {"opened", "phase_entered", "concluded", "ended"} for event in events)
     return Heading(
         title=debate.setup.question,
-        status=debate.status,
+        status=status(debate),
         details={
             "format": debate.setup.format,
             "round": debate.round,

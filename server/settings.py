@@ -1,6 +1,8 @@
-"""What can be set from outside: environment variables and a TOML file, parsed once into a frozen object."""
+"""What can be set from outside: environment variables and a file, parsed once into a frozen object."""
 
+import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -8,11 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from server.debate.refused import DebateError
 
 PREFIX = "COUNTERPOINT_"
+
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class BadSettings(DebateError):  # noqa: N818  (it is named for what happened)
@@ -30,10 +34,61 @@ def data_directory() -> Path:
     return Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
 
 
-class Settings(BaseModel):
-    """The environment variable is the name in capitals after COUNTERPOINT_; the TOML key is the name."""
+class ResearchServer(BaseModel):
+    """Another MCP server that models may ask, written as MCP clients write it. What they add is passed over.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Commands, addresses and headers often hold keys: none of them is ever shown.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    command: Annotated[
+        str, Field(repr=False, description="The program that is the server, run as a child.")
+    ] = ""
+    args: Annotated[tuple[str, ...], Field(repr=False, description="Its arguments.")] = ()
+    env: Annotated[
+        dict[str, str],
+        Field(
+            repr=False,
+            description="Its environment, besides the little every child gets (`PATH`, `HOME` and the like).",
+        ),
+    ] = {}
+    cwd: Annotated[str, Field(repr=False, description="The directory it runs in.")] = ""
+    url: Annotated[
+        str, Field(repr=False, description="In place of `command`: where it answers over streamable HTTP.")
+    ] = ""
+    headers: Annotated[
+        dict[str, str],
+        Field(repr=False, description="HTTP headers for it, such as `Authorization`."),
+    ] = {}
+    debaters: Annotated[
+        bool, Field(description="Whether debaters may use it too. Without this, only the moderator may.")
+    ] = False
+    timeout: Annotated[
+        float, Field(ge=1, le=300, description="Seconds for its start, and for each call.")
+    ] = 30
+    tools: Annotated[
+        tuple[str, ...] | None, Field(description="Names of the tools that may be used. Default: all it has.")
+    ] = None
+
+    @model_validator(mode="after")
+    def can_be_reached(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs a command, or a url, and not both")
+        if self.url and not self.url.lower().startswith(("http://", "https://")):
+            raise ValueError("its url has to begin with http:// or https://")
+        return self
+
+    def allows(self, tool: str) -> bool:
+        return self.tools is None or "*" in self.tools or tool in self.tools
+
+
+class Settings(BaseModel):
+    """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `key_of` it."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, hide_input_in_errors=True
+    )
 
     db: Annotated[
         str,
@@ -50,6 +105,14 @@ class Settings(BaseModel):
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="How much is told on stderr.")
     ] = "WARNING"
+    mcp_servers: Annotated[
+        dict[str, ResearchServer],
+        Field(
+            alias="mcpServers",
+            description="MCP servers that moderators and debaters may ask; see [below](#research-servers). "
+            "In the environment: the same as JSON.",
+        ),
+    ] = {}
 
     @field_validator("models", mode="before")
     @classmethod
@@ -62,6 +125,24 @@ class Settings(BaseModel):
     @classmethod
     def capitals(cls, value: Any) -> Any:
         return value.upper() if isinstance(value, str) else value
+
+    @field_validator("mcp_servers", mode="before")
+    @classmethod
+    def present(cls, value: Any) -> Any:
+        """What is written, without the servers that are switched off."""
+        servers = read_json(value) if isinstance(value, str) else value
+        if not isinstance(servers, dict):
+            raise ValueError("it has to be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
+        if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
+            servers = pasted
+        for name in servers:
+            if not _SERVER_NAME.fullmatch(name):
+                raise ValueError(f"{name[:60]!r} is no name: 1 to 40 of the letters a-z, digits, _ and -")
+        return {
+            name: server
+            for name, server in servers.items()
+            if not (isinstance(server, dict) and server.get("disabled") is True)
+        }
 
     @property
     def database(self) -> str:
@@ -77,13 +158,12 @@ class Settings(BaseModel):
         values = from_file(environ.get(PREFIX + "CONFIG", ""))
         for name in cls.model_fields:
             if environ.get(PREFIX + name.upper()):
-                values[name] = environ[PREFIX + name.upper()]
+                values.pop(name, None)
+                values[cls.key_of(name)] = environ[PREFIX + name.upper()]
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise BadSettings(f"The setting {name} ({PREFIX}{name.upper()}): {first['msg']}.") from error
+            raise BadSettings(cls.what_is_wrong(error)) from error
         if "://" in settings.db:
             raise BadSettings(
                 f"The setting db ({PREFIX}DB) is an address, and this release keeps debates in an SQLite "
@@ -91,11 +171,40 @@ class Settings(BaseModel):
             )
         return settings
 
+    @classmethod
+    def key_of(cls, name: str) -> str:
+        """What a setting is called in the settings file."""
+        return cls.model_fields[name].alias or name
+
+    @classmethod
+    def what_is_wrong(cls, error: ValidationError) -> str:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        keys = {cls.key_of(name): name for name in cls.model_fields}
+        top = str(first["loc"][0])
+        said = first["msg"].removeprefix("Value error, ")
+        return f"The setting {place} ({PREFIX}{keys.get(top, top).upper()}): {said}."
+
 
 def from_file(path: str) -> dict[str, Any]:
+    """What a file holds, as TOML, or as JSON where its name ends in .json."""
     if not path:
         return {}
     try:
-        return tomllib.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+        values = read_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError("it has to be an object")  # noqa: TRY301, TRY004  (told as the other faults)
     except (OSError, ValueError) as error:
         raise BadSettings(f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}.") from error
+    return values
+
+
+def read_json(text: str) -> Any:
+    """Raises ValueError, which does not repeat the text: it may hold keys."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON: {error.msg} (line {error.lineno})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

@@ -1,45 +1,44 @@
-"""What a person sees: text made for a terminal, and a debate while it runs."""
+"""What a person sees of a debate while it runs."""
 
 import os
-import re
 import shutil
 import signal
 import sys
-import textwrap
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
 from time import monotonic
 from types import FrameType
-from typing import Any, Self
+from typing import Self
 
 import anyio
 import click
 
 from server.debate.events import (
+    Audited,
+    Balloted,
     Event,
     Failed,
+    HandedOff,
     Intervened,
     Judged,
     Opened,
     Paused,
     PhaseEntered,
+    Researched,
     Resumed,
+    RoundClosed,
+    RoundOpened,
     Spoke,
 )
-from server.debate.markdown import heading
+from server.debate.logs import kind_of
+from server.debate.markdown import audit_block, closing_block, heading, opening_block
 from server.debate.opening import warnings
-from server.debate.prompts import letter_of, lettered
-from server.debate.state import Debate, judges
-from server.debate.views import awaiting
+from server.debate.record import letter_of, lettered
+from server.debate.state import Debate
+from server.debate.text import counted
+from server.debate.views import awaiting, shows
 from server.hall import Hall
 from server.models.choice import family
 from server.runner import Case
-
-WIDEST = 100
-"""Columns: longer lines are hard to read."""
-
-NARROWEST = 20
+from server.screen import Screen, columns, last_columns, one_line, plain
 
 TICK = 0.1
 """Seconds between looks at what there is to show."""
@@ -48,120 +47,6 @@ TAIL = 400
 """Characters kept of what is being written: more than the bar has room for."""
 
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue")
-
-_SEQUENCE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
-    r"|\x1b[ -/]*[0-~]"
-)
-# The last group reverses the order in which text is shown, and with it who seems to say what.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]|[\u202a-\u202e\u2066-\u2069]")
-
-_HEADING = re.compile(r"(#{1,6})\s+(.*)")
-_ITEM = re.compile(r"(\s*)([-*+]|\d{1,3}[.)])\s+(.*)")
-_BOLD_LINE = re.compile(r"\*\*([^*]+)\*\*:?")
-_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
-_ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])")
-
-
-def plain(text: str) -> str:
-    """Text without anything that a terminal would obey rather than show."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
-
-
-def one_line(text: str) -> str:
-    return " ".join(plain(text).split())
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """What the two streams can show: the text goes to stdout, the bar to stderr."""
-
-    width: int = 80
-    colours: bool = False
-    bar: bool = False
-
-    @classmethod
-    def here(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        capable = environ.get("TERM") != "dumb"
-        return cls(
-            width=min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST),
-            colours=capable and sys.stdout.isatty() and not environ.get("NO_COLOR"),
-            bar=capable and sys.stderr.isatty(),
-        )
-
-    def paint(self, text: str, **style: Any) -> str:
-        return click.style(text, **style) if self.colours else text
-
-    def wrap(self, text: str, first: str = "", rest: str | None = None) -> str:
-        return textwrap.fill(
-            text,
-            self.width,
-            initial_indent=first,
-            subsequent_indent=first if rest is None else rest,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-
-    def render(self, markdown: str, margin: str = "") -> str:
-        """Markdown for the eye: wrapped, its marks taken away or made plain."""
-        lines, fenced = [], False
-        for line in plain(markdown).expandtabs(4).splitlines():
-            if line.lstrip().startswith("```"):
-                fenced = not fenced
-            elif fenced:
-                lines.append(f"{margin}    {line}")
-            else:
-                lines.append(self.render_line(line.rstrip(), margin))
-        return "\n".join(lines)
-
-    def render_line(self, line: str, margin: str) -> str:
-        if not line.strip():
-            return ""
-        if found := _HEADING.fullmatch(line):
-            return self.title(unmarked(found[2]), len(found[1]), margin)
-        if found := _BOLD_LINE.fullmatch(line):
-            return margin + self.paint(found[1].rstrip(":") + ":", bold=True)
-        if found := _ITEM.fullmatch(line):
-            mark = f"{margin}{found[1]}{found[2]} "
-            return self.wrap(unmarked(found[3]), mark, " " * len(mark))
-        if line.lstrip().startswith("|"):
-            return margin + line
-        return self.wrap(unmarked(line.removeprefix("\\")), margin)
-
-    def title(self, text: str, level: int, margin: str = "") -> str:
-        """Underlined where it is a large one, so that it shows without colours, too."""
-        wrapped = self.wrap(text, margin)
-        painted = "\n".join(self.paint(line, bold=True) for line in wrapped.splitlines())
-        if level > 2:  # noqa: PLR2004  (levels of headings)
-            return painted
-        length = max(map(columns, wrapped.splitlines()), default=0) - len(margin)
-        return f"{painted}\n{margin}{('=' if level == 1 else '-') * length}"
-
-
-def unmarked(text: str) -> str:
-    return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
-
-
-def columns(text: str) -> int:
-    return sum(width_of(character) for character in text)
-
-
-def width_of(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def last_columns(text: str, room: int) -> str:
-    """The end of a text, as much of it as has room."""
-    taken = len(text)
-    for character in reversed(text):
-        room -= width_of(character)
-        if room < 0:
-            break
-        taken -= 1
-    return text[taken:]
 
 
 class Live:
@@ -186,8 +71,7 @@ class Live:
     def committed(self, case: Case) -> None:
         known = self.case.debate.version if self.case else 0
         for entry in case.log[known:]:
-            if isinstance(entry.event, Spoke | Judged | Failed):
-                self.writing.pop(entry.event.seat, None)
+            self.writing.pop(getattr(entry.event, "seat", ""), None)
         self.case = case
 
     def wrote(self, _debate_id: str, seat: str, piece: str) -> None:
@@ -215,10 +99,11 @@ class Live:
         self.seen = case.debate.version
         if self.turns and self.seen > seen:
             self.erase()
+            hidden = case.debate.setup.hidden_from_client
             for entry in case.log[seen:]:
-                if block := self.block(case, entry.event):
+                if kind_of(entry.event) not in hidden and (block := self.block(case, entry.event)):
                     click.echo(block)
-        if self.bar and not (case.debate.ended or case.debate.paused):
+        if self.bar and case.status == "running":
             line = self.bar_line(case.debate)
             if line != self.drawn:
                 click.echo("\r\x1b[2K" + line, err=True, nl=False)
@@ -239,7 +124,11 @@ class Live:
                 text = "\n" + screen.paint(f"== Round {event.round}: {plain(event.phase)} ==", bold=True)
             case Spoke():
                 cut = "\n(cut at the length limit)" if event.cut else ""
-                text = f"\n{self.speaker(case.debate, event.seat)}\n{screen.render(event.text + cut, '  ')}"
+                text = f"\n{self.speaker(case.debate, event)}\n{screen.render(event.text + cut, '  ')}"
+            case RoundOpened() | RoundClosed() | Audited():
+                text = self.officer(event)
+            case HandedOff() | Researched() | Balloted():
+                text = "\n" + screen.wrap(remark(event), "> ", "  ")
             case Judged():
                 found = f"for {one_line(event.winner)}, margin {event.margin} of 3"
                 head = f"{event.seat}, reading {event.reading}: {found if event.winner else 'for no side'}"
@@ -258,30 +147,41 @@ class Live:
                 pass
         return text
 
+    def officer(self, event: RoundOpened | RoundClosed | Audited) -> str:
+        """What the moderator or the referee says."""
+        match event:
+            case RoundOpened():
+                block = opening_block(event)
+            case RoundClosed():
+                block = closing_block(event)
+            case Audited():
+                block = audit_block(event)
+        return "\n" + self.screen.render(block.strip(), "  ")
+
     def opening(self, case: Case) -> str:
         setup = case.debate.setup
         lines = [self.screen.title(one_line(heading(setup.question)), 1)]
         for letter, debater in lettered(case.debate):
             stance = f"{letter}. {one_line(debater.name)}: {one_line(debater.stance)}"
             lines.append(self.screen.wrap(f"{stance} ({one_line(debater.model)})", "  ", "     "))
-        count, models = len(setup.judges.models), ", ".join(dict.fromkeys(setup.judges.models))
-        who = "1 judge" if count == 1 else f"{count} judges"
-        line = f"{who} ({one_line(models)}), {setup.format}, {setup.max_rounds} rounds, debate {case.id}"
-        lines.append(self.screen.wrap(line, "  ", "     "))
+        line = f"{setup.format}, {counted(setup.max_rounds, 'round')}, debate {case.id}"
+        lines.append(self.screen.wrap(", ".join([*officers(setup), line]), "  ", "     "))
         families = len({family(debater.model) for debater in setup.debaters})
         lines += [self.screen.wrap(warning, "  ! ", "    ") for warning in warnings(setup, families)]
         return "\n".join(lines)
 
-    def speaker(self, debate: Debate, seat: str) -> str:
-        letter = letter_of(debate, seat)
+    def speaker(self, debate: Debate, turn: Spoke) -> str:
+        letter, seat = letter_of(debate, turn.seat), turn.seat
         colour = COLOURS[(ord(letter) - ord("A")) % len(COLOURS)]
         name = f"{letter}. {one_line(seat)}"
-        line = self.screen.wrap(f"{name} ({one_line(heading(debate.debater(seat).stance))})", "", "   ")
+        whom = "" if turn.act == "argument" else f", {turn.act} to {one_line(turn.to)}"
+        line = f"{name} ({one_line(heading(debate.debater(seat).stance))}){whom}"
+        line = self.screen.wrap(line, "", "   ")
         return line.replace(name, self.screen.paint(name, fg=colour, bold=True), 1)
 
     def bar_line(self, debate: Debate) -> str:
         """Answers so far, how long it takes, and the end of what is being written: one line exactly."""
-        done, total = len(debate.turns) + len(debate.judged), expected(debate)
+        done, total = answered(debate), expected(debate)
         full, empty = "█░" if "utf" in (sys.stderr.encoding or "").lower() else "#."
         filled = round(10 * min(done / total, 1))
         phase = f"{debate.phase.name}: " if debate.phase else ""
@@ -296,10 +196,26 @@ class Live:
             asked = ", ".join(map(one_line, awaiting(debate)))
             return f"asking {asked}"[:room] if asked else ""
         seat, text = next(reversed(self.writing.items()))
-        if seat in judges(debate.setup):
-            return f"{seat} writes its finding"[:room]
+        if seat not in debate.names or not shows(debate, "debaters"):
+            return f"{one_line(seat)} writes"[:room]
         name = f"{one_line(seat)}: "
         return name[:room] + last_columns(one_line(text), max(room - columns(name), 0))
+
+
+def remark(event: HandedOff | Researched | Balloted) -> str:
+    """What happened, in a line."""
+    seat = one_line(event.seat)
+    match event:
+        case HandedOff():
+            how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
+            return f"{seat} {how} {one_line(event.to)}."
+        case Researched():
+            tools = (
+                f"{one_line(found.tool)}{' (failed)' if found.failed else ''}" for found in event.lookups
+            )
+            return f"{seat} looks it up: {', '.join(tools)}"
+        case Balloted():
+            return f"{seat} votes for {one_line(event.choice) or 'no side'}: {one_line(event.reasoning)}"
 
 
 class Interruptible:
@@ -331,21 +247,42 @@ def columns_of_stderr() -> int:
         return shutil.get_terminal_size().columns
 
 
+def officers(setup: Opened) -> list[str]:
+    """The seats that are no debaters', with their models."""
+    found = []
+    if count := len(setup.judges.models):
+        models = ", ".join(dict.fromkeys(setup.judges.models))
+        found.append(f"{counted(count, 'judge')} ({one_line(models)})")
+    seats = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
+    return found + [f"{name} ({one_line(officer.model)})" for name, officer in seats.items() if officer]
+
+
+def answered(debate: Debate) -> int:
+    """How many answers there are."""
+    talk = len(debate.talk) - len(debate.notes)
+    return talk + len(debate.ballots) + len(debate.judged) + (debate.deliverable is not None)
+
+
 def expected(debate: Debate) -> int:
     """How many answers the whole debate has: an estimate, since talk can end early and answers fail."""
     setup = debate.setup
+    turns = setup.max_turns or setup.max_rounds * len(setup.debaters)
+    leading = (setup.moderator.opens + setup.moderator.closes) if setup.moderator else 0
+    each_round = leading + bool(setup.referee)
     readings = 2 if setup.judges.both_orders else 1
-    return max(setup.max_rounds * len(setup.debaters) + len(setup.judges.models) * readings, 1)
+    deciding = len(setup.judges.models) * readings + bool(setup.synthesizer)
+    voting = sum(phase.wants == "ballot" for phase in setup.phases) * len(setup.debaters)
+    return max(turns + each_round * setup.max_rounds + voting + deciding, 1)
 
 
 async def watch(hall: Hall, case: Case, live: Live) -> Case:
-    """Show a debate, wherever it stands, until it is over or paused."""
+    """Show a debate, wherever it stands, until it is over, paused, or waits for the caller's turn."""
     hall.ensure(case, None)
     try:
         async with anyio.create_task_group() as drawing:
             drawing.start_soon(live.keep_drawing)
             case = await hall.follow(case.id, wait=60)
-            while not (case.debate.ended or case.debate.paused):
+            while case.status == "running":
                 case = await hall.follow(case.id, wait=60)
             drawing.cancel_scope.cancel()
         live.committed(case)

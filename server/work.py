@@ -38,8 +38,8 @@ class Work:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing to drive at: it is as far as was wanted, or paused."""
-        return self.case.debate.paused is not None or reached(self.case.debate, self.through_round)
+        """Whether there is nothing to drive at: it is as far as was wanted, or waits for somebody."""
+        return self.case.status in ("paused", "waiting") or reached(self.case.debate, self.through_round)
 
 
 OnChange = Callable[[Work], Awaitable[None]]

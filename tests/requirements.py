@@ -6,11 +6,15 @@ test marked with `@pytest.mark.requirement`; what is planned, by none; and every
 
 BUILT: dict[str, str] = {
     "M1": (
-        "MCP server (SDK mcp 2.3, both protocol eras) with the tools start_debate, step_round, "
-        "intervene, get_verdict"
+        "MCP server (SDK mcp 2.3, both protocol eras) with the tools start_debate, step_round, intervene, "
+        "get_verdict"
     ),
     "M2": "transcripts are MCP resources (debate://{debate_id}/transcript and the others)",
     "M3": "the engine's state is in SQLite through aiosqlite; a restart loses nothing that was recorded",
+    "M4": (
+        "works from Claude Desktop and other MCP clients: every function is reachable by tools alone, "
+        "every call returns within wait_seconds"
+    ),
     "M5": "an agent can ask for a second opinion in one call (start_debate(..., run=true))",
     "M6": "scriptable with an MCP client SDK; examples/ holds scripts that are run by the tests",
     "M7": (
@@ -18,70 +22,29 @@ BUILT: dict[str, str] = {
         "packages mcp, pydantic, litellm, aiosqlite, anyio, pytest, pytest-asyncio"
     ),
     "M8": (
-        "two commands in the README do all the set-up on a fresh machine: one runs a real debate with "
-        "no key and no network (embedded model), one runs the tests"
+        "two commands in the README do all the set-up on a fresh machine: one runs a real debate with no "
+        "key and no network (embedded model), one runs the tests"
     ),
-    "A4": "one model for all, or another model for any seat, or a model object injected in code",
-    "B7": "any litellm model, with no orchestration framework",
-    "C1": ("two or more debaters with unique names and required stances; more than two sides; optional role"),
-    "C2": (
-        "without a moderator: every debater speaks every round in declared order, later speakers see "
-        "earlier ones"
-    ),
-    "C7": (
-        "the debater's brief forbids concession in public; debaters see a stance-tagged transcript "
-        "without names"
-    ),
-    "C8": (
-        "judge: {verdict, winner or null, reasoning}; winner must be a known stance or debater; null "
-        "means a synthesis"
-    ),
-    "C9": (
-        "anonymize (on) strips names, shuffle (on, seeded and recorded) reorders arguments within a "
-        "round for the judge"
-    ),
-    "D2": "a service: create, status, stream of events for a debate",
-    "D3": (
-        "per-agent failures (timeout, empty reply, exception) recorded, counted, shown in the "
-        "verdict, never silent"
-    ),
-    "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
-    "D19": "prompt construction by phase, agent, context and history, in one place",
-    "N8": (
-        "a request only watches; work belongs to the server: timeouts, cancels, double calls and "
-        "kills lose no recorded turn and pay no turn twice beyond the calls in flight"
-    ),
-    "N11": ("prompts laid out so that all seats on one model share one growing prefix (provider caches hit)"),
-}
-
-PARTLY: dict[str, str] = {
-    "M4": "every function there is so far by tools alone; the caller's own turns come with submit_turn",
-    "C12": "the cap and the predicates; a moderator's done comes with the moderator",
-    "N7": "litellm, embedded and scripted; the client's model and the caller come later",
-    "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
-}
-"""What of it works, and what is missing."""
-
-PLANNED: dict[str, str] = {
     "A1": (
-        "two or more debaters, each with name, role, system_prompt; each call sees its own prompt and "
-        "the whole history"
+        "two or more debaters, each with name, role, system_prompt; each call sees its own prompt and the "
+        "whole history"
     ),
     "A2": (
         "a moderator reviews each round and answers SUMMARY, STATUS (SETTLED or CONTINUE) and, when "
         "settled, DECISION; free text with those headings is read as well as structured output"
     ),
     "A3": (
-        "the loop ends when the moderator settles it or at max_rounds (3 in this format); the result "
-        "says which of the two it was"
+        "the loop ends when the moderator settles it or at max_rounds (3 in this format); the result says "
+        "which of the two it was"
     ),
+    "A4": "one model for all, or another model for any seat, or a model object injected in code",
     "A5": (
         "the state carries topic, debaters, current and max round, an append-only history, moderator "
         "summary, final decision, settled or not"
     ),
     "A6": (
-        "a runnable example of an investment decision prints rounds, moderator summaries and the "
-        "final decision"
+        "a runnable example of an investment decision prints rounds, moderator summaries and the final "
+        "decision"
     ),
     "A7": "ten or more debaters: a warning that names the reason",
     "B1": "proponent, opponent and neutral on a proposition; each speaker chooses who speaks next",
@@ -95,10 +58,16 @@ PLANNED: dict[str, str] = {
     ),
     "B4": "the choice read from structured output (a pydantic model)",
     "B5": (
-        "no usable choice: a different speaker, drawn with the debate's seed; choosing oneself is not "
-        "a hand-off"
+        "no usable choice: a different speaker, drawn with the debate's seed; choosing oneself is not a "
+        "hand-off"
     ),
     "B6": "max_turns (10 in this format) and max_tokens per turn (500) bound it",
+    "B7": "any litellm model, with no orchestration framework",
+    "C1": ("two or more debaters with unique names and required stances; more than two sides; optional role"),
+    "C2": (
+        "without a moderator: every debater speaks every round in declared order, later speakers see "
+        "earlier ones"
+    ),
     "C3": (
         "a moderator that opens each round: next_speakers (ordered, repeats allowed), briefing, "
         "new_angle, done; a round with done still runs, then the loop ends"
@@ -108,16 +77,32 @@ PLANNED: dict[str, str] = {
     ),
     "C5": "debaters see that round's briefing and angle, independently of each other",
     "C6": (
-        "moderator tools: research through MCP servers named in the configuration; what they returned "
-        "is recorded and summed up in briefing"
+        "moderator tools: research through MCP servers named in the configuration; what they returned is "
+        "recorded and summed up in briefing"
+    ),
+    "C7": (
+        "the debater's brief forbids concession in public; debaters see a stance-tagged transcript "
+        "without names"
+    ),
+    "C8": (
+        "judge: {verdict, winner or null, reasoning}; winner must be a known stance or debater; null "
+        "means a synthesis"
+    ),
+    "C9": (
+        "anonymize (on) strips names, shuffle (on, seeded and recorded) reorders arguments within a round "
+        "for the judge"
     ),
     "C10": (
         "synthesizer: the result as JSON that satisfies the caller's output_schema; off gives the raw "
         "shape; a schema with the synthesizer off is an error"
     ),
     "C11": (
-        "the raw result: rounds, question, transcript of {round, agent, stance, text}, verdict, "
-        "moderator decisions (one per round, or empty)"
+        "the raw result: rounds, question, transcript of {round, agent, stance, text}, verdict, moderator "
+        "decisions (one per round, or empty)"
+    ),
+    "C12": (
+        "termination: max_rounds (2 in this format, a warning above 4), moderator done, or a "
+        "terminate_when predicate, checked in that order after each round"
     ),
     "C13": (
         "a debater, judge, moderator or synthesizer can be replaced by one's own (in code: an object "
@@ -125,87 +110,105 @@ PLANNED: dict[str, str] = {
     ),
     "C14": "extra instructions injected into default seats only",
     "C15": (
-        "round robin: declared order, roles in place of stances, optional referee that audits "
-        "arguments but never steers, a synthesized deliverable in place of a winner"
+        "round robin: declared order, roles in place of stances, optional referee that audits arguments "
+        "but never steers, a synthesized deliverable in place of a winner"
     ),
     "C16": "per-turn task records (who, round, state, duration) for a developer's view",
     "C17": "visibility: which seats' output reaches the client and which enters other seats' history",
     "D1": (
-        "phases opening, argumentation, rebuttal, cross_examination, synthesis, voting, verdict, as "
-        "data; own phase lists can be given"
+        "phases opening, argumentation, rebuttal, cross_examination, synthesis, voting, verdict, as data; "
+        "own phase lists can be given"
     ),
+    "D2": "a service: create, status, stream of events for a debate",
+    "D3": (
+        "per-agent failures (timeout, empty reply, exception) recorded, counted, shown in the verdict, "
+        "never silent"
+    ),
+    "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
+    "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
+    "D19": "prompt construction by phase, agent, context and history, in one place",
+    "N8": (
+        "a request only watches; work belongs to the server: timeouts, cancels, double calls and kills "
+        "lose no recorded turn and pay no turn twice beyond the calls in flight"
+    ),
+    "N11": ("prompts laid out so that all seats on one model share one growing prefix (provider caches hit)"),
+}
+
+PARTLY: dict[str, str] = {
+    "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
+    "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
+    "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
+}
+"""What of it works, and what is missing."""
+
+PLANNED: dict[str, str] = {
     "D4": (
         "interventions pause, resume, inject, weights, threshold, on a running debate; state and log "
         "readable; audited with actor and reason; they survive a restart"
     ),
-    "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
     "D6": "declarative hooks in YAML on events: log, webhook, intervene",
     "D7": (
         "crash recovery: unfinished debates are found at start and continued, within max_recovery_age_hours"
     ),
     "D8": "checkpoint: export and import of a whole debate mid-way",
     "D10": (
-        "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds "
-        "as exact fractions; abstentions and unreadable votes never count as agreement"
+        "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
+        "exact fractions; abstentions and unreadable votes never count as agreement"
     ),
     "D11": (
-        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any "
-        "changed byte of any turn, vote, verdict or order is detected"
+        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
+        "byte of any turn, vote, verdict or order is detected"
     ),
     "D12": (
-        "convergence detection with a similarity threshold (0.85) and a minimum of rounds, on meaning "
-        "and not on wording"
+        "convergence detection with a similarity threshold (0.85) and a minimum of rounds, on meaning and "
+        "not on wording"
     ),
     "D13": (
-        "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) "
-        "and a challenge injected into the next round; limits on challenges; every branch can fire, "
-        "and a test shows each firing"
+        "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
+        "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
+        "shows each firing"
     ),
     "D14": (
-        "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to "
-        "evidence, straw man, ad hominem, emotional appeal, each with the span it was seen in; a "
-        "report over the debate"
+        "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to evidence, "
+        "straw man, ad hominem, emotional appeal, each with the span it was seen in; a report over the "
+        "debate"
     ),
     "D15": (
         "evidence quality: source reliability, recency, relevance, corroboration, specificity, each "
-        "honest about how it was obtained; HIGH, MEDIUM, LOW and confidence; exact quotes checked "
-        "against the given documents"
+        "honest about how it was obtained; HIGH, MEDIUM, LOW and confidence; exact quotes checked against "
+        "the given documents"
     ),
     "D16": "chaos: seeded latency, failure, timeout and corrupt replies around any model",
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (
-        "memory: what past debates concluded, recalled by relevance with its source, limited, "
-        "recorded in the debate that used it"
+        "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "
+        "the debate that used it"
     ),
     "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
-    "D21": (
-        "events for debate start and end, phase start and end, agent message, vote, consensus, "
-        "hollow-consensus alert, rhetorical pattern, agent error, delivered live to subscribers"
-    ),
     "D22": "similarity and response caching",
     "N1": (
-        "blind private ballots before any talk and after each round; the verdict says what the blind "
-        "vote said and whether the debate changed it"
+        "blind private ballots before any talk and after each round; the verdict says what the blind vote "
+        "said and whether the debate changed it"
     ),
     "N2": (
         "a panel of judges, each in both orders; an inconsistent judge abstains; outcome decided, "
         "leaning, contested or undecided, never a forced winner"
     ),
     "N3": (
-        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective "
-        "number of independent voices"
+        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "
+        "of independent voices"
     ),
     "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": ("equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate"),
     "N9": "fork a debate at any round with changes; compare the verdicts",
     "N10": (
-        "hard budgets on calls, tokens, money and time; what it cost so far is always visible; "
-        "estimate before the start"
+        "hard budgets on calls, tokens, money and time; what it cost so far is always visible; estimate "
+        "before the start"
     ),
     "N12": (
-        "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as "
-        "an HTML export"
+        "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
+        "HTML export"
     ),
     "N13": (
         "progress, resource updates, completions, prompts, elicitation, paging, tasks extension, "

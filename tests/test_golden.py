@@ -1,7 +1,8 @@
 """What a release has written, every later one can read: nothing that was recorded is ever lost.
 
-`tests/golden/journal_<release>.jsonl` holds whole debates, one of each format, as that release wrote
-them: an entry a line, with the stream it belongs to. These files are never changed. For a new release
+`tests/golden/journal_<release>.jsonl` holds whole debates, every kind of event among them, as that
+release wrote them: an entry a line, with the stream it belongs to. The files of a release are never
+changed once it is out. For a new one
 
     python -c "from tests.test_golden import written; print(written(), end='')" > journal_X_Y.jsonl
 
@@ -17,14 +18,25 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from server.debate import events, markdown, views
-from server.debate.events import Event, Intervened, Opened, Paused, Recorded, Resumed, load
+from server.debate import events, logs, markdown, views
+from server.debate.events import (
+    Event,
+    Intervened,
+    Lookup,
+    Opened,
+    Paused,
+    Recorded,
+    Researched,
+    Resumed,
+    load,
+)
 from server.debate.interventions import intervention
-from server.debate.rules import Call, Over, decide
-from server.debate.state import Debate, replay
+from server.debate.rules import Call, Over, decide, status
+from server.debate.state import Debate
+from server.debate.transitions import replay
 from storage.chain import checked
 from storage.journal import canonical, genesis, link
-from tests.debate.playing import Answer, Fails, Table, finding, setup, table
+from tests.debate.playing import Answer, Fails, Table, finding, paid, setup, table
 
 pytestmark = pytest.mark.requirement("N8")
 
@@ -79,6 +91,44 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "notes": [],
         "cost": "0.003",
     },
+    "led": {
+        "status": "concluded",
+        "reason": "max_rounds",
+        "rounds": [
+            ("opening", ""),
+            ("cross_examination", ""),
+            ("voting", "max_rounds"),
+            ("verdict", "max_rounds"),
+            ("deliverable", "max_rounds"),
+        ],
+        "outcome": "decided",
+        "winner": "Çelik",
+        "votes": [
+            "judge 1 (vendor/j): Çelik, margin 2 of 3",
+            "judge 2 (vendor/k): Çelik, margin 2 of 3",
+        ],
+        "failures": ["moderator: wiki/search: the arguments are no JSON (research)"],
+        "turns": [3, 6, 0, 0, 0],
+        "notes": [],
+        "cost": "0.021",
+    },
+    "handoff": {
+        "status": "concluded",
+        "reason": "max_turns",
+        "rounds": [("discussion", "")] * 4 + [("verdict", "max_turns")],
+        "outcome": "decided",
+        "winner": "Opponent",
+        "votes": ["judge 1 (scripted): Opponent, margin 2 of 3"],
+        "failures": [
+            (
+                'Neutral: it chose "nobody" to speak next; there are Proponent, Opponent; Proponent was '
+                "drawn (unreadable)"
+            )
+        ],
+        "turns": [1, 1, 1, 1, 0],
+        "notes": [],
+        "cost": "0.005",
+    },
 }
 
 
@@ -122,6 +172,50 @@ def played_verdict() -> list[Event]:
     return steered(at.through(1), "conclude", reason="enough").play().events
 
 
+def led(call: Call) -> Answer:
+    """What everybody says in a debate that is led, audited, voted on, judged and put into a shape."""
+    letter = {"Ada": "B", "Bob": "C", "Çelik": "Ada"}.get(call.seat, "")
+    said: dict[str, Any] = {
+        "opening": {"next_speakers": ["A", "Bob", "Ada"], "briefing": "It cost 100.", "new_angle": None},
+        "message": {"to": letter, "kind": "critique", "text": f"{call.seat} asks for Żółć."},
+        "ballot": {"choice": None if call.seat == "Bob" else "C", "reasoning": "It was never answered."},
+        "deliverable": {"decision": "日本語で待つ", "sure": 0.5},
+    }
+    if call.task == "closing":
+        return f"SUMMARY: Round {call.round} was held.\n**STATUS:** continue\nDECISION:"
+    if call.task in said:
+        return json.dumps(said[call.task])
+    return finding("C") if call.task == "judgment" else f"{call.seat} in round {call.round}."
+
+
+def played_led() -> list[Event]:
+    asked = {
+        **TEAM["options"],
+        "moderator": {"opens": True, "closes": True, "tools": ["wiki"]},
+        "referee": True,
+        "output_schema": {"type": "object", "required": ["decision"]},
+        "phases": ["opening", "cross_examination", "voting", "verdict"],
+    }
+    at = table(setup(["vendor/a"], format="verdict", **{**TEAM, "options": asked}), led).to_round(1)
+    found = (
+        Lookup(tool="wiki/search", arguments='{"q": "Żółć"}', result="Line one\n日本語", milliseconds=12),
+        Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
+    )
+    at.do(Researched(seat="moderator", round=1, lookups=found, usage=paid("vendor/own")))
+    return at.play().events
+
+
+def handing(call: Call) -> Answer:
+    if call.task == "judgment":
+        return finding("B")
+    return f"{call.seat} speaks.\nTransition to {'nobody' if call.round == 2 else 'neutral'}."
+
+
+def played_handoff() -> list[Event]:
+    options = {"handoff": "text", "limits": {"max_turns": 4}}
+    return table(setup(format="handoff", options=options), handing).play().events
+
+
 def entries(stream: str, happened: Iterable[Event]) -> list[str]:
     head = genesis(stream)
     lines = []
@@ -136,9 +230,14 @@ def entries(stream: str, happened: Iterable[Event]) -> list[str]:
 
 
 def written() -> str:
-    """The two debates as this release writes them."""
-    lines = [*entries("opinion", played_opinion()), *entries("verdict", played_verdict())]
-    return "\n".join(lines) + "\n"
+    """The debates as this release writes them."""
+    played = {
+        "opinion": played_opinion(),
+        "verdict": played_verdict(),
+        "led": played_led(),
+        "handoff": played_handoff(),
+    }
+    return "".join(line + "\n" for stream, happened in played.items() for line in entries(stream, happened))
 
 
 def read(text: str) -> dict[str, list[dict[str, Any]]]:
@@ -161,7 +260,7 @@ def golden() -> list[tuple[str, str, list[dict[str, Any]]]]:
 def came_to(debate: Debate) -> dict[str, Any]:
     found = views.verdict_of(debate)
     return {
-        "status": debate.status,
+        "status": status(debate),
         "reason": views.reason(debate),
         "rounds": [(entered.phase, entered.because) for entered in debate.rounds],
         "outcome": found.outcome,
@@ -225,7 +324,7 @@ def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
     debate = replay(entry.event for entry in log)
     assert views.state(stream, debate, log).entries == len(kept)
-    assert views.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
+    assert logs.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
     assert "## Verdict: " in markdown.transcript(debate, log)
 
 

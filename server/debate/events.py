@@ -12,8 +12,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from server.debate.text import clean, one_line
 
-Asks = Literal["debaters", "judges"]
-Order = Literal["together", "declared"]
+Asks = Literal["debaters", "judges", "synthesizer"]
+Wanted = Literal["argument", "message", "ballot"]
+Order = Literal["together", "declared", "moderated", "handoff"]
+Handoff = Literal["structured", "tool", "text"]
+Brief = Literal["advocate", "panel"]
+Kind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
+Task = Literal[
+    "argument", "message", "answer", "ballot", "judgment", "opening", "closing", "audit", "deliverable"
+]
+"""What a seat can be asked for: `opening` and `closing` of a round are the moderator's."""
+
+Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Ending = Literal["concluded", "truncated"]
 Outcome = Literal["decided", "leaning", "contested", "undecided"]
 Cause = Literal[
@@ -51,12 +61,22 @@ class Usage(Fact):
     attempts: Count = 1
 
 
+CALLER = "caller"
+"""The model of a seat whose turns are written by whoever calls `submit_turn`."""
+
+MODERATOR, REFEREE, SYNTHESIZER = "moderator", "referee", "synthesizer"
+"""Seats that are no debater's, beside "judge 1" and so on."""
+
+
 class Debater(Fact):
     name: str
     stance: str
     model: str
     role: str = ""
     system_prompt: str = ""
+    max_turn_tokens: int = 0  # 0: the debate's
+    turn_timeout: int = 0  # 0: the debate's
+    tools: tuple[str, ...] = ()  # the research servers it may ask
 
 
 class Document(Fact):
@@ -75,13 +95,36 @@ class Panel(Fact):
     prompt: str = ""
 
 
+class Moderator(Fact):
+    """Who leads the talk: opens its rounds (and chooses the speakers), closes them, or both."""
+
+    model: str
+    opens: bool = False
+    closes: bool = False
+    prompt: str = ""
+    tools: tuple[str, ...] = ()  # the research servers it may ask
+
+
+class Officer(Fact):
+    """A seat that is neither a debater's nor a judge's: the referee, the synthesizer."""
+
+    model: str
+    prompt: str = ""
+
+
 class Phase(Fact):
-    """A row of a format: who is asked, in what order, and whether the phase fills the rounds left."""
+    """A row of a format: who is asked for what, in what order, and whether it fills the rounds left."""
 
     name: str
     asks: Asks
     order: Order
     repeats: bool = False
+    wants: Wanted = "argument"  # of debaters
+    instruction: str = ""  # what it is about, where the name alone does not say
+
+    @property
+    def is_talk(self) -> bool:
+        return self.asks == "debaters" and self.wants != "ballot"
 
 
 class Opened(Fact):
@@ -102,6 +145,15 @@ class Opened(Fact):
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
     run: bool = False  # the server runs it to the verdict by itself
     tags: tuple[str, ...] = ()
+    brief: Brief = "advocate"  # advocates never concede in public; a panel's members may change their mind
+    moderator: Moderator | None = None
+    referee: Officer | None = None
+    synthesizer: Officer | None = None
+    output_schema: str = ""  # of the synthesizer's result: a JSON Schema, as JSON
+    handoff: Handoff = "structured"  # how the choice of the next speaker is read
+    max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
+    hidden_from_client: tuple[Kind, ...] = ()
+    hidden_from_seats: tuple[Kind, ...] = ()
 
 
 class PhaseEntered(Fact):
@@ -121,6 +173,11 @@ class Spoke(Fact):
     text: str
     usage: Usage
     cut: bool = False  # the reply was longer than a turn may be, and was shortened
+    turn: int = 0  # which of the seat's answers in this round it is
+    act: Act = "argument"
+    to: str = ""  # whom a message is for; whose message an answer answers
+    hands_to: str = ""  # who is to speak next, where speakers choose that
+    no_handoff: str = ""  # why the choice could not be used
 
 
 class Failed(Fact):
@@ -134,6 +191,89 @@ class Failed(Fact):
     reading: int = 0
     usage: Usage | None = None  # what the useless answer cost, where there was one
     attempts: int = 1  # how often it was tried before it was given up
+    handoff: bool = False  # the turn was good; only its choice of the next speaker was not
+
+
+class Lookup(Fact):
+    """One call of a research tool, and what came of it."""
+
+    tool: str  # server/tool
+    arguments: str  # JSON, as the model wrote it
+    result: str = ""
+    failed: str = ""  # why there is no result
+    cut: bool = False  # the result was longer than is kept
+    milliseconds: Count = 0
+
+
+class Researched(Fact):
+    """A seat looked something up before it answers; its question stays open."""
+
+    kind: Literal["researched"] = "researched"
+    seat: str
+    round: int
+    lookups: tuple[Lookup, ...]
+    usage: Usage | None = None  # None where a server could not be reached, and no model was asked
+    reading: int = 0
+
+
+class RoundOpened(Fact):
+    """The moderator's choice of who speaks in this round, in what order, and on what."""
+
+    kind: Literal["round_opened"] = "round_opened"
+    round: int
+    next_speakers: tuple[str, ...]
+    briefing: str = ""
+    new_angle: str = ""
+    done: bool = False  # this round is the last
+    usage: Usage | None = None  # None where the moderator gave no usable answer
+    because: str = ""  # why it is not the moderator's own choice
+    seat: str = MODERATOR
+
+
+class RoundClosed(Fact):
+    """The moderator's summary of a round, and whether the question is settled."""
+
+    kind: Literal["round_closed"] = "round_closed"
+    round: int
+    summary: str
+    settled: bool
+    usage: Usage
+    decision: str = ""
+    informative: bool = True  # False: the model is too small for its decision to mean anything
+    seat: str = MODERATOR
+
+
+class Audited(Fact):
+    """What the referee says about the arguments of a round. It steers nothing."""
+
+    kind: Literal["audited"] = "audited"
+    round: int
+    text: str
+    usage: Usage
+    cut: bool = False
+    seat: str = REFEREE
+
+
+class HandedOff(Fact):
+    """Who speaks next, and why: chosen by the speaker, or drawn where that choice could not be used."""
+
+    kind: Literal["handed_off"] = "handed_off"
+    seat: str
+    round: int
+    to: str
+    because: Literal["chosen", "drawn"]
+
+
+class Balloted(Fact):
+    """A debater's private vote on the positions."""
+
+    kind: Literal["balloted"] = "balloted"
+    seat: str
+    round: int
+    choice: str  # a debater's name; "" abstains
+    reasoning: str
+    usage: Usage
+    informative: bool = True
 
 
 class Judged(Fact):
@@ -169,6 +309,18 @@ class Concluded(Fact):
     votes: tuple[Vote, ...]
 
 
+class Synthesized(Fact):
+    """The result in the shape that was asked for."""
+
+    kind: Literal["synthesized"] = "synthesized"
+    round: int
+    text: str  # prose; JSON that satisfies the schema where there is one
+    usage: Usage
+    cut: bool = False
+    informative: bool = True
+    seat: str = SYNTHESIZER
+
+
 class Intervened(Fact):
     kind: Literal["intervened"] = "intervened"
     action: Literal["inject", "conclude"]
@@ -195,7 +347,23 @@ class Ended(Fact):
 
 
 Event = Annotated[
-    Opened | PhaseEntered | Spoke | Failed | Judged | Concluded | Intervened | Paused | Resumed | Ended,
+    Opened
+    | PhaseEntered
+    | RoundOpened
+    | Spoke
+    | HandedOff
+    | Researched
+    | Failed
+    | Audited
+    | RoundClosed
+    | Balloted
+    | Judged
+    | Concluded
+    | Synthesized
+    | Intervened
+    | Paused
+    | Resumed
+    | Ended,
     Field(discriminator="kind"),
 ]
 _event: TypeAdapter[Event] = TypeAdapter(Event)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from server.debate.events import Event, Intervened, Paused, Resumed
 from server.debate.refused import Refused
+from server.debate.speaking import talk_is_over
 from server.debate.state import Debate
 from server.debate.text import clean
 
@@ -59,11 +60,10 @@ def resume(debate: Debate, reason: str) -> Intervention:
 
 
 def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
-    names = [debater.name for debater in debate.setup.debaters]
-    if debate.phase and debate.phase.asks == "judges":
-        raise Refused(
-            "The judges have the debate already, and notes are for those who talk. Call get_verdict."
-        )
+    names = debate.names
+    phase = debate.phase
+    if phase and talk_is_over(debate) and not (debate.concluding and phase.is_talk):
+        raise Refused("The talk is over, and notes are for those who talk. Call get_verdict.")
     if not text:
         raise Refused("There is nothing to inject. Pass the note in `text`.")
     if len(text) > LONGEST_NOTE:
@@ -77,12 +77,9 @@ def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
 
 
 def conclude_now(debate: Debate, reason: str) -> Intervention:
-    phase = debate.phase
-    if debate.concluding or (phase and phase.asks == "judges"):
-        raise Refused("The judges have the debate already. Call get_verdict.")
+    if talk_is_over(debate):
+        raise Refused("The talk is over already. Call get_verdict.")
     if not debate.turns:
         raise Refused("Nothing has been said yet, so there is nothing to judge. Call step_round first.")
     event = Intervened(action="conclude", round=debate.round, reason=reason)
-    return Intervention(
-        event, "Turns that are on their way are kept; then the judges decide on what is there."
-    )
+    return Intervention(event, "Turns that are on their way are kept; then it is decided on what is there.")

@@ -1,4 +1,4 @@
-"""From the judges' readings to an outcome. Never a forced winner.
+"""From what judges, ballots or the moderator say to an outcome. Never a forced winner.
 
 A judge who names one side in one order and another side in the other judged the order, not the
 debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
@@ -6,12 +6,20 @@ debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv
 
 from collections import Counter
 
-from server.debate.events import Concluded, Judged, Outcome, Vote
+from server.debate.events import Concluded, Event, Judged, Outcome, Vote
+from server.debate.speaking import decided_by
 from server.debate.state import Debate, judges
+from server.debate.text import counted as count_of
 
 
-def conclude(debate: Debate) -> Concluded:
-    """The verdict of a debate whose judges have been heard."""
+def conclude(debate: Debate) -> tuple[Event, ...]:
+    """The verdict of a debate that has heard everybody; none where the talk itself is the result."""
+    deciding = {"judges": judged, "moderator": settled, "ballots": voted}.get(decided_by(debate.setup))
+    return (deciding(debate),) if deciding else ()
+
+
+def judged(debate: Debate) -> Concluded:
+    """As the judges found."""
     votes = tuple(vote(debate, judge) for judge in judges(debate.setup))
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted)
@@ -27,20 +35,20 @@ def conclude(debate: Debate) -> Concluded:
 
 def vote(debate: Debate, judge: str) -> Vote:
     """What the readings of one judge come to."""
-    readings = [judged for judged in debate.judged if judged.seat == judge]
+    readings = [found for found in debate.judged if found.seat == judge]
     asked = 2 if debate.setup.judges.both_orders else 1
     if not readings:
         return Vote(judge=judge, winner="", margin=0, abstains="gave no usable answer")
-    if not all(judged.informative for judged in readings):
+    if not all(found.informative for found in readings):
         return Vote(judge=judge, winner="", margin=0, abstains="is too small a model to judge")
     if len(readings) < asked:
         return Vote(judge=judge, winner="", margin=0, abstains="answered in one of the two orders only")
-    winners = {judged.winner for judged in readings}
+    winners = {found.winner for found in readings}
     if len(winners) > 1:
         return Vote(
             judge=judge, winner="", margin=0, abstains="found for another side when the order changed"
         )
-    return Vote(judge=judge, winner=winners.pop(), margin=min(judged.margin for judged in readings))
+    return Vote(judge=judge, winner=winners.pop(), margin=min(found.margin for found in readings))
 
 
 def tally(votes: list[Vote]) -> tuple[Outcome, str]:
@@ -67,8 +75,56 @@ def spokesman_for(debate: Debate, winner: str, votes: list[Vote]) -> Judged | No
     Where nobody won, the first reading of the first judge whose vote counts.
     """
     of_the_panel = [v.judge for v in votes if v.winner == winner] or [v.judge for v in votes]
-    readings = [judged for judged in debate.judged if judged.seat in of_the_panel[:1]]
-    return min(readings, key=lambda judged: judged.reading, default=None)
+    readings = [found for found in debate.judged if found.seat in of_the_panel[:1]]
+    return min(readings, key=lambda found: found.reading, default=None)
+
+
+def settled(debate: Debate) -> Concluded:
+    """As the moderator decided: settled, or not within the rounds there were."""
+    if not debate.closings:
+        return Concluded(
+            outcome="undecided", winner="", verdict="No finding: no round was closed.", reasoning="", votes=()
+        )
+    last = debate.closings[-1]
+    if last.settled:
+        outcome: Outcome = "decided" if last.informative else "undecided"
+        return Concluded(outcome=outcome, winner="", verdict=last.decision, reasoning=last.summary, votes=())
+    unsettled = f"Not settled in {count_of(debate.talk_rounds, 'round')}."
+    verdict = f"{unsettled} {last.decision}".rstrip()
+    return Concluded(outcome="undecided", winner="", verdict=verdict, reasoning=last.summary, votes=())
+
+
+def voted(debate: Debate) -> Concluded:
+    """As the debaters voted. A missing or unreadable ballot is no vote."""
+    votes = tuple(ballot_of(debate, name) for name in debate.names)
+    counted = [v for v in votes if not v.abstains]
+    outcome, winner = tally(counted)
+    return Concluded(
+        outcome=outcome,
+        winner=winner,
+        verdict=told(debate, winner, counted) if counted else no_finding(votes),
+        reasoning=next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), ""),
+        votes=votes,
+    )
+
+
+def ballot_of(debate: Debate, name: str) -> Vote:
+    """What a debater cast in the last vote. Ballots have no margin: each counts as clear."""
+    last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
+    if last is None:
+        return Vote(judge=name, winner="", margin=0, abstains="gave no usable ballot")
+    if not last.informative:
+        return Vote(judge=name, winner="", margin=0, abstains="is too small a model to judge")
+    if not last.choice:
+        return Vote(judge=name, winner="", margin=0, abstains="abstained")
+    return Vote(judge=name, winner=last.choice, margin=2)
+
+
+def told(debate: Debate, winner: str, counted: list[Vote]) -> str:
+    if not winner:
+        return f"The {count_of(len(counted), 'ballot')} are split: no position has a majority."
+    votes = sum(v.winner == winner for v in counted)
+    return f"{votes} of {count_of(len(counted), 'ballot')} for: {debate.debater(winner).stance}"
 
 
 def no_finding(votes: tuple[Vote, ...]) -> str:

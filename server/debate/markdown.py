@@ -1,18 +1,22 @@
 """Debates as Markdown, for people and for assistants: the transcript, a round, the verdict."""
 
+import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from server.debate.events import Intervened, Recorded, Spoke
-from server.debate.prompts import letter_of, lettered
+from server.debate.events import Audited, Intervened, Recorded, RoundClosed, RoundOpened, Spoke
+from server.debate.record import letter_of, lettered
+from server.debate.rules import status
 from server.debate.state import Debate
 from server.debate.text import counted, shortened, size
 from server.debate.views import (
     UsageSum,
+    Verdict,
     failure_lines,
-    in_order,
     judgments,
     reason,
+    shows,
     usage_sum,
     verdict_of,
 )
@@ -26,6 +30,15 @@ OUTCOMES = {
     "contested": "Contested: no side prevailed",
     "undecided": "Undecided",
 }
+
+ENDINGS = {
+    "max_rounds": "the last round was held",
+    "max_turns": "the last turn was spoken",
+    "settled": "the moderator settled it",
+    "moderator done": "the moderator ended the talk",
+    "terminate_when": "its condition for ending was met",
+}
+"""Why a talk was over, in words; other reasons are words already."""
 
 _POSING = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
 """What begins a heading, underlines one, or opens a block that may swallow what follows: mark-up, code."""
@@ -41,16 +54,34 @@ def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) ->
         if entered.round >= since_round:
             parts.append(f"\n## Round {entered.round}: {entered.phase}")
             parts += round_lines(debate, entered.round)
-    if debate.verdict:
+    if has_result(debate):
         parts.append("\n" + verdict(debate))
     elif reason(debate):
-        parts.append(f"\n*{debate.status}: {heading(reason(debate))}*")
+        parts.append(f"\n*{status(debate)}: {heading(reason(debate))}*")
     return "\n".join(parts) + "\n"
 
 
 def round_lines(debate: Debate, number: int) -> list[str]:
-    lines = [turn_block(debate, turn) for turn in in_order(debate, number)]
+    lines = []
+    if shows(debate, "moderator"):
+        lines += [opening_block(opened) for opened in debate.openings if opened.round == number]
+    if shows(debate, "debaters"):
+        lines += [turn_block(debate, turn) for turn in debate.spoken_in(number)]
+        lines += [
+            f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {heading(ballot.reasoning)}*"
+            for ballot in debate.ballots_of(number)
+        ]
+        # Where the next speaker was drawn, the failure below says so.
+        lines += [
+            f"\n*{made.seat} hands over to {made.to}.*"
+            for made in debate.handoffs
+            if made.round == number and made.because == "chosen"
+        ]
     lines += [note_block(note) for note in debate.notes if max(note.round, 1) == number]
+    if shows(debate, "referee"):
+        lines += [audit_block(audited) for audited in debate.audits if audited.round == number]
+    if shows(debate, "moderator"):
+        lines += [closing_block(closed) for closed in debate.closings if closed.round == number]
     for judged in judgments(debate):
         if judged.round == number:
             found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
@@ -67,7 +98,29 @@ def turn_block(debate: Debate, turn: Spoke) -> str:
     cut = " *(cut at the length limit)*" if turn.cut else ""
     letter = letter_of(debate, turn.seat)
     stance = heading(debate.debater(turn.seat).stance)
-    return f"\n### {letter}. {turn.seat} ({stance})\n\n{indent(turn.text)}{cut}"
+    whom = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+    return f"\n### {letter}. {turn.seat} ({stance}){whom}\n\n{indent(turn.text)}{cut}"
+
+
+def opening_block(opened: RoundOpened) -> str:
+    lines = ["\n### Moderator", f"\nSpeakers: {', '.join(opened.next_speakers) or 'nobody'}."]
+    if opened.because:
+        lines.append(f"\n*{heading(opened.because)}*")
+    if opened.briefing:
+        lines.append(f"\n**Briefing**\n\n{indent(opened.briefing)}")
+    if opened.new_angle:
+        lines.append(f"\n**New angle**\n\n{indent(opened.new_angle)}")
+    return "\n".join(lines) + ("\n\n*The last round.*" if opened.done else "")
+
+
+def closing_block(closed: RoundClosed) -> str:
+    status = "SETTLED" if closed.settled else "CONTINUE"
+    text = f"\n### Moderator's summary\n\n{indent(closed.summary)}\n\n**Status**: {status}"
+    return f"{text}\n\n**Decision**: {indent(closed.decision)}" if closed.decision else text
+
+
+def audit_block(audited: Audited) -> str:
+    return f"\n### Referee\n\n{indent(audited.text)}"
 
 
 def note_block(note: Intervened) -> str:
@@ -85,27 +138,75 @@ def indent(text: str) -> str:
     return "\n".join(_POSING.sub(r"\1\\\2", line) for line in text.splitlines())
 
 
+def led(debate: Debate, number: int) -> str:
+    """What the moderator and the referee said in a round."""
+    lines = []
+    if shows(debate, "moderator"):
+        lines += [opening_block(opened) for opened in debate.openings if opened.round == number]
+    if shows(debate, "referee"):
+        lines += [audit_block(audited) for audited in debate.audits if audited.round == number]
+    if shows(debate, "moderator"):
+        lines += [closing_block(closed) for closed in debate.closings if closed.round == number]
+    return "\n".join(lines).strip()
+
+
+def has_result(debate: Debate) -> bool:
+    """Whether there is something to show at the end, be it why a result could not be made."""
+    given_up = debate.ended is not None and bool(verdict_of(debate).deliverable_problem)
+    return given_up or debate.verdict is not None or debate.deliverable is not None
+
+
 def verdict(debate: Debate, limit: int = VERDICT_LIMIT) -> str:
-    """The verdict in less than so many bytes: finding, votes, dissent, what weakens it, what it cost."""
+    """The outcome in less than so many bytes: finding, votes, dissent, what weakens it, what it cost."""
     found = verdict_of(debate)
-    head = OUTCOMES.get(found.outcome, found.outcome)
-    if found.winner:
-        letter = letter_of(debate, found.winner)
-        head += f": {heading(found.winner_stance)} ({letter}. {found.winner})"
     tail = [
-        *section("Judges", found.votes),
+        *section("Judges" if debate.judged else "Votes", found.votes),
+        *section("Ballots", found.ballots),
         *section("Dissent", found.dissent[:3]),
         *section("Keep in mind", found.cautions),
         *section("Failures", failure_lines(debate)[:4]),
     ]
-    cost = f"\n{counted(debate.talk_rounds, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
-    cost += cost_line(usage_sum(debate.usage))
+    if found.deliverable_problem:
+        tail += section("No result in the shape asked for", [found.deliverable_problem])
+    last = f"\n{ended_line(debate)}{cost_line(usage_sum(debate.usage))}"
     ended = "\n".join(tail)
-    body = f"## Verdict: {head}\n\n{indent(shortened(found.verdict, 700))}"
-    room = limit - size(body) - size(ended) - size(cost) - 10
+    body = f"## {head(debate, found)}"
+    if found.verdict:
+        body += f"\n\n{indent(shortened(found.verdict, 700))}"
+    room = limit - size(body) - size(ended) - size(last) - 10
+    if found.deliverable:
+        result = deliverable_block(debate, found.deliverable, room)
+        body += result
+        room -= size(result)
     if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
         body += "\n\n" + indent(shortened(found.reasoning, room))
-    return shortened(f"{body}\n{ended}", limit - size(cost) - 2) + "\n" + cost
+    return shortened(f"{body}\n{ended}", limit - size(last) - 2) + "\n" + last
+
+
+def head(debate: Debate, found: Verdict) -> str:
+    if not found.outcome:
+        return "Result"
+    told = OUTCOMES.get(found.outcome, found.outcome)
+    if found.winner:
+        told += f": {heading(found.winner_stance)} ({letter_of(debate, found.winner)}. {found.winner})"
+    return f"Verdict: {told}"
+
+
+def ended_line(debate: Debate) -> str:
+    told = f"{counted(debate.talk_rounds, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
+    if debate.ended and debate.ended.reason:
+        told += f"The talk ended: {ENDINGS.get(debate.ended.reason, heading(debate.ended.reason))}. "
+    return told
+
+
+def deliverable_block(debate: Debate, deliverable: Any, room: int) -> str:
+    """The synthesizer's result, cut where there is no room for all of it; the result's view has it whole."""
+    if not debate.setup.output_schema:
+        return "\n\n" + indent(shortened(str(deliverable), max(room, 0)))
+    text = json.dumps(deliverable, ensure_ascii=False, indent=1)
+    if size(text) + 20 <= room:
+        return f"\n\n```json\n{text}\n```"
+    return f"\n\nThe result is JSON of {size(text):,} bytes: read_debate(view='result') has it."
 
 
 def section(title: str, lines: list[str]) -> list[str]:
@@ -127,12 +228,14 @@ def cost_line(used: UsageSum) -> str:
 
 
 def words(debate: Debate) -> str:
-    """Everything a search may find a debate by."""
+    """Everything a search may find a debate by: nothing that is hidden from who searches."""
     setup = debate.setup
     parts = [setup.question, *setup.tags]
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
     parts += [document.title for document in setup.documents]
-    parts += [turn.text for turn in debate.turns]
+    parts += [turn.text for turn in debate.turns if shows(debate, "debaters")]
     if debate.verdict:
         parts += [debate.verdict.verdict, debate.verdict.reasoning]
+    if debate.deliverable and shows(debate, "synthesizer"):
+        parts.append(debate.deliverable.text)
     return "\n".join(parts)

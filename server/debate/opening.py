@@ -2,131 +2,156 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from server.debate.events import Debater, Document, Opened, Panel
-from server.debate.formats import FORMATS, Format
+from server.debate.events import CALLER, Debater, Document, Moderator, Officer, Opened, Panel, Phase
+from server.debate.formats import FORMATS, PHASES, Format
+from server.debate.phases import phases_asked, with_order
+from server.debate.proposal import (
+    DebaterAsked,
+    DocumentAsked,
+    JudgesAsked,
+    ModeratorAsked,
+    OfficerAsked,
+    OptionsAsked,
+    Proposal,
+)
 from server.debate.refused import Refused
+from server.debate.replies import plain
+from server.debate.schemas import checked_schema
+from server.debate.speaking import decided_by
 from server.debate.text import clean
 
 LONGEST_QUESTION = 10_000
-LONGEST_TEXT = 8_000
-LONGEST_DOCUMENT = 200_000
 ALL_DOCUMENTS = 400_000
 MANY_DEBATERS = 10
-
-Name = Annotated[str, Field(max_length=40)]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-ModelName = Annotated[str, Field(max_length=200)]
-
-
-class Asked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class DebaterAsked(Asked):
-    name: Name
-    stance: Annotated[str, Field(max_length=500, description="The position it defends")]
-    role: Annotated[str, Field(max_length=500)] = ""
-    system_prompt: Text = ""
-    model: ModelName = ""
-
-
-class DocumentAsked(Asked):
-    title: Annotated[str, Field(max_length=300)]
-    text: Annotated[str, Field(max_length=LONGEST_DOCUMENT)]
-    url: Annotated[str, Field(max_length=2000)] = ""
-
-
-class JudgesAsked(Asked):
-    count: Annotated[int, Field(ge=0, le=9, description="0: one per model given, or 1")] = 0
-    models: Annotated[list[ModelName], Field(max_length=9)] = []
-    both_orders: Annotated[bool | None, Field(description="default: the format's")] = None
-    anonymize: bool = True
-    shuffle: bool = True
-    prompt: Text = ""
-
-
-class LimitsAsked(Asked):
-    turn_timeout: Annotated[int, Field(ge=1, le=3600, description="seconds per answer")] = 120
-    max_turn_tokens: Annotated[int, Field(ge=16, le=32_000)] = 2000
-
-
-class OptionsAsked(Asked):
-    judges: JudgesAsked = JudgesAsked()
-    limits: LimitsAsked = LimitsAsked()
-    instructions: Annotated[str, Field(max_length=LONGEST_TEXT, description="for every seat")] = ""
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")] = 0
-    tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
-
-
-class Proposal(Asked):
-    """A debate as a caller asks for it; everything but the question can be left out."""
-
-    question: str
-    format: str = "second_opinion"
-    debaters: list[DebaterAsked] = []
-    documents: list[DocumentAsked] = []
-    models: list[ModelName] = []
-    max_rounds: int = 0
-    options: OptionsAsked = OptionsAsked()
-    run: bool = False
-
-
-FOR_AND_AGAINST = (
-    DebaterAsked(name="Proponent", stance="for"),
-    DebaterAsked(name="Opponent", stance="against"),
-)
+OFFICES = ("moderator", "referee", "synthesizer")
 
 
 def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Opened:
     """The set-up of the debate proposed.
 
-    `models` are handed out to the debaters in turn. The judges get those that no debater has, or, where
-    there are none, the same from the other end. `seed` is used where none was asked for.
+    `models` are handed out to the debaters in turn. The judges, and who else there is, get those that no
+    debater has, or, where there are none, the same from the other end. `seed` is used where none was
+    asked for.
 
     Raises:
         Refused: the proposal cannot be debated as it stands.
     """
-    row = format_named(proposal.format)
+    row, options = format_named(proposal.format), proposal.options
     question = checked_question(proposal.question)
     check_documents(proposal.documents)
-    asked = proposal.debaters or list(FOR_AND_AGAINST)
-    check_debaters(asked)
-    options = proposal.options
-    debaters = tuple(
+    debaters = debaters_asked(proposal.debaters, row, models)
+    debating = {debater.model for debater in debaters}
+    pool = [model for model in models if model not in debating] or list(reversed(models))
+    moderator = moderator_asked(options, row, pool)
+    phases = phases_of(options, row, moderator)
+    turns = options.limits.max_turns or (proposal.max_rounds if row.turns else 0) or row.turns
+    opened = Opened(
+        question=question,
+        format=row.name,
+        phases=phases,
+        debaters=debaters,
+        judges=panel(options.judges, row, phases, pool),
+        max_rounds=rounds(proposal.max_rounds, row, options, phases),
+        quorum=row.quorum,
+        seed=options.seed or seed,
+        documents=tuple(map(document, proposal.documents)),
+        instructions=clean(options.instructions),
+        turn_timeout=options.limits.turn_timeout,
+        max_turn_tokens=options.limits.max_turn_tokens or row.turn_tokens,
+        run=proposal.run,
+        tags=tuple(clean(tag) for tag in options.tags),
+        brief=row.brief,
+        moderator=moderator,
+        referee=officer(options.referee, pool),
+        synthesizer=synthesizer(options, phases, pool),
+        output_schema=checked_schema(options.output_schema) if options.output_schema is not None else "",
+        handoff=options.handoff,
+        max_turns=turns,
+        hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
+        hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
+    )
+    if options.judges and decided_by(opened) != "judges":
+        raise Refused(f"{row.name} has no judges as asked for here: leave options.judges out.")
+    return opened
+
+
+def document(asked: DocumentAsked) -> Document:
+    return Document(title=clean(asked.title), text=clean(asked.text), url=clean(asked.url))
+
+
+def debaters_asked(asked: Sequence[DebaterAsked], row: Format, models: Sequence[str]) -> tuple[Debater, ...]:
+    asked = asked or [DebaterAsked(name=name, stance=stance) for name, stance in row.debaters]
+    check_debaters(asked, row)
+    return tuple(
         Debater(
             name=d.name.strip(),
-            stance=clean(d.stance),
-            role=clean(d.role),
+            stance=clean(d.stance) or clean(d.role) or d.name.strip(),
+            role=clean(d.role) if clean(d.stance) else "",
             system_prompt=clean(d.system_prompt),
             model=d.model.strip() or models[index % len(models)],
+            max_turn_tokens=d.max_turn_tokens,
+            turn_timeout=d.turn_timeout,
+            tools=tuple(d.tools),
         )
         for index, d in enumerate(asked)
     )
-    debating = {debater.model for debater in debaters}
-    spare = [model for model in models if model not in debating]
-    return Opened(
-        question=question,
-        format=row.name,
-        phases=row.phases,
-        debaters=debaters,
-        judges=panel(options.judges, row, spare or list(reversed(models))),
-        max_rounds=rounds(proposal.max_rounds, row),
-        quorum=row.quorum,
-        seed=options.seed or seed,
-        documents=tuple(
-            Document(title=clean(document.title), text=clean(document.text), url=clean(document.url))
-            for document in proposal.documents
-        ),
-        instructions=clean(options.instructions),
-        turn_timeout=options.limits.turn_timeout,
-        max_turn_tokens=options.limits.max_turn_tokens,
-        run=proposal.run,
-        tags=tuple(clean(tag) for tag in options.tags),
+
+
+def moderator_asked(options: OptionsAsked, row: Format, pool: Sequence[str]) -> Moderator | None:
+    """The moderator there is to be. One who is asked for and not told what to do opens the rounds."""
+    asked = options.moderator or ModeratorAsked()
+    moderated = options.speaking == "moderated"
+    if options.moderator is None and not (row.closes or moderated):
+        return None
+    closes = row.closes if asked.closes is None else asked.closes
+    opens = (moderated or not closes) if asked.opens is None else asked.opens
+    if not (opens or closes):
+        raise Refused("options.moderator neither opens nor closes rounds: set one of them, or leave it out.")
+    if moderated and not opens:
+        raise Refused("options.speaking=moderated needs a moderator who opens the rounds: set opens=true.")
+    if opens and options.speaking not in (None, "moderated"):
+        raise Refused(
+            f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
+            "out, or set options.moderator.opens=false."
+        )
+    if asked.tools and not opens:
+        raise Refused("options.moderator.tools are for opening a round: set options.moderator.opens=true.")
+    model = asked.model.strip() or pool[0]
+    return Moderator(
+        model=model, opens=opens, closes=closes, prompt=clean(asked.prompt), tools=tuple(asked.tools)
     )
+
+
+def phases_of(options: OptionsAsked, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:
+    phases = phases_asked(options.phases) if options.phases else row.phases
+    order = "moderated" if moderator and moderator.opens else options.speaking
+    if order:
+        phases = with_order(phases, order)
+    elif any(phase.order == "moderated" for phase in phases):
+        raise Refused("A phase with order=moderated needs options.moderator with opens=true.")
+    named = any(phase.asks == "synthesizer" for phase in phases)
+    if options.synthesizer is False:
+        if options.output_schema is not None:
+            raise Refused(
+                "options.output_schema is the shape of the synthesizer's result, and the synthesizer is off. "
+                "Leave one of the two out."
+            )
+        return tuple(phase for phase in phases if phase.asks != "synthesizer")
+    asked = options.synthesizer is not None or options.output_schema is not None
+    return (*phases, PHASES["deliverable"]) if asked and not named else phases
+
+
+def officer(asked: bool | OfficerAsked | None, pool: Sequence[str]) -> Officer | None:
+    if not asked:
+        return None
+    given = asked if isinstance(asked, OfficerAsked) else OfficerAsked()
+    return Officer(model=given.model.strip() or pool[0], prompt=clean(given.prompt))
+
+
+def synthesizer(options: OptionsAsked, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
+    there = any(phase.asks == "synthesizer" for phase in phases)
+    return officer(options.synthesizer or True, pool) if there else None
 
 
 def format_named(name: str) -> Format:
@@ -156,7 +181,7 @@ def check_documents(documents: Sequence[DocumentAsked]) -> None:
         )
 
 
-def check_debaters(debaters: Sequence[DebaterAsked]) -> None:
+def check_debaters(debaters: Sequence[DebaterAsked], row: Format) -> None:
     if len(debaters) < 2:  # noqa: PLR2004  (a debate)
         raise Refused("A debate needs two debaters or more. Add one, or leave `debaters` out for two.")
     if len(debaters) > 26:  # noqa: PLR2004  (positions are letters)
@@ -164,18 +189,31 @@ def check_debaters(debaters: Sequence[DebaterAsked]) -> None:
     for debater in debaters:
         if not debater.name.strip() or not debater.name.isprintable():
             raise Refused(f"A debater's name must be a line of text, and {debater.name!r} is not.")
-        if not clean(debater.stance):
-            raise Refused(f"{debater.name} has no stance. Say in `stance` which position it defends.")
-        if debater.name.strip().casefold().startswith("judge "):
-            raise Refused(f"A debater cannot be called {debater.name!r}: the judges are called so.")
-    names = Counter(debater.name.strip().casefold() for debater in debaters)
-    doubled = [debater.name for debater in debaters if names[debater.name.strip().casefold()] > 1]
+        check_position(debater, row)
+        name = plain(debater.name)
+        if not name:
+            raise Refused(f"A debater cannot be called {debater.name!r}: there is nothing to address it by.")
+        if name.startswith("judge ") or name in OFFICES:
+            raise Refused(f"A debater cannot be called {debater.name!r}: another seat is called so.")
+    names = Counter(plain(debater.name) for debater in debaters)
+    doubled = [debater.name for debater in debaters if names[plain(debater.name)] > 1]
     if doubled:
         raise Refused(f"Names must be unique, and {', '.join(doubled)} are the same. Rename all but one.")
 
 
-def panel(asked: JudgesAsked, row: Format, models: Sequence[str]) -> Panel:
-    count = asked.count or len(asked.models) or 1
+def check_position(debater: DebaterAsked, row: Format) -> None:
+    if clean(debater.stance):
+        return
+    if row.stances:
+        raise Refused(f"{debater.name} has no stance. Say in `stance` which position it defends.")
+    if not (clean(debater.role) or clean(debater.system_prompt)):
+        raise Refused(f"{debater.name} has no role. Say in `role`, or `stance`, what it speaks for.")
+
+
+def panel(wish: JudgesAsked | None, row: Format, phases: Sequence[Phase], models: Sequence[str]) -> Panel:
+    asked = wish or JudgesAsked()
+    judged = any(phase.asks == "judges" for phase in phases)
+    count = (asked.count or len(asked.models) or 1) if judged else 0
     pool = asked.models or models
     return Panel(
         models=tuple(pool[index % len(pool)] for index in range(count)),
@@ -186,13 +224,18 @@ def panel(asked: JudgesAsked, row: Format, models: Sequence[str]) -> Panel:
     )
 
 
-def rounds(asked: int, row: Format) -> int:
-    if asked < 0 or asked > row.most_rounds:
+def rounds(asked: int, row: Format, options: OptionsAsked, phases: Sequence[Phase]) -> int:
+    """How many rounds of talk there are to be: as asked, else as many as the turns or the phases need."""
+    usual = (options.limits.max_turns if row.turns else 0) or row.rounds
+    if options.phases:
+        usual = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
+    most = max(row.most_rounds, len(options.phases))
+    if not 0 <= (asked or usual) <= most:
         raise Refused(
-            f"max_rounds={asked} is out of range for {row.name}: 1 to {row.most_rounds}, "
+            f"max_rounds={asked or usual} is out of range for {row.name}: 1 to {most}, "
             f"or 0 for its own {row.rounds}."
         )
-    return asked or row.rounds
+    return asked or usual
 
 
 def warnings(setup: Opened, families: int) -> list[str]:
@@ -206,12 +249,23 @@ def warnings(setup: Opened, families: int) -> list[str]:
         )
     if len(setup.debaters) >= MANY_DEBATERS:
         told.append(
-            f"{len(setup.debaters)} debaters: with {MANY_DEBATERS} or more, judges lose track of who "
-            "answered whom."
+            f"{len(setup.debaters)} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, "
+            "who loses track of who answered whom. Group them, or debate in parts."
         )
-    if families == 1:
+    if left_out := unheld(setup):
+        few = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
+        told.append(f"{few} too few for every phase: {', '.join(left_out)} left out.")
+    if not decided_by(setup) and not setup.synthesizer:
+        told.append("Nobody decides at the end of these phases: the result is what was said.")
+    if families == 1 and any(debater.model != CALLER for debater in setup.debaters):
         told.append(
             "All debaters are of one model family: their errors are alike, so agreement says less. "
             "Models of two or more families make a better debate."
         )
     return told
+
+
+def unheld(setup: Opened) -> list[str]:
+    """The phases of talk that the rounds do not reach."""
+    talk = [phase.name for phase in setup.phases if phase.is_talk]
+    return talk[setup.max_rounds :]

@@ -1,14 +1,15 @@
-"""What a model's reply means. A bad reply is a fact too: `interpret` never raises."""
+"""A model's reply, and how data is found in it. What it means is up to `answers`."""
 
 import json
 import re
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import ValidationError
 
-from server.debate.events import Cause, Failed, Judged, Spoke, Usage
-from server.debate.prompts import lettered
+from server.debate.events import Cause, Failed, Usage
+from server.debate.functions import FunctionCall
+from server.debate.record import lettered
 from server.debate.rules import Call
 from server.debate.state import Debate
 from server.debate.text import clean, one_line
@@ -16,17 +17,13 @@ from server.debate.text import clean, one_line
 LONGEST_TURN = 12_000
 """Characters. About 2,000 words, ten times what a debater is asked for; beyond it a turn is cut."""
 
-LONGEST_FIELD = 4_000
-"""Characters of a judge's reasoning that are kept."""
-
-_FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
-
-
 LONGEST_DETAIL = 500
 """Characters of why an answer failed that are kept."""
 
 MOST_BRACES = 50
 """How many opening braces of a reply are tried as the beginning of its JSON."""
+
+_FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,66 +34,7 @@ class Reply:
     usage: Usage
     cut: bool = False
     informative: bool = True  # False: too small a model for its judgments to mean anything
-
-
-class Judgment(BaseModel):
-    """A judge's answer as it comes in: any case, any spare keys, `null` as a word."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    verdict: str
-    winner: str | None
-    reasoning: str
-    margin: int = 1
-
-    @field_validator("margin")
-    @classmethod
-    def within_bounds(cls, margin: int) -> int:
-        return min(max(margin, 0), 3)
-
-    @field_validator("verdict", "reasoning")
-    @classmethod
-    def is_text(cls, text: str) -> str:
-        cleaned = clean(text)
-        if not cleaned:
-            raise ValueError("must not be empty")
-        return cleaned[:LONGEST_FIELD]
-
-
-def interpret(debate: Debate, call: Call, reply: Reply) -> Spoke | Judged | Failed:
-    """The event that this reply is."""
-    text = clean(reply.text)
-    if not text:
-        return failed(call, "empty", "the model said nothing", reply.usage)
-    if call.reading:
-        return judgment(debate, call, text, reply)
-    kept = shorten(text)
-    return Spoke(
-        seat=call.seat,
-        round=call.round,
-        text=kept,
-        usage=reply.usage,
-        cut=reply.cut or kept != text,
-    )
-
-
-def judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged | Failed:
-    try:
-        read = Judgment.model_validate(find_json(text))
-        winner = named(debate, read.winner)
-    except (ValueError, RecursionError) as error:
-        return failed(call, "unreadable", problem(error, cut=reply.cut), reply.usage)
-    return Judged(
-        seat=call.seat,
-        round=call.round,
-        reading=call.reading,
-        winner=winner,
-        margin=read.margin if winner else 0,
-        verdict=read.verdict,
-        reasoning=read.reasoning,
-        usage=reply.usage,
-        informative=reply.informative,
-    )
+    calls: tuple[FunctionCall, ...] = ()
 
 
 def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *, attempts: int = 1) -> Failed:
@@ -104,7 +42,7 @@ def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *,
     return Failed(
         seat=call.seat,
         round=call.round,
-        reading=call.reading,
+        reading=call.number,
         cause=cause if cause in get_args(Cause) else "crashed",
         detail=one_line(clean(detail))[:LONGEST_DETAIL],
         usage=usage,
@@ -113,7 +51,7 @@ def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *,
 
 
 def find_json(text: str) -> Any:
-    """The JSON object in a reply: the whole of it, in a code fence, or amid prose.
+    """The JSON in a reply: the whole of it, in a code fence, or an object amid prose.
 
     Raises:
         ValueError: there is none.
@@ -136,33 +74,29 @@ def find_json(text: str) -> Any:
     raise ValueError("the JSON of the reply is broken off or malformed")
 
 
-def named(debate: Debate, winner: str | None) -> str:
-    """The debater whom a judge means: by letter, else by stance or name, in any case; "" for nobody.
-
-    Raises:
-        ValueError: nobody here is called that, or two are.
-    """
-    wanted = plain(winner or "")
-    if wanted in ("", "null", "none"):
-        return ""
-    letters = {letter: debater.name for letter, debater in lettered(debate)}
-    found = {name for letter, name in letters.items() if wanted == plain(letter)} or {
+def meant(debate: Debate, name: str) -> set[str]:
+    """The debaters whom this may mean: by letter, else by stance or name, in any case."""
+    wanted = plain(name)
+    return {d.name for letter, d in lettered(debate) if wanted == plain(letter)} or {
         debater.name
         for debater in debate.setup.debaters
         if wanted in (plain(debater.stance), plain(debater.name))
     }
-    if len(found) != 1:
-        raise ValueError(f'"winner" must be one of {", ".join(letters)} or null')
-    return found.pop()
+
+
+def called(debate: Debate, name: str) -> set[str]:
+    """As `meant`, where a name was asked for: a debater who is called "B" goes before the letter."""
+    wanted = plain(name)
+    return {d.name for d in debate.setup.debaters if wanted == plain(d.name)} or meant(debate, name)
 
 
 def plain(text: str) -> str:
     """A name as it is compared: no matter the case, the spacing and what it is quoted in."""
-    return one_line(text).strip(".\"' ").casefold().removeprefix("position ")
+    return one_line(text).strip(".\"'*_ ").casefold().removeprefix("position ")
 
 
 def problem(error: Exception, *, cut: bool) -> str:
-    """Why a judgment could not be read, in a sentence that its author can act on."""
+    """Why a reply could not be read, in a sentence that its author can act on."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"

@@ -2,29 +2,58 @@
 
     Record(events)   nothing to ask anyone: these facts follow
     Ask(calls)       put these questions, in any order; each answer is a fact of its own
-    Wait(reason)     nothing will happen until somebody intervenes
+    Wait(reason)     nothing will happen until somebody intervenes, or writes the turn awaited
     Over(ended)      nothing will ever happen again
 
 The rounds of a debate, in the terms of its format's phases:
 
-    (opened) -> phase 1 -> phase 2 -> ... -> the judges' phase -> Concluded, Ended
+    (opened) -> phase 1 -> phase 2 -> ... -> what decides: ballots, judges, the moderator -> Concluded, Ended
 
 A phase that repeats takes every round of talk that is left, less one for each phase of talk that
-follows it. The talk ends early when a caller concludes it or `terminate_when` says so; the judges
-then read what is there. A round that too few voices can complete pauses the debate, and resuming
-it asks the missing seats again.
+follows it. The talk ends early when a caller concludes it, the moderator says so, or `terminate_when`
+does; what decides then goes by what is there. A round that too few voices can complete pauses the
+debate, and resuming it asks the missing seats again.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from server.debate.events import Ended, Event, Opened, Paused, Phase, PhaseEntered
+from server.debate.events import (
+    CALLER,
+    SYNTHESIZER,
+    Ended,
+    Event,
+    Failed,
+    HandedOff,
+    Opened,
+    Paused,
+    Phase,
+    PhaseEntered,
+    RoundOpened,
+    Task,
+)
 from server.debate.judging import conclude
-from server.debate.state import Debate, failures_of, judges, open_seats, seats
+from server.debate.speaking import (
+    ASKED_AGAIN,
+    CLOSING,
+    Place,
+    agenda,
+    decided_by,
+    failures_of,
+    gave_up,
+    is_open,
+    last_word,
+    model_of,
+    open_places,
+    places,
+)
+from server.debate.state import Debate, judges
 
 MOST_CAUSES = 3
 """How many failures the reason of a pause tells; the record has them all."""
+
+VOICES: frozenset[Task] = frozenset({"argument", "message"})
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, asked after each round of talk: has enough been said?"""
@@ -37,15 +66,22 @@ class Call:
     key: str
     seat: str
     round: int
-    reading: int  # 0 for debaters; a judge's first or second
+    number: int
+    task: Task
     model: str
     attempt: int  # 2 when the first reply was bad
     seed: int  # drawn from the debate's: the same call is always made with the same one
+    to: str = ""  # whose message is to be answered
 
     @property
     def answers(self) -> tuple[str, int]:
-        """The open place that an answer to this call fills: (seat, reading)."""
-        return self.seat, self.reading
+        """The open place that an answer to this call fills: (seat, number)."""
+        return self.seat, self.number
+
+    @property
+    def reading(self) -> int:
+        """A judge's first or second; 0 for everybody else."""
+        return self.number if self.task == "judgment" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,109 +115,214 @@ def decide(debate: Debate, terminate_when: TerminateWhen | None = None) -> Step:
         return Wait(debate.paused.reason)
     if reason := lacks_quorum(debate):
         return Record((Paused(reason=reason),))
-    if calls := pending(debate):
-        return Ask(calls)
-    return Record(advance(debate, terminate_when))
+    calls = pending(debate)
+    if asked := tuple(call for call in calls if call.model != CALLER):
+        return Ask(asked)
+    if calls:
+        return Wait(awaited(calls))
+    return Record(everybody_speaks(debate) or advance(debate, terminate_when))
+
+
+def status(debate: Debate) -> str:
+    """One of running, waiting (for the caller's turn), paused, concluded, truncated."""
+    if debate.ended:
+        return debate.ended.ending
+    if debate.paused:
+        return "paused"
+    calls = () if lacks_quorum(debate) else pending(debate)
+    return "waiting" if calls and all(call.model == CALLER for call in calls) else "running"
+
+
+def awaited(calls: tuple[Call, ...]) -> str:
+    names = ", ".join(dict.fromkeys(call.seat for call in calls))
+    return f"The caller is to write for {names}: call submit_turn."
 
 
 def pending(debate: Debate) -> tuple[Call, ...]:
     """The questions to put now: those whose answers are missing and whose turn it is."""
     phase = debate.phase
-    if phase is None or (debate.concluding and phase.asks == "debaters"):
-        return ()
-    calls = wanted(debate)
-    return calls if phase.order == "together" else calls[:1]
+    wanted_now = open_places(debate)
+    if debate.concluding and phase and phase.is_talk:
+        wanted_now = last_word(debate)
+    return tuple(call(debate, place) for place in wanted_now)
 
 
 def wanted(debate: Debate) -> tuple[Call, ...]:
-    """The questions of this round whose answers would still be taken, should they have been put."""
-    return tuple(call(debate, seat, reading) for seat, reading in open_seats(debate))
+    """The questions whose answers would be taken now, should they have been put."""
+    found = dict.fromkeys((*open_places(debate), *last_word(debate)))
+    return tuple(call(debate, place) for place in found)
 
 
-def call(debate: Debate, seat: str, reading: int) -> Call:
-    attempt = len(failures_of(debate, seat, reading)) + 1
-    here = (seat, reading, debate.round)
+def call(debate: Debate, place: Place) -> Call:
+    attempt = len(failures_of(debate, place.key)) + 1
+    here = (place.seat, place.number, debate.round)
     # Failures that were forgiven count too: a seat that is asked again after a pause draws anew.
-    tries = sum((f.seat, f.reading, f.round) == here for f in debate.failures) + 1
-    key = f"{debate.round}.{seat}.{reading}.{tries}"
+    tries = sum((f.seat, f.reading, f.round) == here for f in debate.failures if not f.handoff) + 1
+    key = f"{debate.round}.{place.seat}.{place.number}.{tries}"
+    if found := sum((r.seat, r.reading, r.round) == here for r in debate.research):
+        key += f"+{found}"
     seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
-    return Call(key, seat, debate.round, reading, model_of(debate.setup, seat), attempt, seed)
-
-
-def model_of(setup: Opened, seat: str) -> str:
-    models = {debater.name: debater.model for debater in setup.debaters}
-    models |= dict(zip(judges(setup), setup.judges.models, strict=True))
-    return models[seat]
+    return Call(
+        key,
+        place.seat,
+        debate.round,
+        place.number,
+        place.task,
+        model_of(debate.setup, place.seat),
+        attempt,
+        seed,
+        place.to,
+    )
 
 
 def round_is_over(debate: Debate) -> bool:
-    """Whether this round has all the answers it will get; the judges' round ends with the debate."""
+    """Whether this round has all the answers it will get. The last round is over with the debate."""
     phase = debate.phase
     if debate.ended or phase is None:
         return debate.ended is not None
-    waits = debate.paused or lacks_quorum(debate) or pending(debate)
-    return phase.asks == "debaters" and not waits
+    if debate.paused or lacks_quorum(debate) or pending(debate) or everybody_speaks(debate):
+        return False
+    return phase.asks == "debaters" and next_phase(debate, talk_over_because(debate)) is not None
 
 
 def lacks_quorum(debate: Debate) -> str:
     """Why this round cannot be completed, or "".
 
-    A debate needs two voices, and one judge; a talk that is being concluded needs no more of either.
+    A debate needs two voices, and one answer of those who decide; a talk that is being concluded
+    needs no more voices.
     """
     phase = debate.phase
-    if phase is None or (debate.concluding and phase.asks == "debaters"):
+    if phase is None:
         return ""
-    needed = debate.setup.quorum if phase.asks == "debaters" else 1
-    possible = len(debate.heard) + len(open_seats(debate))
-    if possible >= needed:
+    counted, needed = quorum(debate, phase)
+    # A debater who speaks twice in a round is one voice; each reading of a judge is an answer.
+    seats = {place.key: place.seat if phase.asks == "debaters" else place.key for place in counted}
+    heard = {seat for key, seat in seats.items() if key in debate.heard}
+    hoped = {seats[place.key] for place in counted if is_open(debate, place)}
+    if len(heard | hoped) >= needed:
         return ""
-    causes = list(dict.fromkeys(f"{failure.seat}: {failure.detail}" for failure in debate.missed))
+    causes = list(dict.fromkeys(f"{f.seat}: {f.detail}" for f in debate.missed))
     told = "; ".join(causes[:MOST_CAUSES])
     if len(causes) > MOST_CAUSES:
         told += f"; and {len(causes) - MOST_CAUSES} more"
-    return (
-        f"{len(debate.heard)} of {len(seats(debate))} answered in round {debate.round} ({phase.name}), "
-        f"{needed} needed. {told}"
-    )
+    counts = f"{len(heard)} of {len(set(seats.values()))} answered"
+    return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {told}"
+
+
+def quorum(debate: Debate, phase: Phase) -> tuple[tuple[Place, ...], int]:
+    """(the places that count, how many of them must be filled)."""
+    here = places(debate)
+    if phase.asks == "judges":
+        return here, 1
+    if phase.asks == "synthesizer":
+        bad = failures_of(debate, (SYNTHESIZER, 0))
+        return here, 0 if bad and all(failure.cause in ASKED_AGAIN for failure in bad) else 1
+    decides = decided_by(debate.setup)
+    if phase.wants == "ballot":
+        last = [later for later in debate.setup.phases if later.wants == "ballot"][-1]
+        return here, int(decides == "ballots" and phase == last)
+    if decides == "moderator" and gave_up(debate, CLOSING.key):
+        return (CLOSING,), 1
+    if debate.concluding:
+        return (), 0
+    voices = tuple(place for place in here if place.task in VOICES)
+    return voices, min(debate.setup.quorum, len({place.seat for place in voices}))
+
+
+def everybody_speaks(debate: Debate) -> tuple[Event, ...]:
+    """What stands in for the choice of a moderator who could make none."""
+    groups = agenda(debate)
+    if not groups or groups[0][0].task != "opening" or debate.opening_of(debate.round):
+        return ()
+    if debate.concluding or is_open(debate, groups[0][0]):
+        return ()
+    because = "the moderator gave no usable answer, so everybody speaks as declared"
+    return (RoundOpened(round=debate.round, next_speakers=debate.names, because=because),)
 
 
 def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
     """What follows a finished round: the next one, or the end."""
     phase = debate.phase
-    if phase is not None and phase.asks == "judges":
-        verdict = () if debate.verdict else (conclude(debate),)
-        return *verdict, Ended(ending="concluded", reason=debate.rounds[-1].because)
-    reason = talk_ended(debate, terminate_when) if phase else ""
-    following = judging_phase(debate.setup) if reason else next_phase(debate)
+    if phase is None:
+        return (enter(debate, debate.setup.phases[0], ""),)
+    reason = talk_over_because(debate, terminate_when)
+    following = next_phase(debate, reason)
+    verdict: tuple[Event, ...] = ()
+    if debate.verdict is None and (following is None or following.asks == "synthesizer"):
+        verdict = conclude(debate)
+    if following is None:
+        return *verdict, Ended(ending="concluded", reason=reason)
+    handed = handed_over(debate) if following.order == "handoff" else ()
+    return *verdict, *handed, enter(debate, following, reason, handed)
+
+
+def talk_over_because(debate: Debate, terminate_when: TerminateWhen | None = None) -> str:
+    """Why nobody will argue after this round, or ""."""
+    phase = debate.phase
+    assert phase is not None
+    reason = debate.rounds[-1].because or ("concluded on request" if debate.concluding else "")
+    if phase.is_talk and not reason:
+        reason = talk_ended(debate, terminate_when)
+    if reason:
+        return reason
+    here = debate.setup.phases.index(phase)
+    more = any(later.is_talk for later in debate.setup.phases[here + 1 :])
+    return "" if more or next_phase(debate, "") is phase else "every phase was held"
+
+
+def enter(debate: Debate, phase: Phase, because: str, handed: tuple[Event, ...] = ()) -> PhaseEntered:
     number = debate.round + 1
-    order = reading_order(debate.setup, following, number)
-    return (PhaseEntered(phase=following.name, round=number, order=order, because=reason),)
+    order = reading_order(debate.setup, phase, number)
+    if phase.order == "handoff":
+        choices = [fact for fact in (*debate.handoffs, *handed) if isinstance(fact, HandedOff)]
+        chosen = [fact.to for fact in choices if fact.round == debate.round]
+        order = (*chosen, *debate.names)[:1]
+    return PhaseEntered(phase=phase.name, round=number, order=order, because=because)
+
+
+def handed_over(debate: Debate) -> tuple[Event, ...]:
+    """The choice of the next speaker: as the last one made it, or drawn from the debate's seed."""
+    number = debate.round
+    if debate.phase_of(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
+        return ()
+    (turn,) = debate.turns_of(number)
+    if turn.hands_to:
+        return (HandedOff(seat=turn.seat, round=number, to=turn.hands_to, because="chosen"),)
+    others = [name for name in debate.names if name != turn.seat]
+    drawn = min(others, key=lambda name: draw(debate.setup, f"handoff:{number}:{name}"))
+    problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
+    missed = Failed(seat=turn.seat, round=number, cause="unreadable", detail=problem, handoff=True)
+    told = any(failure.handoff and failure.round == number for failure in debate.failures)
+    handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
+    return (handed,) if told else (missed, handed)
 
 
 def talk_ended(debate: Debate, terminate_when: TerminateWhen | None) -> str:
-    """Why there are no more rounds of talk, or ""."""
-    if debate.concluding:
-        return "concluded on request"
-    if debate.talk_rounds >= debate.setup.max_rounds:
-        return "max_rounds"
-    if terminate_when and terminate_when(debate):
-        return "terminate_when"
-    return ""
+    """Why there are no more rounds of talk, or ""; looked for in this order."""
+    setup = debate.setup
+    opening, closing = debate.opening_of(debate.round), next(reversed(debate.closings), None)
+    reasons = {
+        "settled": closing is not None and closing.settled,
+        "max_turns": 0 < setup.max_turns <= len(debate.turns),
+        "max_rounds": debate.talk_rounds >= setup.max_rounds,
+        "moderator done": opening is not None and opening.done,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+        return reason
+    return "terminate_when" if terminate_when and terminate_when(debate) else ""
 
 
-def next_phase(debate: Debate) -> Phase:
-    phases = debate.setup.phases
-    if debate.phase is None:
-        return phases[0]
-    here = phases.index(debate.phase)
-    later = [phase for phase in phases[here + 1 :] if phase.asks == "debaters"]
-    if debate.phase.repeats and debate.talk_rounds + len(later) < debate.setup.max_rounds:
-        return debate.phase
-    return phases[here + 1]
-
-
-def judging_phase(setup: Opened) -> Phase:
-    return next(phase for phase in setup.phases if phase.asks == "judges")
+def next_phase(debate: Debate, talk_is_over_because: str) -> Phase | None:
+    """The phase of the next round; None where there is none."""
+    phases, phase = debate.setup.phases, debate.phase
+    assert phase is not None
+    later = phases[phases.index(phase) + 1 :]
+    if talk_is_over_because:
+        return next((phase for phase in later if not phase.is_talk), None)
+    talking = sum(phase.is_talk for phase in later)
+    if phase.repeats and debate.talk_rounds + talking < debate.setup.max_rounds:
+        return phase
+    return next(iter(later), None)
 
 
 def reading_order(setup: Opened, phase: Phase, number: int) -> tuple[str, ...]:
@@ -189,7 +330,15 @@ def reading_order(setup: Opened, phase: Phase, number: int) -> tuple[str, ...]:
 
     Drawn by hash and not by a generator, so that every release and every Python draws the same.
     """
-    names = judges(setup) if phase.asks == "judges" else tuple(d.name for d in setup.debaters)
-    if phase.asks == "judges" or not setup.judges.shuffle:
+    if phase.asks == "judges":
+        return judges(setup)
+    if phase.asks == "synthesizer":
+        return (SYNTHESIZER,)
+    names = tuple(debater.name for debater in setup.debaters)
+    if not setup.judges.shuffle:
         return names
-    return tuple(sorted(names, key=lambda name: sha256(f"{setup.seed}:{number}:{name}".encode()).digest()))
+    return tuple(sorted(names, key=lambda name: draw(setup, f"{number}:{name}")))
+
+
+def draw(setup: Opened, what: str) -> bytes:
+    return sha256(f"{setup.seed}:{what}".encode()).digest()

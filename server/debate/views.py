@@ -1,5 +1,6 @@
 """What a debate looks like from outside, as data. Markdown is made from it in `markdown`."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -7,19 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.events import (
-    Failed,
-    Intervened,
-    Judged,
-    Paused,
-    Recorded,
-    Resumed,
-    Spoke,
-    Usage,
-)
-from server.debate.interventions import ACTIONS
-from server.debate.prompts import letter_of
-from server.debate.rules import pending, round_is_over
+from server.debate.events import CALLER, SYNTHESIZER, Judged, Kind, Recorded, RoundOpened, Usage
+from server.debate.record import letter_of
+from server.debate.rules import awaited, pending, status
+from server.debate.speaking import failures_of, gave_up
 from server.debate.state import Debate, judges
 from server.debate.text import counted, shortened
 
@@ -35,6 +27,8 @@ class Turn(BaseModel):
     agent: str
     stance: str
     text: str
+    act: str = "argument"
+    to: str = ""  # whom a message, or its answer, is for
 
 
 class UsageSum(BaseModel):
@@ -74,6 +68,10 @@ class State(BaseModel):
     outcome: str
     winner: str
     verdict: str
+    moderator_summary: str
+    final_decision: str
+    settled: bool
+    turns: int
     failures: list[str]
     notes: int
     usage: UsageSum
@@ -92,22 +90,22 @@ class Verdict(BaseModel):
     verdict: str = ""
     reasoning: str = ""
     votes: list[str] = []
+    ballots: list[str] = []
     dissent: list[str] = []
     cautions: list[str] = []
+    deliverable: Any = ""  # the synthesizer's result: text, or JSON of the schema asked for
+    deliverable_problem: str = ""  # why there is none
 
 
-class InterventionRow(BaseModel):
-    seq: int
-    at: str
-    actor: str
-    action: str
-    reason: str
-    text: str
-    to: str
+def shows(debate: Debate, kind: Kind) -> bool:
+    """Whether what these seats said is for the client's eyes."""
+    return kind not in debate.setup.hidden_from_client
 
 
 def turns(debate: Debate, since_round: int = 0) -> list[Turn]:
     """The transcript from a round on, each round in the order in which it is read."""
+    if not shows(debate, "debaters"):
+        return []
     return [
         Turn(
             round=fact.round,
@@ -115,38 +113,80 @@ def turns(debate: Debate, since_round: int = 0) -> list[Turn]:
             agent=fact.seat,
             stance=debate.debater(fact.seat).stance,
             text=fact.text,
+            act=fact.act,
+            to=fact.to,
         )
         for number in range(max(since_round, 1), debate.round + 1)
-        for fact in in_order(debate, number)
+        for fact in debate.spoken_in(number)
     ]
-
-
-def in_order(debate: Debate, number: int) -> Sequence[Spoke]:
-    """The turns of a round: as spoken where one answered another, in reading order where none did."""
-    if debate.phase_of(number).order == "declared":
-        return [turn for turn in debate.turns if turn.round == number]
-    return debate.turns_of(number)
 
 
 def judgments(debate: Debate) -> list[Judged]:
     """Each reading, the first ones first, whatever order they arrived in."""
+    if not shows(debate, "judges"):
+        return []
     return sorted(debate.judged, key=lambda judged: (judged.reading, judged.seat))
 
 
 def raw_result(debate: Debate) -> dict[str, Any]:
-    """The whole outcome as plain data (requirement C11)."""
+    """The whole outcome as plain data (requirement C11), with what only some formats have."""
     verdict = verdict_of(debate)
-    return {
+    found: dict[str, Any] = {
         "rounds": debate.talk_rounds,
         "question": debate.setup.question,
-        "transcript": [turn.model_dump() for turn in turns(debate)],
+        "transcript": [turn.model_dump(exclude_defaults=True) for turn in turns(debate)],
         "verdict": {
             "verdict": verdict.verdict,
             "winner": verdict.winner_stance or None,
             "reasoning": verdict.reasoning,
         },
-        "moderatorDecisions": [],
+        "moderatorDecisions": [decision(made) for made in debate.openings if shows(debate, "moderator")],
     }
+    if debate.closings:
+        closed = debate.closings[-1]
+        found["settlement"] = {
+            "settled": closed.settled,
+            "summary": summary(debate),
+            "decision": closed.decision if closed.settled else "",
+        }
+    if debate.ballots:
+        found["ballots"] = tally(debate)
+    if debate.setup.synthesizer:
+        found["deliverable"] = verdict.deliverable
+    return found
+
+
+def decision(made: RoundOpened) -> dict[str, Any]:
+    return {
+        "round": made.round,
+        "nextSpeakers": list(made.next_speakers),
+        "briefing": made.briefing or None,
+        "newAngle": made.new_angle or None,
+        "done": made.done,
+    }
+
+
+def tally(debate: Debate) -> dict[str, Any]:
+    """The ballots by stance. Missing and unreadable ones are counted as that, never as votes."""
+    cast = debate.last_ballots
+    counting = [ballot for ballot in cast if ballot.informative]
+    found = Counter(debate.debater(ballot.choice).stance for ballot in counting if ballot.choice)
+    votes = {debater.stance: found[debater.stance] for debater in debate.setup.debaters}
+    return {
+        "votes": {stance: count for stance, count in votes.items() if count},
+        "abstained": sum(not ballot.choice for ballot in counting),
+        "not counted": len(cast) - len(counting),  # of models too small for their votes to mean anything
+        "missing": len(debate.setup.debaters) - len(cast),
+    }
+
+
+def ballot_lines(debate: Debate) -> list[str]:
+    if not debate.ballots:
+        return []
+    found = tally(debate)
+    lines = [f"{stance}: {counted(count, 'vote')}" for stance, count in found["votes"].items()]
+    lines += [f"{word}: {found[word]}" for word in ("abstained", "not counted", "missing") if found[word]]
+    return lines
 
 
 def usage_sum(usages: Sequence[Usage]) -> UsageSum:
@@ -168,10 +208,12 @@ def usage_by_model(debate: Debate) -> dict[str, UsageSum]:
 
 def failure_lines(debate: Debate) -> list[str]:
     """Each way in which a seat failed, with how often: nothing fails in silence."""
-    counts = Counter((f.seat, f.cause, f.detail) for f in debate.failures)
+    failed: list[tuple[str, str, str]] = [(f.seat, f.cause, f.detail) for f in debate.failures]
+    for made in debate.research:
+        failed += [(made.seat, "research", f"{f.tool}: {f.failed}") for f in made.lookups if f.failed]
     return [
         f"{seat}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
-        for (seat, cause, detail), times in counts.items()
+        for (seat, cause, detail), times in Counter(failed).items()
     ]
 
 
@@ -181,7 +223,7 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
         debate_id=debate_id,
         question=setup.question,
         format=setup.format,
-        status=debate.status,
+        status=status(debate),
         reason=reason(debate),
         phase=debate.phase.name if debate.phase else "",
         round=debate.round,
@@ -200,6 +242,10 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
             for d in setup.debaters
         ],
         judges=[f"{judge}: {model}" for judge, model in zip(judges(setup), setup.judges.models, strict=True)],
+        moderator_summary=summary(debate),
+        final_decision=debate.closings[-1].decision if settled(debate) else "",
+        settled=settled(debate),
+        turns=len(debate.turns),
         awaiting=awaiting(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         winner=debate.verdict.winner if debate.verdict else "",
@@ -214,11 +260,23 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
     )
 
 
+def summary(debate: Debate) -> str:
+    """Where the debate stands, as the moderator last put it."""
+    return debate.closings[-1].summary if debate.closings and shows(debate, "moderator") else ""
+
+
+def settled(debate: Debate) -> bool:
+    """Whether the moderator has settled the question."""
+    return bool(debate.closings) and debate.closings[-1].settled
+
+
 def reason(debate: Debate) -> str:
     """Why the debate stands where it stands; "" while it is on its way."""
     if debate.ended:
         return debate.ended.reason
-    return debate.paused.reason if debate.paused else ""
+    if debate.paused:
+        return debate.paused.reason
+    return awaited(pending(debate)) if status(debate) == "waiting" else ""
 
 
 def awaiting(debate: Debate) -> list[str]:
@@ -228,8 +286,10 @@ def awaiting(debate: Debate) -> list[str]:
 def verdict_of(debate: Debate) -> Verdict:
     """The verdict with its dissent and what weakens it; empty as long as there is none."""
     found = debate.verdict
+    result, problem = deliverable(debate)
     if found is None:
-        return Verdict()
+        said = cautions(debate) if result else []
+        return Verdict(cautions=said, deliverable=result, deliverable_problem=problem)
     return Verdict(
         outcome=found.outcome,
         winner=found.winner,
@@ -237,18 +297,34 @@ def verdict_of(debate: Debate) -> Verdict:
         verdict=found.verdict,
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote.judge) for vote in found.votes],
+        ballots=ballot_lines(debate),
         dissent=dissent(debate),
         cautions=cautions(debate),
+        deliverable=result,
+        deliverable_problem=problem,
     )
+
+
+def deliverable(debate: Debate) -> tuple[Any, str]:
+    """(the synthesizer's result or "", why there is none)."""
+    if debate.deliverable and shows(debate, "synthesizer"):
+        text = debate.deliverable.text
+        return (json.loads(text) if debate.setup.output_schema else text), ""
+    place = (SYNTHESIZER, 0)
+    if debate.phase and debate.phase.asks == "synthesizer" and gave_up(debate, place):
+        return "", failures_of(debate, place)[-1].detail
+    return "", ""
 
 
 def vote_line(debate: Debate, judge: str) -> str:
     assert debate.verdict is not None
     vote = next(v for v in debate.verdict.votes if v.judge == judge)
-    models = ", ".join(dict.fromkeys(j.usage.model for j in judgments(debate) if j.seat == judge))
+    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judged if j.seat == judge))
     who = f"{judge} ({models})" if models else judge
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
+    if not debate.judged:
+        return f"{who} votes for {vote.winner}"
     return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3"
 
 
@@ -263,117 +339,29 @@ def dissent(debate: Debate) -> list[str]:
 def cautions(debate: Debate) -> list[str]:
     """What the reader of a verdict has to know to weigh it."""
     said = []
+    # Who writes for a caller is not known: one, or as many as there are seats.
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
-    if len(models) == 1:
+    if len(models) == 1 and CALLER not in models:
         said.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
-    if any(not judged.informative for judged in debate.judged):
+    if uninformative(debate):
         said.append(
             "The embedded model judged. It is far too small for that: its choice means nothing and is not "
             "counted. Read the arguments, or judge again with a larger model."
         )
-    if debate.judged and not {judged.usage.model for judged in debate.judged} - set(models):
+    if debate.judged and not {judged.usage.model for judged in debate.judged} - (set(models) - {CALLER}):
         said.append("The judges' models also debated, and models lean towards their own words.")
-    if debate.failures:
-        said.append(f"{counted(len(debate.failures), 'answer')} failed; see failures.")
+    drawn = sum(failure.handoff for failure in debate.failures)
+    if failed := len(debate.failures) - drawn:
+        said.append(f"{counted(failed, 'answer')} failed; see failures.")
+    if drawn:
+        said.append(f"{counted(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn.")
     if any(turn.cut for turn in debate.turns):
         said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
     return said
 
 
-def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
-    """Who steered the debate, how and why, and what is in force."""
-    rows = []
-    for entry in log:
-        match entry.event:
-            case Intervened() as made:
-                rows.append(row(entry, made.action, made.reason, made.text, made.to))
-            case Paused() | Resumed() as made:
-                rows.append(row(entry, "pause" if made.kind == "paused" else "resume", made.reason))
-            case _:
-                pass
-    settings = {"paused": debate.paused is not None, "concluding": debate.concluding, "actions": ACTIONS}
-    return {"settings": settings, "log": [made.model_dump() for made in rows]}
-
-
-def row(entry: Recorded, action: str, why: str, text: str = "", to: str = "") -> InterventionRow:
-    return InterventionRow(
-        seq=entry.seq, at=entry.at, actor=entry.actor, action=action, reason=why, text=text, to=to
-    )
-
-
-def analysis(debate: Debate) -> dict[str, Any]:
-    """Counts of what happened, by round and by debater. Counts, not scores: nothing here is calibrated."""
-    return {
-        "rounds": [
-            {
-                "round": entered.round,
-                "phase": entered.phase,
-                "turns": sum(turn.round == entered.round for turn in debate.turns),
-                "judgments": sum(judged.round == entered.round for judged in debate.judged),
-                "failures": sum(failure.round == entered.round for failure in debate.failures),
-            }
-            for entered in debate.rounds
-        ],
-        "debaters": {
-            debater.name: {
-                "turns": sum(turn.seat == debater.name for turn in debate.turns),
-                "words": sum(len(turn.text.split()) for turn in debate.turns if turn.seat == debater.name),
-                "cut": sum(turn.cut for turn in debate.turns if turn.seat == debater.name),
-                "failures": sum(failure.seat == debater.name for failure in debate.failures),
-            }
-            for debater in debate.setup.debaters
-        },
-        "judges": {
-            judge: [
-                {"reading": judged.reading, "winner": judged.winner, "margin": judged.margin}
-                for judged in judgments(debate)
-                if judged.seat == judge
-            ]
-            for judge in judges(debate.setup)
-        },
-    }
-
-
-def receipt(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
-    """What to keep in order to prove later that nothing was altered: the head of the chain."""
-    return {
-        "debate_id": debate_id,
-        "status": debate.status,
-        "entries": log[-1].seq,
-        "head": log[-1].hash,
-        "algorithm": "sha256(tag + previous + JCS(entry)), tag counterpoint/entry/1",
-        "verified": "every entry was checked against the chain when this was read",
-        "at": log[-1].at,
-    }
-
-
-def event_row(entry: Recorded) -> dict[str, Any]:
-    return {
-        "seq": entry.seq,
-        "at": entry.at,
-        "actor": entry.actor,
-        "hash": entry.hash,
-        **entry.event.model_dump(mode="json"),
-    }
-
-
-def round_view(debate: Debate, number: int) -> dict[str, Any]:
-    """One round: its turns or judgments, its failures, and whether more is to come."""
-    entered = debate.rounds[number - 1]
-    return {
-        "round": number,
-        "phase": entered.phase,
-        "because": entered.because,
-        "over": number < debate.round or round_is_over(debate),
-        "turns": [turn.model_dump() for turn in turns(debate) if turn.round == number],
-        "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == number],
-        "failures": [failure_row(failure) for failure in debate.failures if failure.round == number],
-    }
-
-
-def judgment_row(judged: Judged) -> dict[str, Any]:
-    return judged.model_dump(include={"seat", "reading", "winner", "margin", "verdict", "reasoning"})
-
-
-def failure_row(failure: Failed) -> dict[str, Any]:
-    return failure.model_dump(include={"seat", "reading", "cause", "detail"})
+def uninformative(debate: Debate) -> bool:
+    """Whether a model took part in deciding that is too small for it."""
+    deciding = (*debate.judged, *debate.closings, *debate.ballots)
+    result = () if debate.deliverable is None else (debate.deliverable,)
+    return any(not fact.informative for fact in (*deciding, *result))

@@ -11,10 +11,24 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from server.debate.events import Cause, Usage
+from server.debate.functions import Function, FunctionCall
 from server.debate.prompts import Cue, Message, Prompt
 from server.debate.replies import Reply
 
-__all__ = ["Cause", "Cue", "Message", "Model", "ModelError", "OnText", "Prompt", "Reply", "Request", "Usage"]
+__all__ = [
+    "Cause",
+    "Cue",
+    "Function",
+    "FunctionCall",
+    "Message",
+    "Model",
+    "ModelError",
+    "OnText",
+    "Prompt",
+    "Reply",
+    "Request",
+    "Usage",
+]
 
 OnText = Callable[[str], None]
 """Told each piece of a reply as it is written. Progress only: what counts is the `Reply`."""
@@ -27,6 +41,7 @@ class Request:
     max_tokens: int
     timeout: float  # seconds for the whole answer, retries included
     seed: int  # the same request with the same seed may be answered alike
+    functions: tuple[Function, ...] = ()  # that may be called in place of answering
 
 
 class ModelError(Exception):

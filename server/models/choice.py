@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from server.debate.events import CALLER
 from server.debate.refused import DebateError, Refused
-from server.models import Model
+from server.models import Model, ModelError, OnText, Reply, Request
 from server.models import local as embedded
 from server.models.litellm_model import LitellmModel, loaded, provider_of, refusal
 from server.models.scripted import ScriptedModel
@@ -93,14 +94,20 @@ class Models:
             self._made[name] = make(name)
         return self._made[name]
 
-    def check(self, name: str) -> None:
-        """As `check`; names of your own are good.
+    def check(self, name: str, environ: Mapping[str, str]) -> None:
+        """Refuse a model that cannot answer before anything is spent; names of your own are good.
 
         Raises:
-            Refused: no model can be called that.
+            Refused: no model can be called that, or its provider's key is not set.
         """
-        if name not in self._objects:
-            check(name)
+        if name in self._objects:
+            return
+        check(name)
+        if variable := missing_key(name, environ):
+            raise Refused(
+                f"The model {name} needs a key, and {variable} is not set where the server runs. "
+                "Set it there, or name other models."
+            )
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need before they are first asked. Never raises: the asking will."""
@@ -109,8 +116,18 @@ class Models:
                 await loaded()
 
 
+class CallerModel:
+    """The caller's seat: its turns are submitted, and nothing here can be asked for them."""
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        _ = on_text
+        raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
+
+
 def make(name: str) -> Model:
     check(name)
+    if name == CALLER:
+        return CallerModel()
     if is_scripted(name):
         return ScriptedModel.from_name(name)
     return embedded.LocalModel() if name == "local" else LitellmModel(name)
@@ -136,6 +153,8 @@ def check(name: str) -> None:
         raise Refused(reason)
     elif name.startswith(("local/", "local?")):
         raise Refused(f'"{name}" is no name of a model. The embedded model is called "local".')
+    elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
+        raise Refused(f'"{name}" is no name of a model. A seat that you speak for has the model "{CALLER}".')
 
 
 def is_scripted(name: str) -> bool:
@@ -163,12 +182,31 @@ def defaults(configured: Sequence[str], environ: Mapping[str, str]) -> tuple[str
     raise NoModel
 
 
+def usual(own: Sequence[str], configured: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What a debate runs on that names no models; the debaters' own where nothing is set up.
+
+    own: the debaters' models, "" for those who have none.
+
+    Raises:
+        NoModel: there is none.
+    """
+    everyone_has_one = bool(own) and all(own)
+    try:
+        found = defaults(configured, environ)
+    except NoModel:
+        if everyone_has_one:
+            return tuple(own)
+        raise
+    # The embedded model, there by itself, is no better judge than those who brought their own.
+    return tuple(own) if everyone_has_one and found == ("local",) and not configured else found
+
+
 def family(name: str) -> str:
     """Who trained the model: two of one family are hardly two voices."""
     if is_scripted(name):
         return "scripted"
-    if name == "local":
-        return "smollm2"
+    if name in ("local", CALLER):
+        return "smollm2" if name == "local" else CALLER
     provider, *path = name.casefold().split("/")
     model = path[-1] if path else provider
     for pattern, trained_by in _FAMILIES:

@@ -87,6 +87,7 @@ class Failure:
     detail: str
     transient: bool  # the same request may well succeed a moment later
     retry_after: float | None = None  # seconds, where the provider says so
+    about_request: bool = False  # it refuses what it was sent, and perhaps not all of it
 
 
 def understand(
@@ -112,7 +113,9 @@ def understand(
         detail = f"{model}: the account has no credit left. Add some, or choose another model."
         return Failure(cause, detail, transient=False)
     transient = cause in ("timeout", "rate_limited", "unavailable")
-    return Failure(cause, sentence(error, model, cause, said, environ), transient, retry_after(error))
+    about_request = cause == "bad_request" and type(error).__name__ != "ContextWindowExceededError"
+    detail = sentence(error, model, cause, said, environ)
+    return Failure(cause, detail, transient, retry_after(error), about_request)
 
 
 def cause_of(error: Exception, said: str) -> Cause:

@@ -21,6 +21,8 @@ from anyio import to_thread
 from server.debate.text import clean, one_line
 from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
 from server.models.foreign import Failure, redact, understand
+from server.models.heard import Answer, streamed, whole
+from server.models.sent import response_format, tools
 
 ATTEMPTS = 3
 LONGEST_PAUSE = 8.0  # seconds, where the provider does not ask for more
@@ -41,7 +43,6 @@ REFUSED_PROVIDERS = ("github_copilot", "chatgpt")
 
 Pause = Callable[[float], Awaitable[None]]
 
-_BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 _loading = threading.Lock()
 _litellm: Any = None
 
@@ -67,16 +68,20 @@ class LitellmModel:
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
+                extras = self._extras(litellm, request)
                 for attempt in range(1, ATTEMPTS + 1):
                     # Who has seen half of an answer does not see its second beginning.
                     streaming = tell if on_text and not told else None
                     try:
-                        answer = await self._ask(litellm, request, streaming)
+                        answer = await self._ask(litellm, request, streaming, extras)
                     except Exception as error:  # noqa: BLE001  (litellm raises what it likes)
                         failure = self._understand(litellm, error)
                     else:
                         return self._read(litellm, answer, attempt, anyio.current_time() - started)
-                    await self._wait(failure, attempt)
+                    if extras and attempt < ATTEMPTS and failure.about_request:
+                        extras = {}  # the prompt says in words what is wanted
+                    else:
+                        await self._wait(failure, attempt)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
@@ -101,7 +106,23 @@ class LitellmModel:
             or os.environ.get(f"{provider}_BASE_URL", "")
         )
 
-    async def _ask(self, litellm: Any, request: Request, on_text: OnText | None) -> "Answer":
+    def _extras(self, litellm: Any, request: Request) -> dict[str, Any]:
+        """Functions to call, or else the schema of the answer: some providers refuse both at once.
+
+        Whether a model can call functions is known of few, so all are offered them. litellm leaves them
+        out where a provider has no such thing.
+        """
+        # For these litellm would ask for JSON instead, and whatever comes would be a call.
+        if request.functions and provider_of(self.name) != "ollama":
+            return {"tools": tools(request.functions)}
+        sent = response_format(request.prompt)
+        if sent is None or not litellm.supports_response_schema(model=self.name):
+            return {}
+        return {"response_format": sent}
+
+    async def _ask(
+        self, litellm: Any, request: Request, on_text: OnText | None, extras: Mapping[str, Any]
+    ) -> Answer:
         arguments: dict[str, Any] = {
             "model": self.name,
             "messages": messages(self.name, request.prompt),
@@ -116,19 +137,10 @@ class LitellmModel:
         # The address that was checked is the one that is used.
         if base := self._base() if offline() else self.api_base:
             arguments["api_base"] = base
-        if request.prompt.schema is not None and litellm.supports_response_schema(model=self.name):
-            arguments["response_format"] = response_format(request.prompt.schema)
         if on_text is None:
-            response = await litellm.acompletion(**arguments)
-            choice = response.choices[0]
-            return Answer(
-                choice.message.content or "",
-                choice.finish_reason or "",
-                response.model or "",
-                getattr(response, "usage", None),
-            )
+            return whole(await litellm.acompletion(**arguments, **extras))
         arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-        return await streamed(await litellm.acompletion(**arguments), on_text)
+        return await streamed(await litellm.acompletion(**arguments, **extras), on_text)
 
     def _understand(self, litellm: Any, error: Exception) -> Failure:
         try:
@@ -153,8 +165,8 @@ class LitellmModel:
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
 
-    def _read(self, litellm: Any, answer: "Answer", attempts: int, seconds: float) -> Reply:
-        if answer.finish == "content_filter" and not answer.text:
+    def _read(self, litellm: Any, answer: Answer, attempts: int, seconds: float) -> Reply:
+        if answer.finish == "content_filter" and not (answer.text or answer.calls):
             detail = f"{self.name}: a content filter stopped it; reword the question or choose another model."
             raise ModelError("refused", detail, attempts=attempts)
         counts = answer.usage
@@ -168,39 +180,7 @@ class LitellmModel:
             milliseconds=round(seconds * 1000),
             attempts=attempts,
         )
-        return Reply(answer.text, usage, cut=answer.finish == "length")
-
-
-class Answer:
-    """What a provider said, streamed or not."""
-
-    __slots__ = ("finish", "model", "text", "usage")
-
-    def __init__(self, text: str, finish: str, model: str, usage: Any) -> None:
-        self.text = text
-        self.finish = finish
-        self.model = model
-        self.usage = usage
-
-
-async def streamed(stream: Any, on_text: OnText) -> Answer:
-    pieces: list[str] = []
-    finish, model, usage = "", "", None
-    try:
-        async for chunk in stream:
-            model = chunk.model or model
-            usage = getattr(chunk, "usage", None) or usage
-            if not chunk.choices:
-                continue
-            finish = chunk.choices[0].finish_reason or finish
-            if piece := chunk.choices[0].delta.content:
-                pieces.append(piece)
-                on_text(piece)
-    finally:
-        # Hanging up is what stops the provider's work, when we are cancelled above all.
-        with anyio.move_on_after(1, shield=True):
-            await stream.aclose()
-    return Answer("".join(pieces), finish, model, usage)
+        return Reply(answer.text, usage, cut=answer.finish == "length", calls=answer.calls)
 
 
 async def loaded() -> Any:
@@ -276,24 +256,6 @@ def blocks(text: str) -> list[dict[str, Any]]:
     if len(parts) > 1:
         parts[-2]["cache_control"] = {"type": "ephemeral"}
     return parts
-
-
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    bare = unbounded(schema)
-    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": bare}}
-
-
-def unbounded(schema: Any) -> Any:
-    """The schema without bounds: providers refuse those in strict mode, and the core checks them anyway."""
-    if isinstance(schema, Mapping):
-        return {
-            key: {name: unbounded(inner) for name, inner in value.items()}
-            if key == "properties"
-            else unbounded(value)
-            for key, value in schema.items()
-            if key not in _BOUNDS
-        }
-    return [unbounded(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def count(counts: Any, name: str) -> int:

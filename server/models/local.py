@@ -11,10 +11,8 @@ question that waits in our own queue can be taken back.
 
 import asyncio
 import atexit
-import json
 import os
 import platform
-import re
 import secrets
 import subprocess
 import sys
@@ -26,39 +24,22 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import anyio
 
-from server.models import Cue, ModelError, OnText, Reply, Request, Usage, weights
+from server.models import ModelError, OnText, Reply, Request, Usage, weights
+from server.models.grammars import grammar
+from server.models.small import (
+    CONTEXT,
+    LONGEST_ARGUMENT,
+    Question,
+    composed,
+    finished,
+    question,
+)
 
 NAME = "local/smollm2-135m"
-CONTEXT = 2_048  # tokens; its prompts take about 300, its judgments twice that
-LONGEST_ARGUMENT = 110  # tokens; beyond that it wanders
-LONGEST_STRING = 160  # characters of a string in a judgment
-LONGEST_LIST = 3
-JUDGMENT_TOKENS = 500  # more than the longest judgment takes: a grammar that is cut leaves no JSON
-LONGEST_QUOTE = 220  # characters of the opponent; it copies what it reads
-LONGEST_MOTION = 600
-
-AGREEING = ("for", "pro", "yes", "in favour", "in favor", "support", "affirmative", "agree")
-OPPOSING = ("against", "con", "contra", "no", "oppose", "negative", "disagree")
-
-_HABITS = {
-    "temperature": 0.6,
-    "repeat_penalty": 1.1,
-    # Without these it copies the opponent word for word. -1 for the whole context is refused.
-    "dry_multiplier": 0.8,
-    "dry_base": 1.75,
-    "dry_allowed_length": 3,
-    "dry_penalty_last_n": CONTEXT,
-}
 _BUILT_FOR = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
-
-_OPENER = re.compile(
-    r"^(?:My position is: [^.]*\.|I (?:support|oppose) this motion\.) "
-    r"(?:My opponent overlooks that|The first reason is that)? ?"
-)  # its own beginnings, which it would take up from a quotation
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
 _server: Any = None  # touched on the worker's thread alone
@@ -73,7 +54,7 @@ class Heard:
 
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        body, begun = question(request)
+        asked = question(request)
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 
@@ -84,7 +65,7 @@ class LocalModel:
                     loop.call_soon_threadsafe(on_text, piece)
 
         started = anyio.current_time()
-        answering = _worker.submit(generate, body, begun, hear, stop)
+        answering = _worker.submit(generate, asked, hear, stop)
         try:
             with anyio.fail_after(request.timeout):
                 heard = await asyncio.wrap_future(answering)
@@ -93,7 +74,7 @@ class LocalModel:
             raise ModelError("timeout", detail) from None
         finally:
             stop.set()
-        return read(request, heard, begun, anyio.current_time() - started)
+        return read(request, heard, asked, anyio.current_time() - started)
 
 
 def available() -> bool:
@@ -101,89 +82,13 @@ def available() -> bool:
     return find_spec("xllamacpp") is not None and weights.find() is not None
 
 
-def question(request: Request) -> tuple[dict[str, Any], str]:
-    """(request to the runtime, the beginning of the answer that is put into the model's mouth)."""
-    cue = request.prompt.cue
-    seed = crc32(f"{request.seed} {request.seat} {cue.round}".encode()) >> 1
-    body: dict[str, Any] = {"seed": seed, "stream": True, "stream_options": {"include_usage": True}}
-    if request.prompt.schema is not None:
-        body["messages"] = [{"role": "user", "content": judges_question(cue)}]
-        return body | {
-            "temperature": 0.3,
-            "max_tokens": JUDGMENT_TOKENS,
-            "grammar": grammar(request.prompt.schema),
-        }, ""
-    begun = beginning(cue)
-    body["messages"] = [
-        {"role": "system", "content": "You are a debater. You give reasons in short, plain sentences."},
-        {"role": "user", "content": debaters_question(cue)},
-        {"role": "assistant", "content": begun},
-    ]
-    return body | _HABITS | {"max_tokens": min(request.max_tokens, LONGEST_ARGUMENT)}, begun
-
-
-def debaters_question(cue: Cue) -> str:
-    lines = [f"The motion: {clip(cue.question, LONGEST_MOTION)}", f"Your position: {clip(cue.stance, 200)}"]
-    if cue.opponent:
-        lines.append(f'Your opponent said: "{clip(_OPENER.sub("", cue.opponent), LONGEST_QUOTE)}"')
-        lines.append("Answer your opponent and give a new reason for your position.")
-    else:
-        lines.append("Give the best reasons for your position.")
-    return "\n".join(lines)
-
-
-def judges_question(cue: Cue) -> str:
-    positions = "\n".join(f"{letter}. {clip(stance, 120)}" for letter, stance in cue.positions[:12])
-    return (
-        f"The motion: {clip(cue.question, LONGEST_MOTION)}\nThe positions:\n{positions}\n"
-        "Which position is better supported? Answer in JSON."
-    )
-
-
-def beginning(cue: Cue) -> str:
-    """What the answer begins with: left alone, it repeats the motion or argues the wrong side."""
-    stance = clip(cue.stance, 120).strip(" .")
-    word = stance.casefold()
-    if word in AGREEING:
-        side = "I support this motion."
-    elif word in OPPOSING:
-        side = "I oppose this motion."
-    else:
-        side = f"My position is: {stance}."
-    return f"{side} My opponent overlooks that" if cue.opponent else f"{side} The first reason is that"
-
-
-def clip(text: str, longest: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= longest else line[:longest].rpartition(" ")[0] or line[:longest]
-
-
-def grammar(schema: dict[str, Any]) -> str:
-    """The schema as a grammar. Free white space would be filled with line breaks until the tokens end."""
-    compact = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-    return "%llguidance {}\nstart: %json " + json.dumps(bounded(schema) | {"x-guidance": compact})
-
-
-def bounded(schema: Any) -> Any:
-    """The schema with short strings and lists: what fits it fits the original."""
-    if isinstance(schema, list):
-        return [bounded(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: bounded(value) for key, value in schema.items()}
-    if schema.get("type") == "string" and "enum" not in schema:
-        kept["maxLength"] = min(schema.get("maxLength", LONGEST_STRING), LONGEST_STRING)
-    if schema.get("type") == "array":
-        kept["maxItems"] = max(schema.get("minItems", 0), min(schema.get("maxItems", 9), LONGEST_LIST))
-    return kept
-
-
-def generate(body: dict[str, Any], begun: str, hear: Callable[[str], None], stop: threading.Event) -> Heard:
+def generate(asked: Question, hear: Callable[[str], None], stop: threading.Event) -> Heard:
     """On the worker's thread: one answer, until it ends or nobody waits for it."""
     heard = Heard()
     if stop.is_set():
         return heard
     server = running()
+    begun = asked.begun
     pieces = [begun] if begun else []
 
     def take(chunk: dict[str, Any]) -> bool:
@@ -203,7 +108,7 @@ def generate(body: dict[str, Any], begun: str, hear: Callable[[str], None], stop
 
     failures: list[Any] = []
     try:
-        outcome = server.handle_chat_completions(body, take)
+        outcome = server.handle_chat_completions(asked.body, take)
     except ValueError as error:
         raise ModelError("bad_request", f"local: the runtime refused the request ({error})."[:300]) from error
     if isinstance(outcome, dict) and "error" in outcome:
@@ -214,9 +119,8 @@ def generate(body: dict[str, Any], begun: str, hear: Callable[[str], None], stop
     return heard
 
 
-def read(request: Request, heard: Heard, begun: str, seconds: float) -> Reply:
+def read(request: Request, heard: Heard, asked: Question, seconds: float) -> Reply:
     counts = heard.usage or {}
-    judging = request.prompt.cue.asks == "judgment"
     usage = Usage(
         model=NAME,
         input_tokens=counts.get("prompt_tokens", 0),
@@ -225,21 +129,15 @@ def read(request: Request, heard: Heard, begun: str, seconds: float) -> Reply:
         cost_usd="0",
         milliseconds=round(seconds * 1000),
     )
-    stopped = heard.finish == "length"
-    if request.prompt.schema is not None:
-        return Reply(heard.text, usage, cut=stopped, informative=False)
-    text = heard.text[: end_of_sentence(heard.text, len(begun))] if stopped else heard.text
-    # That its arguments are short is its habit. Only a caller's own limit cuts one.
-    cut = stopped and request.max_tokens < LONGEST_ARGUMENT
-    return Reply(text, usage, cut=cut, informative=not judging)
-
-
-def end_of_sentence(text: str, start: int) -> int:
-    """Where the last whole sentence ends; the end of the text where none does after `start`."""
-    end = max(text.rfind(mark, start) for mark in (". ", "! ", "? ", ".\n", "!\n", "?\n"))
-    if text.endswith((".", "!", "?")):
-        return len(text)
-    return end + 1 if end > 0 else len(text)
+    text, cut = heard.text, heard.finish == "length"
+    if text and "grammar" not in asked.body:
+        if cut or request.prompt.cue.asks != "argument":
+            text = finished(request, text, asked.begun)
+        # That its prose is short is its habit. Only a caller's own limit cuts it.
+        cut = cut and request.max_tokens < LONGEST_ARGUMENT
+    text, calls = composed(request, text) if text else ("", ())
+    informative = request.prompt.cue.asks in ("argument", "message", "answer")
+    return Reply(text, usage, cut=cut, informative=informative, calls=calls)
 
 
 def running() -> Any:

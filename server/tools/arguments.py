@@ -6,7 +6,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from server.debate.text import one_line
 
@@ -34,13 +34,16 @@ NEEDED = {
 class CheckedTool(Tool):
     """A tool that tells what is wrong with its arguments in words; the SDK's own answer is pydantic's."""
 
+    whole: Schema = Field(default_factory=dict)
+    """The schema of its arguments in full; what is listed may say parts of it in words."""
+
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> Any:
         try:
             arguments = self.checked(arguments)
         except ValidationError as error:
-            raise ToolError(told(error, self.parameters)) from error
+            raise ToolError(told(error, self.whole)) from error
         return await super().run(arguments, context, convert_result)
 
     def checked(self, arguments: dict[str, Any]) -> dict[str, Any]:

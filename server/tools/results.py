@@ -16,11 +16,13 @@ from server.debate.state import Debate
 from server.debate.text import shortened, size
 from server.hall import next_round
 from server.models.choice import family
-from server.reading import listed_line
+from server.reading import Awaited, awaited, last_of, listed_line
 from server.runner import Case
 
 MOST_FAILURES = 5
 LONGEST_FAILURE = 200
+LONGEST_PROMPTS = 20_000
+"""Bytes that the prompts in a result share; read_debate(view="prompt") has them whole."""
 LONGEST_REASON = 800
 LONGEST_WAITED = 300
 """Bytes, of what stands before the turns of a round: these have to be read, too."""
@@ -36,6 +38,8 @@ class Progress(BaseModel):
     round: int
     phase: str
     turns: list[views.Turn]
+    moderator: str  # what the moderator and the referee said in that round
+    awaited: list[Awaited]
     failures: list[str]
     warnings: list[str]
     outcome: str
@@ -71,15 +75,17 @@ def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> 
     """The state of a debate after a step; `number` names the round to show, the last one where 0."""
     debate = case.debate
     shown = min(number or debate.round, debate.round)
-    hint = next_call(case, working=working)
+    hint, waiting = next_call(case, working=working), awaited(debate)
     found = Progress(
         debate_id=case.id,
-        status=debate.status,
+        status=case.status,
         working=working,
         reason=views.reason(debate),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in views.turns(debate, shown) if turn.round == shown],
+        moderator=markdown.led(debate, shown),
+        awaited=[turn.shortened(LONGEST_PROMPTS // len(waiting)) for turn in waiting],
         failures=views.failure_lines(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
@@ -94,14 +100,14 @@ def finding(case: Case, *, working: bool) -> CallToolResult:
     found = Finding(
         **views.verdict_of(debate).model_dump(),
         debate_id=case.id,
-        status=debate.status,
+        status=case.status,
         working=working,
         reason=views.reason(debate),
         failures=views.failure_lines(debate),
         cost_usd=views.usage_sum(debate.usage).cost_usd,
         next=next_call(case, working=working),
     )
-    if debate.verdict:
+    if markdown.has_result(debate):
         text = markdown.verdict(debate)
     else:
         none = "No verdict." if debate.ended else "No verdict yet."
@@ -111,7 +117,7 @@ def finding(case: Case, *, working: bool) -> CallToolResult:
 
 def progress_text(case: Case, found: Progress, extra: str) -> str:
     debate = case.debate
-    if debate.verdict and found.round == debate.round:
+    if debate.ended and markdown.has_result(debate) and found.round == debate.round:
         last = f"\n\ndebate_id: {case.id}"
         return markdown.verdict(debate, TEXT_LIMIT - size(last)) + last
     last = "\n\n" + found.next
@@ -121,9 +127,24 @@ def progress_text(case: Case, found: Progress, extra: str) -> str:
     if (more := len(found.failures) - MOST_FAILURES) > 0:
         parts.append(f"And {more} more failed: read_debate(debate_id='{case.id}', view='state').")
     room = TEXT_LIMIT - size(last) - sum(size(part) + 2 for part in parts)
-    share = room // max(len(found.turns), 1) - 2
-    parts += [turn_text(turn, share) for turn in found.turns]
+    if found.awaited:
+        parts += [awaited_text(turn, room // len(found.awaited) - 2) for turn in found.awaited]
+    else:
+        parts += turns_text(found, room)
     return shortened("\n\n".join(parts), TEXT_LIMIT - size(last)) + last
+
+
+def awaited_text(turn: Awaited, most: int) -> str:
+    """What the caller is to write, and the end of the prompt for it, where the instruction stands."""
+    who = f"**To write: {turn.speaker}** ({turn.task}). The end of its prompt:\n"
+    return who + last_of(turn.prompt, max(most - size(who), 200))
+
+
+def turns_text(found: Progress, room: int) -> list[str]:
+    """The turns of a round and what the moderator said, each with its share of the room."""
+    share = room // (len(found.turns) + bool(found.moderator) or 1) - 2
+    parts = [turn_text(turn, share) for turn in found.turns]
+    return [*parts, shortened(found.moderator, share)] if found.moderator else parts
 
 
 def turn_text(turn: views.Turn, most: int) -> str:
@@ -140,7 +161,7 @@ def standing(case: Case, *, working: bool) -> str:
     debate = case.debate
     where = f"round {debate.round} ({debate.phase.name})" if debate.phase else "not begun"
     doing = "at work, " if working else ""
-    line = f"Debate {case.id}: {debate.status}, {doing}{where}."
+    line = f"Debate {case.id}: {case.status}, {doing}{where}."
     waited = views.awaiting(debate)
     if working and waited:
         line += f" Awaiting {shortened(', '.join(waited), LONGEST_WAITED)}."
@@ -155,6 +176,8 @@ def next_call(case: Case, *, working: bool) -> str:
     if debate.ended:
         return f"Next: get_verdict({this}) for the finding, read_debate({this}) for everything said."
     conclude = f"get_verdict({this}, conclude=true)" if may_conclude(debate) else ""
+    if waiting := awaited(debate):
+        return f"Next: submit_turn({this}, speaker='{waiting[0].speaker}', text=…)."
     if debate.paused:
         on = f"get_verdict({this})" if debate.setup.run else f"step_round({this})"
         first = f"Next: when the cause is gone, intervene({this}, action='resume'), then {on}"

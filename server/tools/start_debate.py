@@ -5,7 +5,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from server.debate.formats import FORMATS
-from server.debate.opening import DebaterAsked, DocumentAsked, ModelName, OptionsAsked, Proposal
+from server.debate.proposal import DebaterAsked, DocumentAsked, ModelName, OptionsAsked, Proposal
 from server.hall import Hall
 from server.tools.results import Progress, progress
 from server.tools.toolbox import Wait, actor_of, hall_of, reporter

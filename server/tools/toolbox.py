@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import ConfigDict, Field, create_model
@@ -26,16 +25,18 @@ class Strict(ArgModelBase):
     model_config = ConfigDict(extra="forbid")
 
 
-def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) -> Tool:
+def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) -> CheckedTool:
     """A tool whose arguments are checked as declared, unknown ones included.
 
     The SDK ignores unknown arguments, and a model that misspells one would never learn of it.
     """
     made = CheckedTool.from_function(translated(function), title=title, annotations=annotations)
+    assert isinstance(made, CheckedTool)
     loose = made.fn_metadata.arg_model
     made.fn_metadata.arg_model = create_model(loose.__name__, __base__=(Strict, loose))
-    made.parameters = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))
-    made.fn_metadata.output_schema = lean(made.fn_metadata.output_schema, left_out=NOISE | {"required"})
+    made.whole = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))
+    made.parameters = told_in_words(made.whole, "options")
+    made.fn_metadata.output_schema = lean(made.fn_metadata.output_schema, left_out=NOISE | IN_RESULTS)
     return made
 
 
@@ -54,6 +55,44 @@ def translated(function: ToolFunction) -> ToolFunction:
 
 NOISE = frozenset({"title", "maxLength", "minLength", "maxItems", "minimum", "maximum", "anyOf"})
 """What pydantic adds that an assistant does not need: bounds are enforced, and named when they are broken."""
+
+
+IN_RESULTS = frozenset({"required", "items", "$defs"})
+"""Every field of a result is always there; what its lists hold is plain from the first one."""
+
+
+def told_in_words(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """The schema with one argument as a line of text, which is a third as long; the rest as it is."""
+    if name not in schema["properties"]:
+        return schema
+    told = {"type": "object", "description": notation(schema["properties"][name], schema["$defs"])}
+    slim = {**schema, "properties": {**schema["properties"], name: told}}
+    used = {part["items"]["$ref"].rsplit("/", 1)[-1] for part in slim["properties"].values() if refers(part)}
+    return {**slim, "$defs": {key: part for key, part in schema["$defs"].items() if key in used}}
+
+
+def refers(part: dict[str, Any]) -> bool:
+    return "$ref" in part.get("items", {})
+
+
+def notation(part: dict[str, Any], defs: dict[str, Any]) -> str:
+    """What may stand there, as short as a person would write it: {key, key=default, list[], a|b}."""
+    if reference := part.get("$ref"):
+        part = defs[reference.rsplit("/", 1)[-1]]
+    if "properties" in part:
+        keys = [key + noted(inner, defs) for key, inner in part["properties"].items()]
+        return "{" + ", ".join(keys) + "}"
+    if part.get("type") == "array":
+        return notation(part["items"], defs) + "[]"
+    return "|".join(part["enum"]) if "enum" in part else ""
+
+
+def noted(part: dict[str, Any], defs: dict[str, Any]) -> str:
+    """What is to be said of a key: what it holds, what it is if left out, what it is for."""
+    inner = notation(part, defs)
+    default = f"={str(part['default']).lower()}" if "default" in part else ""
+    about = f" ({part['description']})" if "description" in part else ""
+    return (inner if inner in ("", "[]") else f": {inner}") + default + about
 
 
 def lean(schema: Any, *, left_out: frozenset[str] = NOISE, names: bool = False) -> Any:
@@ -97,7 +136,7 @@ def reporter(ctx: Context[Hall, Any]) -> OnChange:
     async def report(work: Work) -> None:
         nonlocal last
         debate = work.case.debate
-        answers = len(debate.turns) + len(debate.judged) + len(debate.failures)
+        answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
         last = max(float(answers), last + 0.01)
         phase = debate.phase.name if debate.phase else "opening"
         await ctx.report_progress(last, None, f"round {debate.round} ({phase}): {answers} answers")

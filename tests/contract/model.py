@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 import anyio
 import pytest
 
-from server.debate.prompts import RULES
-from server.models import Cue, Message, Model, ModelError, OnText, Prompt, Reply, Request
+from server.debate.briefs import RULES
+from server.models import Cue, Function, Message, Model, ModelError, OnText, Prompt, Reply, Request
 
 PATIENCE = 20
 """Seconds. A bound, not an expectation: the first use of a model may import or load it."""
@@ -36,14 +36,14 @@ def argue(stance: str = "SQLite", *, opponent: str = "", timeout: float = PATIEN
     user = (
         f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite{quoted}\n\nYou are B. Speak."
     )
-    prompt = Prompt((Message("system", RULES), Message("user", user)), cue)
+    prompt = Prompt((Message("system", RULES["advocate"]), Message("user", user)), cue)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
 def judge(*, reading: int = 1, seed: int = 7) -> Request:
     positions = POSITIONS if reading == 1 else POSITIONS[::-1]
     user = f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite\n\nYou are a judge."
-    messages = (Message("system", RULES), Message("user", user))
+    messages = (Message("system", RULES["advocate"]), Message("user", user))
     prompt = Prompt(messages, Cue("judgment", QUESTION, 3, positions=positions), SCHEMA)
     return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
 
@@ -91,6 +91,17 @@ class ModelContract:
             assert found["margin"] in (0, 1, 2, 3)
             assert 0 < len(found["reasoning"]) <= 2000
             assert 0 < len(found["verdict"]) <= 600
+
+    @pytest.mark.asyncio
+    async def test_who_is_offered_functions_answers_or_calls_one_of_them(self, model: Model) -> None:
+        search = Function("web__search", "Searches the web.", {"type": "object", "properties": {}})
+
+        reply = await bounded(model, replace(argue(), functions=(search,)))
+
+        assert reply.text.strip() or reply.calls
+        for call in reply.calls:
+            assert call.name == "web__search"
+            assert isinstance(json.loads(call.arguments), dict)
 
     @pytest.mark.requirement("D9")
     @pytest.mark.asyncio

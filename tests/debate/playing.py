@@ -7,13 +7,16 @@ from typing import Any, Self
 
 from hypothesis import settings
 
-from server.debate import views
+from server.debate import logs, views
+from server.debate.answers import interpret
 from server.debate.events import Cause, Debater, Event, Opened, PhaseEntered, Recorded, Usage
-from server.debate.opening import Proposal, open_debate
+from server.debate.opening import open_debate
 from server.debate.prompts import Prompt, render
-from server.debate.replies import Reply, failed, interpret
-from server.debate.rules import Ask, Call, Over, Record, TerminateWhen, Wait, decide
-from server.debate.state import Debate, apply, replay
+from server.debate.proposal import Proposal
+from server.debate.replies import Reply, failed
+from server.debate.rules import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
+from server.debate.state import Debate, judges
+from server.debate.transitions import apply, replay
 
 BOUNDED = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 """The same examples on every run."""
@@ -47,14 +50,43 @@ def finding(winner: Any = "A", margin: Any = 2, **other: Any) -> str:
     return json.dumps({**said, "winner": winner, "margin": margin, **other})
 
 
+FIRST = {"Proponent", "Speaker 1", "Zebulon", "Ada"}
+"""What the first debaters of the tests' debates are called."""
+
+
 def talk(call: Call) -> Answer:
-    """Debaters argue, judges find clearly for A. Names nobody."""
-    return finding() if call.reading else f"Argument {call.key.encode().hex()} of round {call.round}."
+    """Everybody answers as asked: debaters argue, judges find clearly for A, ballots are for A.
+
+    Names nobody: the tests of anonymity rest on it.
+    """
+    said = f"Argument {call.key.encode().hex()} of round {call.round}."
+    data: dict[str, Any] = {
+        "judgment": json.loads(finding()),
+        "message": {"to": "B" if call.seat in FIRST else "A", "kind": "question", "text": said},
+        "ballot": {"choice": "A", "reasoning": "Costs were never answered."},
+        "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
+        "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
+        "deliverable": {"result": "It is not worth it."},
+    }
+    return json.dumps(data[call.task]) if call.task in data else said
 
 
 def judges_say(answers: dict[tuple[str, int], Answer]) -> Script:
     """As `talk`, but what a judge says in a reading is given: {(judge, reading): answer}."""
     return lambda call: answers[call.seat, call.reading] if call.reading else talk(call)
+
+
+def saying(answers: dict[str, Any], otherwise: Script = talk) -> Script:
+    """As `talk`, but who is asked for one of these says this: text, data, or what a function says."""
+
+    def script(call: Call) -> Answer:
+        if call.task not in answers:
+            return otherwise(call)
+        answer = answers[call.task]
+        answer = answer(call) if callable(answer) else answer
+        return answer if isinstance(answer, str | Fails | Reply) else json.dumps(answer)
+
+    return script
 
 
 def proposal(**asked: Any) -> Proposal:
@@ -132,6 +164,10 @@ class Table:
         return [text(prompt) for call, prompt in self.asked if call.seat == seat]
 
     @property
+    def status(self) -> str:
+        return status(self.debate)
+
+    @property
     def log(self) -> tuple[Recorded, ...]:
         return tuple(
             Recorded(seq, f"2026-12-01T10:00:{seq:02}.000Z", "tester", f"{seq:064x}", event)
@@ -152,9 +188,11 @@ def text(prompt: Prompt) -> str:
 def entered(debate: Debate, phase: str, number: int | None = None) -> PhaseEntered:
     """A round of that phase, read in the order declared."""
     asks = next((row.asks for row in debate.setup.phases if row.name == phase), "debaters")
-    names = [d.name for d in debate.setup.debaters]
-    if asks == "judges":
-        names = [f"judge {n}" for n in range(1, len(debate.setup.judges.models) + 1)]
+    names = {
+        "debaters": debate.names,
+        "judges": judges(debate.setup),
+        "synthesizer": ("synthesizer",),
+    }[asks]
     return PhaseEntered(phase=phase, round=number or debate.round + 1, order=tuple(names))
 
 
@@ -163,6 +201,18 @@ def outcome(debate: Debate) -> dict[str, Any]:
     return {
         "result": views.raw_result(debate),
         "verdict": views.verdict_of(debate).model_dump(),
-        "analysis": views.analysis(debate),
+        "analysis": logs.analysis(debate),
         "usage": views.usage_sum(debate.usage),
     }
+
+
+def in_lists(value: Any, levels: int) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def chain(length: int, link: Any) -> dict[str, Any]:
+    """A schema whose definitions lead from each to the next, and the last nowhere."""
+    links = {f"a{n}": link({"$ref": f"#/$defs/a{n + 1}"}) for n in range(length)}
+    return {"$ref": "#/$defs/a0", "$defs": {**links, f"a{length}": {}}}

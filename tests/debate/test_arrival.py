@@ -2,16 +2,28 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate import markdown, views
+from server.debate import logs, markdown
 from server.debate.prompts import Prompt
 from server.debate.rules import Call
 from server.debate.state import Debate
-from tests.debate.playing import BOUNDED, Answer, Table, debaters, finding, outcome, setup, table, talk
+from tests.debate.playing import (
+    BOUNDED,
+    Answer,
+    Arrival,
+    Table,
+    debaters,
+    finding,
+    outcome,
+    setup,
+    table,
+    talk,
+)
 
 pytestmark = pytest.mark.requirement("N8")
 
@@ -35,6 +47,40 @@ def played(arrival: Sequence[int]) -> Table:
         return [calls[index] for index in order]
 
     return table(setup(debaters=debaters(3), options=PANEL), quarrel, arrival=arranged).play()
+
+
+def quarrel_of_all(call: Call) -> Answer:
+    """As `talk`; but everybody writes to another, and votes for another."""
+    if call.task == "message":
+        return f'{{"to": "Speaker {int(call.seat[-1]) % 3 + 1}", "text": "{call.seat[-1]} asks."}}'
+    if call.task == "ballot":
+        return f'{{"choice": "{"BBC"[int(call.seat[-1]) - 1]}", "reasoning": "{call.seat[-1]} votes."}}'
+    return talk(call)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "full": {"format": "full"},
+    "moderated": {
+        "format": "full",
+        "options": {"moderator": {"closes": True, "opens": True}, "referee": True},
+    },
+    "a vote decides": {"options": {"phases": ["opening", "voting", "cross_examination", "voting"]}},
+    "settle": {"format": "settle", "options": {"speaking": "together"}},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_debates_of_every_kind_come_to_the_same_in_any_order_of_arrival(kind: str) -> None:
+    def play(arrival: Arrival) -> Table:
+        return table(setup(debaters=debaters(3), **KINDS[kind]), quarrel_of_all, arrival=arrival).play()
+
+    at, reversed_ = play(iter), play(reversed)
+    assert at.status == "concluded"
+    assert at.events != reversed_.events
+    assert prompts(at) == prompts(reversed_)
+    assert outcome(at.debate) == outcome(reversed_.debate)
+    assert markdown.transcript(at.debate, at.log) == markdown.transcript(reversed_.debate, reversed_.log)
+    assert rounds(at.debate) == rounds(reversed_.debate)
 
 
 def prompts(at: Table) -> dict[str, Prompt]:
@@ -63,7 +109,7 @@ def test_the_text_of_a_debate_is_the_same_for_any_order_of_arrival(arrival: list
 
 
 def rounds(debate: Debate) -> list[dict[str, object]]:
-    return [views.round_view(debate, entered.round) for entered in debate.rounds]
+    return [logs.round_view(debate, entered.round) for entered in debate.rounds]
 
 
 def test_these_orders_of_arrival_do_differ() -> None:

@@ -3,7 +3,7 @@ import pytest
 from server.debate.events import Intervened, Paused, Resumed
 from server.debate.interventions import ACTIONS, LONGEST_NOTE, Intervention, intervention
 from server.debate.refused import Refused
-from server.debate.state import apply
+from server.debate.transitions import apply
 from tests.debate.playing import Table, debaters, setup, table
 
 pytestmark = pytest.mark.requirement("D2")
@@ -84,9 +84,10 @@ class TestNotes:
         )
 
     def test_a_note_that_nobody_would_read_is_refused(self) -> None:
-        assert refused(table().to_round(3), "inject", text="x").startswith(
-            "The judges have the debate already"
-        )
+        said = "The talk is over, and notes are for those who talk. Call get_verdict."
+        concluded = table().through(1).do(CONCLUDE).play(lambda debate: debate.round == 2)
+        assert refused(table().to_round(3), "inject", text="x") == said
+        assert refused(concluded, "inject", text="x") == said
 
 
 class TestConcluding:
@@ -94,19 +95,19 @@ class TestConcluding:
         made = asked(table().through(1), "conclude", reason="enough")
         assert made.event == Intervened(action="conclude", round=1, reason="enough")
         assert made.takes_effect == (
-            "Turns that are on their way are kept; then the judges decide on what is there."
+            "Turns that are on their way are kept; then it is decided on what is there."
         )
 
     def test_a_paused_talk_can_be_concluded(self) -> None:
         at = table().through(1).do(Paused(reason="lunch"))
-        assert at.do(asked(at, "conclude").event).play().debate.status == "concluded"
+        assert at.do(asked(at, "conclude").event).play().status == "concluded"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
         said = "Nothing has been said yet, so there is nothing to judge. Call step_round first."
         assert refused(table(), "conclude") == refused(table().to_round(1), "conclude") == said
 
     def test_what_is_with_the_judges_is_not_concluded(self) -> None:
-        said = "The judges have the debate already. Call get_verdict."
+        said = "The talk is over already. Call get_verdict."
         assert refused(table().through(1).do(CONCLUDE), "conclude") == said
         assert refused(table().to_round(3), "conclude") == said
 
@@ -136,3 +137,12 @@ def test_what_is_not_refused_can_happen(action: str, pausing: bool, number: int)
     except Refused:
         return
     assert apply(at.debate, made.event).version == at.debate.version + 1
+
+
+def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> None:
+    opened = setup(options={"phases": ["opening", "voting", "rebuttal", "voting"]})
+    asking = table(opened).to_round(2)
+    assert asked(asking, "inject", text="x").takes_effect.startswith("Everybody reads it")
+    at = table(opened, terminate_when=lambda _: True).to_round(2)
+    assert refused(at, "conclude") == "The talk is over already. Call get_verdict."
+    assert refused(at, "inject", text="x").startswith("The talk is over, and notes are for those who talk.")

@@ -3,9 +3,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.debate import markdown
+from server.debate.answers import LONGEST_FIELD
 from server.debate.events import Intervened, Paused
 from server.debate.markdown import VERDICT_LIMIT, cost_line, heading, indent
-from server.debate.replies import LONGEST_FIELD, Reply
+from server.debate.replies import Reply
 from server.debate.rules import Call
 from server.debate.text import shortened, size
 from server.debate.views import usage_sum
@@ -82,7 +83,8 @@ Costs were never answered.
 - One model argued every side (scripted): count it as one voice.
 - The judges' models also debated, and models lean towards their own words.
 
-2 rounds of talk, 4 turns. 6 calls, 600 tokens in (360 cached), 120 out, $0.006.
+2 rounds of talk, 4 turns. The talk ended: the last round was held. \
+6 calls, 600 tokens in (360 cached), 120 out, $0.006.
 """
 
 
@@ -197,7 +199,10 @@ class TestVerdict:
         assert size(markdown.verdict(at.debate, 3000)) < 3000
         assert text.startswith("## Verdict: Leaning: sss")
         assert len(headings(text)) == 1
-        assert text.endswith(f"2 rounds of talk, 46 turns. {cost_line(usage_sum(at.debate.usage))}")
+        assert text.endswith(
+            "2 rounds of talk, 46 turns. The talk ended: the last round was held. "
+            + cost_line(usage_sum(at.debate.usage))
+        )
 
     def test_a_long_reasoning_gets_the_room_that_is_left(self) -> None:
         at = table(script=lambda c: finding(reasoning="word " * 790) if c.reading else talk(c)).play()

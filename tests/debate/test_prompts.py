@@ -1,13 +1,15 @@
 import re
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from server.debate.briefs import RULES, TASKS
 from server.debate.events import Debater, Intervened
 from server.debate.formats import FORMATS
-from server.debate.prompts import RULES, TASKS, VERDICT_SHAPE, Cue, lettered, render, tag
+from server.debate.prompts import render
+from server.debate.record import lettered, tag
 from server.debate.rules import Call
+from server.debate.shapes import TOLD
 from tests.debate.playing import (
     Answer,
     Table,
@@ -28,26 +30,8 @@ UNUSUAL = [
 ]
 
 
-def long_turn(call: Call) -> Answer:
-    if call.reading:
-        return finding()
-    opening = f"In round {call.round} seat {call.seat[-1]} says: "
-    return opening + "x" * (1200 - len(opening))
-
-
 def note(text: str, *, number: int = 1, to: str = "") -> Intervened:
     return Intervened(action="inject", text=text, round=number, to=to)
-
-
-def body(prompt_text: str) -> str:
-    """A prompt without its last line."""
-    return prompt_text.rpartition("\n")[0]
-
-
-def shared(sooner: str, later: str) -> int:
-    """The length of the beginning that two prompts have in common."""
-    pairs = enumerate(zip(sooner, later, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(sooner), len(later)))
 
 
 def last_line(prompt_text: str) -> str:
@@ -77,12 +61,9 @@ class TestLayout:
         assert (
             rendered(at)[0]
             == f"""\
-{RULES}
+{RULES["advocate"]}
 # Question
 > Should a small team write its own scheduler?
-
-# Instructions for everybody
-Be kind.
 
 # Positions
 > A. yes
@@ -111,12 +92,12 @@ Be kind.
 # Round 2: rebuttal
 {TASKS["rebuttal"]}
 
+Be kind.
 You are A. Speak."""
         )
 
-    def test_without_documents_and_instructions_their_headings_are_absent(self) -> None:
+    def test_without_documents_their_heading_is_absent(self) -> None:
         (prompt, _) = rendered(table().to_round(1))
-        assert "# Instructions" not in prompt
         assert "# Document" not in prompt
 
     def test_every_phase_of_every_format_has_its_task(self) -> None:
@@ -134,7 +115,7 @@ You are A. Speak."""
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
         at = table().to_round(3)
         prompt = render(at.debate, at.calls()[0])
-        assert last_line(text(prompt)) == f"You are a judge. Answer with JSON only: {VERDICT_SHAPE}"
+        assert last_line(text(prompt)) == f"You are a judge. Answer with JSON only: {TOLD['judgment']}"
         assert prompt.schema is not None
         properties = prompt.schema["properties"]
         assert list(properties) == prompt.schema["required"] == ["reasoning", "verdict", "winner", "margin"]
@@ -158,8 +139,18 @@ You are A. Speak."""
 class TestTheBrief:
     def test_nobody_concedes_in_public(self) -> None:
         at = table().play()
-        assert all(prompt.messages[0].content == RULES for _, prompt in at.asked)
-        assert "argue your position to the end and do not concede it in public" in RULES
+        rules = RULES["advocate"]
+        assert all(prompt.messages[0].content == rules for _, prompt in at.asked)
+        assert "argue your position to the end and do not concede it in public" in rules
+
+    @pytest.mark.requirement("C15")
+    @pytest.mark.parametrize("name", ["settle", "round_robin"])
+    def test_the_members_of_a_panel_may_change_their_minds(self, name: str) -> None:
+        at = table(setup(format=name)).play()
+        rules = RULES["panel"]
+        assert all(prompt.messages[0].content == rules for _, prompt in at.asked)
+        assert "Change your mind where an argument in the record compels you" in rules
+        assert "concede" not in rules
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
         at = table(setup(debaters=UNUSUAL)).to_round(2)
@@ -173,12 +164,14 @@ WITH_LETTERS = [("A", "build it"), ("B", "buy it"), ("C", "wait")]
 class TestAnonymity:
     @pytest.mark.requirement("C7", "C9")
     @pytest.mark.parametrize("name", FORMATS)
-    def test_names_are_in_no_prompt(self, name: str) -> None:
-        at = table(setup(format=name, debaters=UNUSUAL, max_rounds=3), fumbling)
+    def test_names_are_in_no_prompt_but_where_somebody_is_chosen_by_name(self, name: str) -> None:
+        at = table(setup(format=name, debaters=UNUSUAL), fumbling)
         at.to_round(1).do(note("Go on."), note("To you.", to="Quirina")).play()
         assert {call.attempt for call, _ in at.asked} == {1, 2}
-        for _, prompt in at.asked:
-            assert not any(debater["name"] in str(prompt) for debater in UNUSUAL)
+        for call, prompt in at.asked:
+            chooses = call.task == "message" or (call.task, name) == ("argument", "handoff")
+            read = record_of(text(prompt)) if chooses else str(prompt)
+            assert not any(debater["name"] in read for debater in UNUSUAL)
 
     @pytest.mark.requirement("C9")
     def test_judges_see_names_where_they_are_to(self) -> None:
@@ -195,60 +188,13 @@ class TestAnonymity:
 def fumbling(call: Call) -> Answer:
     """Every first reply is bad."""
     if call.attempt == 1:
-        return "Well, A." if call.reading else ""
+        return "Well, A." if call.task in ("judgment", "ballot", "message", "closing") else ""
     return talk(call)
 
 
-@pytest.mark.requirement("N11")
-class TestSharedPrefix:
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_the_seats_of_a_round_differ_in_their_last_line_only(self, name: str) -> None:
-        at = table(setup(format=name, debaters=UNUSUAL, options={"judges": {"count": 3}}), long_turn).play()
-        for number in (1, 2, 3):
-            for reading in (0, 1, 2):
-                group = [text(p) for c, p in at.asked if (c.round, c.reading) == (number, reading)]
-                if name == "second_opinion" or reading:
-                    assert len({body(prompt) for prompt in group}) <= 1
-                else:
-                    assert all(later.startswith(body(sooner)) for sooner, later in pairwise(group))
-
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_a_seat_is_asked_with_the_beginning_it_was_asked_with_before(self, name: str) -> None:
-        at = table(setup(format=name, debaters=UNUSUAL, max_rounds=3), long_turn).play()
-        for seat in (debater["name"] for debater in UNUSUAL):
-            prompts = at.prompts(seat)
-            assert len(prompts) == 3
-            assert all(later.startswith(body(sooner)) for sooner, later in pairwise(prompts))
-            kept = sum(shared(*pair) for pair in pairwise(prompts))
-            assert kept >= 0.99 * sum(map(len, prompts[:-1]))
-
-    def test_the_first_reading_goes_on_from_what_the_debaters_were_told(self) -> None:
-        at = table(setup(debaters=UNUSUAL, max_rounds=3), long_turn).play()
-        first_reading = next(text(prompt) for call, prompt in at.asked if call.reading == 1)
-        assert all(first_reading.startswith(body(prompt)) for prompt in at.prompts("Quirina"))
-
-    def test_what_is_particular_to_a_seat_stands_at_the_end(self) -> None:
-        asked = [
-            {"name": "Ada", "stance": "yes", "role": "an economist", "system_prompt": "Use figures."},
-            {"name": "Bob", "stance": "no"},
-        ]
-        at = table(setup(debaters=asked)).to_round(1).do(note("Be brief.", to="Ada"))
-        ada, bob = rendered(at)
-        assert ada == body(bob) + (
-            "\nYour role: an economist\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Speak."
-        )
-
-    def test_who_is_asked_again_is_told_why_after_everything_else(self) -> None:
-        at = table(script=fumbling).play()
-        again = [(text(prompt), call) for call, prompt in at.asked if call.attempt == 2]
-        first = {(call.round, call.seat, call.reading): text(p) for call, p in at.asked if call.attempt == 1}
-        assert len(again) == 6
-        for prompt, call in again:
-            assert body(prompt) == first[call.round, call.seat, call.reading]
-            why = "the reply holds no JSON object" if call.reading else "the model said nothing"
-            assert (
-                last_line(prompt) == f"Your previous reply could not be used: {why}. Answer again, as asked."
-            )
+def record_of(prompt_text: str) -> str:
+    """A prompt without its last words."""
+    return prompt_text.rpartition("\n\n")[0]
 
 
 class TestWhoSeesWhat:
@@ -290,9 +236,25 @@ class TestWhoSeesWhat:
         at = table(setup(options={"judges": {"prompt": "Ask who pays."}})).play()
         assert all(("Ask who pays." in text(prompt)) == (call.reading > 0) for call, prompt in at.asked)
 
-    def test_instructions_reach_everybody(self) -> None:
-        at = table(setup(options={"instructions": "Be kind."})).play()
-        assert all("# Instructions for everybody\nBe kind.\n" in text(prompt) for _, prompt in at.asked)
+    @pytest.mark.requirement("C14")
+    def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:
+        own = {"name": "Ada", "stance": "yes", "system_prompt": "Use figures."}
+        asked: dict[str, Any] = {
+            "format": "verdict",
+            "debaters": [own, {"name": "Bob", "stance": "no", "role": "engineer"}],
+            "options": {
+                "instructions": "Be kind.",
+                "moderator": {"opens": True, "closes": True, "prompt": "Be strict."},
+                "referee": {},
+                "judges": {"prompt": "Ask who pays."},
+                "synthesizer": True,
+            },
+        }
+        at = table(setup(**asked)).play()
+        told = {call.seat for call, prompt in at.asked if "\nBe kind.\n" in text(prompt)}
+        assert told == {"Bob", "referee", "synthesizer"}
+        assert {call.seat for call, _ in at.asked} - told == {"Ada", "moderator", "judge 1"}
+        assert all("\nBe strict.\n" in prompt for prompt in at.prompts("moderator"))
 
 
 class TestNotes:
@@ -327,14 +289,14 @@ class TestReadings:
         return {c.reading: blocks(text(p)) for c, p in at.asked if c.reading}
 
     @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
     def test_the_second_reading_reverses_each_round(self, name: str) -> None:
         read = self.readings(name)
         assert read[2] == read[1][3::-1] + read[1][:3:-1]
         assert sorted(read[1]) == ["11", "12", "13", "14", "21", "22", "23", "24"]
 
     @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
     def test_the_judge_reads_each_round_in_the_order_drawn_for_it(self, name: str) -> None:
         at = table(setup(format=name, debaters=debaters(4))).to_round(3)
         drawn = [f"{entered.round}{seat[-1]}" for entered in at.debate.rounds[:2] for seat in entered.order]
@@ -342,40 +304,9 @@ class TestReadings:
         assert drawn != sorted(drawn)
 
     @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", FORMATS)
+    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
     def test_without_the_shuffle_the_judge_reads_in_the_order_declared(self, name: str) -> None:
         assert self.readings(name, shuffle=False)[1] == ["11", "12", "13", "14", "21", "22", "23", "24"]
-
-
-class TestCues:
-    """What a model reads that is too small for the prompt."""
-
-    def test_a_debater_is_told_what_was_last_said_against_it(self) -> None:
-        at = table(script=lambda call: f"{call.seat} in {call.round}").to_round(2)
-        cues = [render(at.debate, call).cue for call in at.calls()]
-        question = at.debate.setup.question
-        assert cues == [
-            Cue("argument", question, 2, "for", "Opponent in 1"),
-            Cue("argument", question, 2, "against", "Proponent in 1"),
-        ]
-
-    def test_the_first_has_nothing_to_answer(self) -> None:
-        at = table().to_round(1)
-        at.do(at.answer(at.calls()[0]))
-        assert render(at.debate, at.calls()[0]).cue.opponent == ""
-
-    def test_as_declared_it_answers_who_spoke_just_before(self) -> None:
-        at = table(setup(format="verdict", debaters=debaters(5)), lambda call: call.seat).play()
-        opponents = [prompt.cue.opponent for call, prompt in at.asked if call.round == 2]
-        assert opponents == [f"Speaker {n}" for n in (5, 1, 2, 3, 4)]
-
-    def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading(self) -> None:
-        at = table().to_round(3)
-        first, second = (render(at.debate, call).cue for call in at.calls())
-        assert first == Cue(
-            "judgment", at.debate.setup.question, 3, positions=(("A", "for"), ("B", "against"))
-        )
-        assert second.positions == first.positions[::-1]
 
 
 def test_every_prompt_of_a_debate_is_byte_for_byte_the_same_when_it_is_made_again() -> None:

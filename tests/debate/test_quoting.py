@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from server.debate.events import Debater, Document, Intervened, Spoke
 from server.debate.prompts import render
 from server.debate.rules import Call
-from server.debate.state import Debate, apply
+from server.debate.state import Debate
 from server.debate.text import quote
+from server.debate.transitions import apply
 from tests.debate.playing import (
     BOUNDED,
     BREAKS,

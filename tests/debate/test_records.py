@@ -1,6 +1,6 @@
 import pytest
 
-from server.debate import views
+from server.debate import logs
 from server.debate.events import Intervened, Paused, Resumed
 from server.debate.replies import Reply
 from server.debate.rules import Call
@@ -29,7 +29,7 @@ class TestInterventions:
         at = table().do(Intervened(action="inject", text="Mind.", to="Opponent", reason="they forget"))
         at.to_round(1).do(Paused(reason="lunch"), Resumed(reason="back"))
         at.through(1).do(Intervened(action="conclude", reason="enough"))
-        found = views.interventions(at.debate, at.log)
+        found = logs.interventions(at.debate, at.log)
         assert found["settings"] == {
             "paused": False,
             "concluding": True,
@@ -47,7 +47,7 @@ class TestInterventions:
 
     def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
         at = table().do(Paused(reason="lunch"))
-        assert views.interventions(at.debate, at.log)["settings"]["paused"]
+        assert logs.interventions(at.debate, at.log)["settings"]["paused"]
 
 
 class TestAnalysis:
@@ -56,7 +56,7 @@ class TestAnalysis:
             return Reply(str(plainly(call)), paid(), cut=call.round == 2)
 
         at = table(script=script).play()
-        counts = views.analysis(at.debate)
+        counts = logs.analysis(at.debate)
         assert counts["rounds"] == [
             {"round": 1, "phase": "opening", "turns": 2, "judgments": 0, "failures": 0},
             {"round": 2, "phase": "rebuttal", "turns": 2, "judgments": 0, "failures": 0},
@@ -74,7 +74,7 @@ class TestAnalysis:
 class TestRounds:
     def test_a_round_is_its_turns_its_judgments_and_its_failures(self) -> None:
         at = over()
-        first, last = views.round_view(at.debate, 1), views.round_view(at.debate, 3)
+        first, last = logs.round_view(at.debate, 1), logs.round_view(at.debate, 3)
         assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
         assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
         assert first["judgments"] == []
@@ -98,27 +98,28 @@ class TestRounds:
 
     def test_a_round_is_over_when_no_more_will_be_said_in_it(self) -> None:
         at = table().to_round(1)
-        assert not views.round_view(at.debate, 1)["over"]
-        assert views.round_view(at.through(1).debate, 1)["over"]
+        assert not logs.round_view(at.debate, 1)["over"]
+        assert logs.round_view(at.through(1).debate, 1)["over"]
         at.to_round(2)
-        assert views.round_view(at.debate, 1)["over"]
-        assert not views.round_view(at.debate, 2)["over"]
+        assert logs.round_view(at.debate, 1)["over"]
+        assert not logs.round_view(at.debate, 2)["over"]
 
 
 class TestRecord:
     def test_the_receipt_is_the_head_of_the_chain(self) -> None:
         at = over()
-        receipt = views.receipt("d-1", at.debate, at.log)
+        receipt = logs.receipt("d-1", at.debate, at.log)
         assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
         assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
 
     def test_a_row_of_the_record_is_its_event_with_its_place_in_the_chain(self) -> None:
         at = table().to_round(1)
-        assert views.event_row(at.log[1]) == {
+        assert logs.event_row(at.log[1]) == {
             "seq": 2,
             "at": "2026-12-01T10:00:02.000Z",
             "actor": "tester",
             "hash": f"{2:064x}",
+            "names": ["phase_start"],
             "kind": "phase_entered",
             "phase": "opening",
             "round": 1,

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.answers import LONGEST_FIELD, interpret
 from server.debate.events import Debater, Failed, Judged, Spoke, load
-from server.debate.replies import LONGEST_FIELD, LONGEST_TURN, Reply, interpret
+from server.debate.replies import LONGEST_TURN, Reply
 from server.debate.rules import Call
-from server.debate.state import Debate, apply
+from server.debate.state import Debate
 from server.debate.text import clean
+from server.debate.transitions import apply
 from tests.debate.playing import BOUNDED, finding, paid, setup, table, with_debaters
 
 pytestmark = pytest.mark.requirement("C8")

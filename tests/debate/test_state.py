@@ -15,7 +15,10 @@ from server.debate.events import (
     Resumed,
     Spoke,
 )
-from server.debate.state import Debate, IllegalEvent, apply, open_seats, replay, seats
+from server.debate.rules import status
+from server.debate.speaking import Place, open_places, places
+from server.debate.state import Debate
+from server.debate.transitions import IllegalEvent, apply, replay
 from tests.debate.playing import Fails, Table, debaters, entered, finding, paid, setup, table, talk
 
 pytestmark = pytest.mark.requirement("D2")
@@ -64,6 +67,10 @@ OTHERS: list[Event] = [
 
 def kind(event: Event) -> str:
     return event.kind
+
+
+def keys(found: tuple[Place, ...]) -> list[tuple[str, int]]:
+    return [place.key for place in found]
 
 
 def new() -> Table:
@@ -187,18 +194,18 @@ def test_each_kind_of_event_does_what_it_says() -> None:
 @pytest.mark.requirement("D2")
 def test_the_status_says_how_a_debate_stands() -> None:
     at = table()
-    assert at.debate.status == "running"
+    assert at.status == "running"
     at.do(FIRST, Paused(reason="lunch"))
-    assert at.debate.status == "paused"
+    assert at.status == "paused"
     at.do(Resumed())
-    assert at.debate.status == "running"
-    assert apply(at.debate, Ended(ending="truncated", reason="given up")).status == "truncated"
-    assert at.play().debate.status == "concluded"
+    assert at.status == "running"
+    assert status(apply(at.debate, Ended(ending="truncated", reason="given up"))) == "truncated"
+    assert at.play().status == "concluded"
 
 
 def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
     at = in_round_1().do(Paused(reason="lunch"), Intervened(action="conclude"))
-    assert at.debate.status == "running"
+    assert at.status == "running"
 
 
 def test_the_version_counts_the_events() -> None:
@@ -223,29 +230,29 @@ def test_no_events_are_no_debate() -> None:
 
 
 def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
-    assert seats(table().debate) == ()
-    assert open_seats(over().debate) == ()
+    assert places(table().debate) == ()
+    assert open_places(over().debate) == ()
 
 
 def test_every_judge_is_asked_for_the_first_reading_before_the_second() -> None:
     at = table(setup(options={"judges": {"count": 2}})).to_round(3)
-    assert seats(at.debate) == (("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2))
+    assert keys(places(at.debate)) == [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]
 
 
 def test_a_judge_who_reads_once_has_one_seat() -> None:
     at = table(setup(options={"judges": {"both_orders": False}})).to_round(3)
-    assert seats(at.debate) == (("judge 1", 1),)
+    assert keys(places(at.debate)) == [("judge 1", 1)]
 
 
 def test_seats_that_answered_or_gave_up_are_not_open() -> None:
     at = table(setup(debaters=debaters(4))).to_round(1)
     at.do(spoke("Speaker 1"), missed("Speaker 2"), missed("Speaker 3"), missed("Speaker 3"))
-    assert open_seats(at.debate) == (("Speaker 2", 0), ("Speaker 4", 0))
+    assert keys(open_places(at.debate)) == [("Speaker 2", 0), ("Speaker 4", 0)]
 
 
 def test_a_seat_whose_provider_fails_is_not_open() -> None:
     at = in_round_1().do(missed().model_copy(update={"cause": "timeout"}))
-    assert open_seats(at.debate) == (("Opponent", 0),)
+    assert keys(open_places(at.debate)) == [("Opponent", 0)]
 
 
 def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:

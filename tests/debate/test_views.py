@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate import views
+from server.debate import logs, views
 from server.debate.events import Paused, Usage
 from server.debate.replies import Reply
 from server.debate.rules import Call
@@ -44,6 +44,8 @@ class TestTranscript:
                 "agent": at.debate.rounds[1].order[-1],
                 "stance": at.debate.debater(at.debate.rounds[1].order[-1]).stance,
                 "text": f"{at.debate.rounds[1].order[-1]} in 2",
+                "act": "argument",
+                "to": "",
             }
         ]
         assert len(views.turns(at.debate)) == 4
@@ -69,7 +71,7 @@ class TestTranscript:
         assert views.raw_result(at.debate) == {
             "rounds": 2,
             "question": QUESTION,
-            "transcript": [turn.model_dump() for turn in views.turns(at.debate)],
+            "transcript": [turn.model_dump(exclude={"act", "to"}) for turn in views.turns(at.debate)],
             "verdict": {
                 "verdict": "It is not worth it.",
                 "winner": "for",
@@ -156,8 +158,8 @@ class TestFailures:
             "Speaker 4": (2, 0),
         }
         assert len(state.failures) == 2
-        assert [row["failures"] for row in views.analysis(at.debate)["rounds"]] == [1, 3, 0]
-        assert views.round_view(at.debate, 1)["failures"] == [
+        assert [row["failures"] for row in logs.analysis(at.debate)["rounds"]] == [1, 3, 0]
+        assert logs.round_view(at.debate, 1)["failures"] == [
             {"seat": "Speaker 3", "reading": 0, "cause": "timeout", "detail": "no answer in 120 s"}
         ]
 
@@ -210,6 +212,10 @@ class TestState:
             "outcome": "decided",
             "winner": "Ada",
             "verdict": "It is not worth it.",
+            "moderator_summary": "",
+            "final_decision": "",
+            "settled": False,
+            "turns": 4,
             "failures": [],
             "notes": 0,
             "usage": views.usage_sum(at.debate.usage).model_dump(),

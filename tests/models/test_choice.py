@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from server.debate.refused import DebateError, Refused
-from server.models import local
+from server.models import ModelError, local
 from server.models.choice import PROVIDERS, Models, NoModel, Provider, check, defaults, family, missing_key
 from server.models.litellm_model import LitellmModel, load
 from server.models.local import LocalModel
 from server.models.scripted import ScriptedModel
+from tests.contract.model import argue
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,7 @@ def test_an_object_of_your_own_goes_by_any_name() -> None:
     mine = ScriptedModel(name="mine")
     models = Models({"my model": mine, "local": mine})
 
-    models.check("my model")
+    models.check("my model", {})
     assert models.get("my model") is models.get("local") is mine
 
 
@@ -54,13 +55,29 @@ def test_an_object_of_your_own_goes_by_any_name() -> None:
         "scripted?speed=1",
         "local?x=1",
         "local/other",
+        "caller/me",
+        "caller?name=me",
         "chatgpt/gpt-5",
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:
-    for refuse in (check, Models().check, Models().get):
+    for refuse in (check, lambda given: Models().check(given, {}), Models().get):
         with pytest.raises(Refused):
             refuse(name)
+
+
+@pytest.mark.requirement("N7")
+@pytest.mark.asyncio
+async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
+    models = Models()
+    models.check("caller", {})
+    await models.prepare(["caller"])
+
+    with pytest.raises(ModelError) as failure:
+        await models.get("caller").reply(argue())
+
+    assert failure.value.cause == "bad_request"
+    assert "`submit_turn`" in failure.value.detail
 
 
 def test_configured_models_come_first() -> None:
@@ -138,6 +155,7 @@ def test_litellm_knows_the_default_models_and_their_keys(
         ("azure/my-deployment", "azure"),
         ("local", "smollm2"),
         ("scripted?delay=1", "scripted"),
+        ("caller", "caller"),
         ("mine", "mine"),
     ],
 )
@@ -156,6 +174,7 @@ def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str)
         ("ollama/llama3", ""),
         ("local", ""),
         ("scripted", ""),
+        ("caller", ""),
     ],
 )
 def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expected: str) -> None:

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.stub import Stub
-from server.models.litellm_model import Answer, LitellmModel, load, price
+from server.models.heard import Answer
+from server.models.litellm_model import LitellmModel, load, price
 from tests.contract.model import argue, bounded
 
 pytestmark = [

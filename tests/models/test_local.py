@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -5,10 +6,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.models import ModelError, local, weights
+from server.debate.events import Task
+from server.models import ModelError, grammars, local, small, weights
+from server.models.grammars import bounded as tightened
 from server.models.local import LocalModel
-from server.models.local import bounded as tightened
+from server.models.narrowing import narrowed
 from tests.contract.model import SCHEMA, Endless, ModelContract, argue, bounded, judge
+from tests.contract.tasks import HANDOFF, SEARCH, TaskContract, asking, deliver, form, names, read, text
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +27,7 @@ needs_the_model = pytest.mark.skipif(
 @pytest.mark.local
 @pytest.mark.slow
 @needs_the_model
-class TestContract(ModelContract):
+class TestContract(ModelContract, TaskContract):
     @pytest.fixture
     def model(self) -> LocalModel:
         return LocalModel()
@@ -58,6 +62,22 @@ class TestTheSmallModel:
         assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
         assert said.informative
         assert not judged.informative
+
+    @pytest.mark.parametrize("asks", ["closing", "audit"])
+    @pytest.mark.asyncio
+    async def test_whatever_is_weighed_or_led_by_it_means_nothing(self, asks: Task) -> None:
+        assert not (await bounded(LocalModel(), asking(asks, functions=(SEARCH,)))).informative
+
+    @pytest.mark.asyncio
+    async def test_a_result_of_many_parts_is_written_to_its_end(self) -> None:
+        wide = form(
+            **{f"part_{number}": {"type": "array", "items": text(), "minItems": 1} for number in range(8)}
+        )
+
+        reply = await bounded(LocalModel(), deliver(wide))
+
+        assert not reply.cut
+        assert read(reply, wide).keys() == set(wide["properties"])
 
     @pytest.mark.asyncio
     async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
@@ -103,6 +123,7 @@ import sys
 import anyio
 from server.models import ModelError
 from server.models.local import LocalModel
+from server.models.narrowing import narrowed
 from tests.contract.model import argue
 
 async def main(how):
@@ -145,14 +166,57 @@ def test_what_is_not_installed_is_named_with_its_command(
 def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> None:
     properties = tightened(SCHEMA)["properties"]
 
-    assert properties["reasoning"] == {"type": "string", "maxLength": local.LONGEST_STRING}
+    assert properties["reasoning"] == {"type": "string", "maxLength": grammars.LONGEST_STRING}
     assert properties["winner"] == SCHEMA["properties"]["winner"]
     assert tightened({"type": "array", "items": {"type": "string"}, "minItems": 5}) == {
         "type": "array",
-        "items": {"type": "string", "maxLength": local.LONGEST_STRING},
+        "items": {"type": "string", "maxLength": grammars.LONGEST_STRING},
         "minItems": 5,
         "maxItems": 5,
     }
+
+
+@pytest.mark.asyncio
+async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ModelError) as failure:
+        await LocalModel().reply(deliver(form(book={"type": "string", "minLength": 5000})))
+
+    assert failure.value.cause == "bad_request"
+    assert "Choose another model" in failure.value.detail
+
+
+@pytest.mark.requirement("B3")
+def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
+    said = "My position is: SQLite. It is one file."
+
+    text, no_call = small.composed(asking("argument", handoff="text"), said)
+    no_text, (call,) = small.composed(asking("argument", handoff="tool", functions=(HANDOFF,)), said)
+
+    assert (text, no_call) == (f"{said}\n\nTransition to Ben", ())
+    assert (no_text, call.name) == ("", "handoff")
+    assert json.loads(call.arguments) == {"response": said, "next_agent_name": "Ben"}
+    assert small.composed(asking("argument", handoff="tool"), said) == (said, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("What if 2.5 is too much? Or not.", "What if 2.5 is too much?"),
+        ("What if so:\n\n1. No", "What if so."),
+        ("What if it grows, and then", "What if it grows."),
+    ],
+)
+def test_a_question_of_its_is_one_sentence(text: str, kept: str) -> None:
+    assert small.finished(asking("message"), text, "What if") == kept
+
+
+def test_the_tokens_of_an_answer_exceed_its_longest() -> None:
+    letters = form(reasoning=text(), choice={"anyOf": [names(*map(chr, range(65, 91))), {"type": "null"}]})
+    node = narrowed(letters)
+    assert node is not None
+    fullest = json.dumps({"reasoning": "x" * grammars.LONGEST_STRING, "choice": "Z"})
+
+    assert len(fullest) <= grammars.longest(node) <= small.LONGEST_FORM
 
 
 @pytest.mark.parametrize(
@@ -173,4 +237,4 @@ def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: p
     ],
 )
 def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
-    assert text[: local.end_of_sentence(text, len("Begun. "))] == kept
+    assert text[: small.end_of_sentence(text, len("Begun. "))] == kept

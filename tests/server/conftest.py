@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from mcp.server import MCPServer
 from server.app import build, open_hall
 from server.hall import Hall
 from server.models import Model
-from server.settings import Settings
+from server.settings import ResearchServer, Settings
 
 Server = Callable[..., MCPServer[Hall]]
 Connected = Callable[..., AbstractAsyncContextManager[Client]]
@@ -31,8 +32,12 @@ def database(tmp_path: Path) -> str:
 def server(database: str) -> Server:
     """Builds a server over the test's database; `models` are injected, and debates use them by default."""
 
-    def make(models: Mapping[str, Model] | None = None, default: str = "scripted") -> MCPServer[Hall]:
-        settings = Settings(db=database, models=(default,))
+    def make(
+        models: Mapping[str, Model] | None = None,
+        default: str = "scripted",
+        research: Mapping[str, ResearchServer] | None = None,
+    ) -> MCPServer[Hall]:
+        settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
         return build(lambda: open_hall(settings, models, environ={}))
 
     return make
@@ -41,12 +46,22 @@ def server(database: str) -> Server:
 @pytest.fixture
 def connected(server: Server, era: str) -> Connected:
     """A client of a server of its own: two of them are two processes on one database, all but the kill."""
+    return partial(connecting, server, era)
 
-    @asynccontextmanager
-    async def connect(
-        models: Mapping[str, Model] | None = None, default: str = "scripted"
-    ) -> AsyncIterator[Client]:
-        async with Client(server(models, default), mode=era) as client:
-            yield client
 
-    return connect
+@pytest.fixture
+def client_of(server: Server) -> Connected:
+    """As `connected`, in one era only: for what happens behind the protocol."""
+    return partial(connecting, server, "auto")
+
+
+@asynccontextmanager
+async def connecting(
+    server: Server,
+    era: str,
+    models: Mapping[str, Model] | None = None,
+    default: str = "scripted",
+    research: Mapping[str, ResearchServer] | None = None,
+) -> AsyncIterator[Client]:
+    async with Client(server(models, default, research), mode=era) as client:
+        yield client

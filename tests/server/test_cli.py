@@ -14,12 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.app import open_hall
-from server.cli import counterpoint, debated, start
-from server.debate.opening import Proposal
+from server.cli import counterpoint
+from server.debate.proposal import Proposal
+from server.debating import debated, start
 from server.models import OnText, Reply, Request, local
 from server.models.scripted import ScriptedModel
+from server.screen import Screen
 from server.settings import Settings
-from server.terminal import Live, Screen
+from server.terminal import Live
 
 Cli = Callable[..., Result]
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from server.app import open_hall
-from server.debate.opening import DebaterAsked, OptionsAsked, Proposal
+from server.debate.proposal import DebaterAsked, OptionsAsked, Proposal
 from server.debate.refused import Refused
 from server.errors import NoSuchDebate, Unreadable
 from server.hall import Hall
@@ -77,7 +77,7 @@ async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str
         with anyio.fail_after(5):
             case = await running.follow(debate_id, wait=5)
 
-    assert case.debate.status == "paused"
+    assert case.status == "paused"
     assert len(case.debate.turns) == 2
 
 
@@ -103,7 +103,7 @@ async def test_an_answer_that_was_under_way_when_the_talk_was_concluded_is_judge
             case = await running.follow(case.id, wait=5)
 
     assert [turn.seat for turn in case.debate.turns] == ["Ada", "Ben"]
-    assert (case.debate.status, case.debate.talk_rounds) == ("concluded", 1)
+    assert (case.status, case.debate.talk_rounds) == ("concluded", 1)
 
 
 @pytest.mark.requirement("C12")
@@ -146,7 +146,7 @@ async def test_a_debate_that_runs_by_itself_goes_on_when_it_is_next_looked_at(da
         with anyio.fail_after(5):
             case = await later.follow(case.id, wait=5)
 
-    assert case.debate.status == "concluded"
+    assert case.status == "concluded"
 
 
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:

@@ -41,6 +41,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
         "step_round",
         "intervene",
         "get_verdict",
+        "submit_turn",
         "read_debate",
         "find_debates",
     ]

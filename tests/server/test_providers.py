@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.app import open_hall
-from server.debate.opening import DebaterAsked, JudgesAsked, LimitsAsked, OptionsAsked, Proposal
+from server.debate.proposal import DebaterAsked, JudgesAsked, LimitsAsked, OptionsAsked, Proposal
 from server.hall import Hall
 from server.models.litellm_model import LitellmModel
 from server.runner import Case
@@ -73,7 +73,7 @@ async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
 ) -> None:
     case = await debated(database, stub, third)
 
-    assert case.debate.status == "concluded"
+    assert case.status == "concluded"
     first_round = [failure for failure in case.debate.failures if failure.round == 1]
     assert {(failure.seat, failure.cause) for failure in first_round} == {("Cy", cause)}
     assert told in first_round[0].detail
@@ -86,7 +86,7 @@ async def test_prose_in_place_of_a_verdict_is_asked_again_once_and_is_never_a_vo
 ) -> None:
     case = await debated(database, stub, "fine", judge="prose")
 
-    assert case.debate.status == "paused"
+    assert case.status == "paused"
     assert [failure.cause for failure in case.debate.failures] == ["unreadable"] * 4
     assert "no JSON object" in case.debate.failures[0].detail
     assert case.debate.verdict is None
@@ -99,7 +99,7 @@ async def test_a_million_characters_are_cut_to_a_turn(database: str, stub: Stub)
 
     turns = [turn for turn in case.debate.turns if turn.seat == "Cy"]
     assert all(turn.cut and len(turn.text) <= 12_000 for turn in turns)
-    assert case.debate.status == "concluded"
+    assert case.status == "concluded"
 
 
 @pytest.mark.parametrize("third", ["401", "500"])

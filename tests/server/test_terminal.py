@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from server.debate.events import PhaseEntered, Recorded, Spoke, Usage
-from server.debate.opening import Proposal, open_debate
-from server.debate.state import replay
+from server.debate.opening import open_debate
+from server.debate.proposal import Proposal
+from server.debate.transitions import replay
 from server.runner import Case
-from server.terminal import Live, Screen, last_columns, plain
+from server.screen import Screen, last_columns, plain
+from server.terminal import Live
 
 if sys.platform != "win32":
     import pty

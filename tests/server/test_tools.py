@@ -237,14 +237,15 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(connected: Any) -> N
         (
             "start_debate",
             {"question": "Q", "options": {"colour": "red"}},
-            "`options.colour` is unknown. There are: judges",
+            "`options.colour` is unknown. There are: moderator, judges,",
         ),
         (
             "start_debate",
             {"question": "Q", "debaters": [{"name": "a", "stance": 1, "weight": 2}]},
             "`debaters[0].stance` must be text.\n`debaters[0].weight` is unknown. There are: name, stance,",
         ),
-        ("start_debate", {"question": "Q", "debaters": [{"name": "a"}]}, "is missing: The position it def"),
+        ("start_debate", {"question": "Q", "debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
+        ("start_debate", {"question": "Q", "debaters": [{"name": "a"}, {"name": "b"}]}, "a has no stance."),
         ("start_debate", {"question": "Q", "debaters": "Ada, Ben"}, "`debaters` must be a list."),
         ("start_debate", {"question": "Q", "options": []}, "`options` must be an object."),
         ("start_debate", {"question": "Q", "run": "perhaps"}, "`run` must be true or false."),

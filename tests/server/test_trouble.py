@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.opening import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
+from server.debate.proposal import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
 from server.hall import Hall
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.choice import Models
@@ -64,7 +64,7 @@ async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None
             finished = await two.follow(case.id, wait=5)
             seen = await one.follow(case.id, wait=5)
 
-        assert finished.debate.status == "concluded"
+        assert finished.status == "concluded"
         assert seen.debate == finished.debate
         assert len(slept.model.asked) == 1
         assert len(awake.asked) == 7
@@ -192,4 +192,4 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichev
             case = await running.follow(case.id, wait=5)
 
     assert [turn.seat for turn in case.debate.turns] == ["Cy", "Ada", "Ben"]
-    assert (case.debate.status, case.debate.talk_rounds) == ("concluded", 1)
+    assert (case.status, case.debate.talk_rounds) == ("concluded", 1)

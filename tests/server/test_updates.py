@@ -7,7 +7,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from server.debate.opening import Proposal
+from server.debate.proposal import Proposal
 from server.hall import Hall
 from server.models.choice import Models
 from server.updates import Updates

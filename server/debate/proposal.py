@@ -1,0 +1,112 @@
+"""A debate as a caller asks for it: what the tool, the command line and scripts fill in."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from server.debate.events import Handoff, Kind, Order, Wanted
+
+LONGEST_TEXT = 8_000
+LONGEST_DOCUMENT = 200_000
+
+Name = Annotated[str, Field(max_length=40)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+ModelName = Annotated[str, Field(max_length=200)]
+ToolNames = Annotated[list[Annotated[str, Field(max_length=120)]], Field(max_length=20)]
+TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
+Seconds = Annotated[int, Field(ge=1, le=3600)]
+
+
+class Asked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DebaterAsked(Asked):
+    name: Name
+    stance: Annotated[str, Field(max_length=500, description="The position it defends")] = ""
+    role: Annotated[str, Field(max_length=500)] = ""
+    system_prompt: Text = ""
+    model: ModelName = ""
+    max_turn_tokens: TurnTokens = 0
+    turn_timeout: Seconds = 0
+    tools: ToolNames = []
+
+
+class DocumentAsked(Asked):
+    title: Annotated[str, Field(max_length=300)]
+    text: Annotated[str, Field(max_length=LONGEST_DOCUMENT)]
+    url: Annotated[str, Field(max_length=2000)] = ""
+
+
+class JudgesAsked(Asked):
+    count: Annotated[int, Field(ge=0, le=9, description="0: one per model given, or 1")] = 0
+    models: Annotated[list[ModelName], Field(max_length=9)] = []
+    both_orders: Annotated[bool | None, Field(description="default: the format's")] = None
+    anonymize: bool = True
+    shuffle: bool = True
+    prompt: Text = ""
+
+
+class OfficerAsked(Asked):
+    """A seat that is neither a debater's nor a judge's: the referee, the synthesizer."""
+
+    model: ModelName = ""
+    prompt: Text = ""
+
+
+class ModeratorAsked(OfficerAsked):
+    opens: bool | None = None
+    closes: bool | None = None
+    tools: ToolNames = []
+
+
+class PhaseAsked(Asked):
+    """A phase of the known ones, altered, or one of the caller's own with an instruction."""
+
+    name: Name
+    order: Order | None = None
+    repeats: bool = False
+    wants: Wanted | None = None
+    instruction: Text = ""
+
+
+class VisibilityAsked(Asked):
+    hide_from_client: list[Kind] = []
+    hide_from_seats: list[Kind] = []
+
+
+class LimitsAsked(Asked):
+    turn_timeout: Annotated[Seconds, Field(description="seconds per answer")] = 120
+    max_turn_tokens: TurnTokens = 0
+    max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
+
+
+class OptionsAsked(Asked):
+    moderator: ModeratorAsked | None = None
+    judges: JudgesAsked | None = None
+    referee: bool | OfficerAsked = False
+    synthesizer: bool | OfficerAsked | None = None
+    output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema of the result")] = None
+    speaking: Order | None = None
+    handoff: Handoff = "structured"
+    phases: Annotated[
+        list[PhaseAsked | Name], Field(max_length=12, description="in place of the format's; names will do")
+    ] = []
+    limits: LimitsAsked = LimitsAsked()
+    visibility: VisibilityAsked = VisibilityAsked()
+    instructions: Annotated[str, Field(max_length=LONGEST_TEXT, description="for seats without prompt")] = ""
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")] = 0
+    tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
+
+
+class Proposal(Asked):
+    """A debate as a caller asks for it; everything but the question can be left out."""
+
+    question: str
+    format: str = "second_opinion"
+    debaters: list[DebaterAsked] = []
+    documents: list[DocumentAsked] = []
+    models: list[ModelName] = []
+    max_rounds: int = 0
+    options: OptionsAsked = OptionsAsked()
+    run: bool = False

@@ -1,0 +1,44 @@
+"""Turns that the caller writes: for the seats whose model is `caller`."""
+
+from server.debate.answers import interpret
+from server.debate.events import CALLER, Event, Failed, Usage
+from server.debate.refused import Refused
+from server.debate.replies import Reply, plain
+from server.debate.rules import Call, pending
+from server.debate.state import Debate
+from server.debate.text import clean
+
+LONGEST_SUBMISSION = 50_000
+
+
+def submission(debate: Debate, speaker: str, text: str) -> Event:
+    """The event that a submitted turn is.
+
+    Raises:
+        Refused: no turn of that speaker is awaited, or the text is not what was asked for.
+    """
+    call = awaited_of(debate, speaker)
+    if not clean(text):
+        raise Refused(f"The text is empty. Write in `text` what {call.seat} says.")
+    if len(text) > LONGEST_SUBMISSION:
+        raise Refused(f"The turn has {len(text):,} characters; {LONGEST_SUBMISSION:,} are allowed.")
+    event = interpret(debate, call, Reply(text, Usage(model=CALLER, cost_usd="0")))
+    if isinstance(event, Failed):
+        raise Refused(f"This is not what {call.seat} was asked for: {event.detail}. Submit it again.")
+    return event
+
+
+def awaited_of(debate: Debate, speaker: str) -> Call:
+    if debate.ended:
+        raise Refused(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
+    awaited = [call for call in pending(debate) if call.model == CALLER]
+    if debate.paused:
+        why = debate.paused.reason.rstrip(". ")
+        raise Refused(f"The debate is paused: {why}. Resume it with intervene first.")
+    found = [call for call in awaited if plain(call.seat) == plain(speaker)]
+    if found:
+        return found[0]
+    if awaited:
+        names = ", ".join(dict.fromkeys(call.seat for call in awaited))
+        raise Refused(f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")
+    raise Refused("No turn of the caller's is awaited now. Call step_round to go on.")

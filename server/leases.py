@@ -1,0 +1,48 @@
+"""The leases of this process: which debates it is putting questions for, so that no other pays for them."""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from server.owners import is_gone, new_owner
+from storage.journal import Journal
+
+LEASE = 3.0
+"""Seconds after which a debate can be taken over whose process is gone, or hangs, out of sight."""
+
+BEAT = 1.0
+"""Seconds between renewals of the leases, and the longest a dead one is waited for on top of LEASE."""
+
+log = logging.getLogger(__name__)
+
+
+class Leases:
+    def __init__(self, journal: Journal, clock: Callable[[], datetime]) -> None:
+        self.journal = journal
+        self.clock = clock
+        self.owner = new_owner()
+
+    async def take(self, debate_id: str) -> bool:
+        """Whether the debate is this process's now. That of a process that is gone is taken over."""
+        while True:
+            now = self.clock().timestamp()
+            holder = await self.journal.lease(debate_id, self.owner, now=now, seconds=LEASE)
+            if holder == self.owner or not is_gone(holder):
+                return holder == self.owner
+            await self.journal.release(debate_id, holder)
+
+    async def renew(self, debate_ids: Iterable[str]) -> set[str]:
+        """Renew these, and say which of them are still held."""
+        asked = list(debate_ids)
+        try:
+            now = self.clock().timestamp()
+            return set(await self.journal.renew(self.owner, asked, now=now, seconds=LEASE))
+        except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
+            log.exception("The leases could not be renewed")
+            return set(asked)
+
+    async def give_back(self, debate_id: str) -> None:
+        try:
+            await self.journal.release(debate_id, self.owner)
+        except Exception:  # it runs out by itself: nobody renews it any more
+            log.exception("The lease of %s could not be released", debate_id)

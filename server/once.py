@@ -1,0 +1,38 @@
+"""One command's work in a hall of its own, and what it prints as data."""
+
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import anyio
+
+from server import reading
+from server.doctor import cause
+from server.hall import Hall
+from server.settings import Settings
+
+T = TypeVar("T")
+
+
+def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]]) -> T:
+    """Do something in the hall, and raise what it raised."""
+    # They bring the SDK with them, and `--help` does without.
+    from server.app import open_hall  # noqa: PLC0415
+    from server.serving import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr(settings)
+
+    async def inside() -> T:
+        async with open_hall(settings) as hall:
+            return await work(hall)
+
+    try:
+        return anyio.run(inside)
+    except BaseExceptionGroup as group:
+        raise cause(group) from None
+
+
+def dumped(data: Any) -> str:
+    whole = "utf" in (sys.stdout.encoding or "").lower()
+    return reading.as_json(data) if whole else json.dumps(data, indent=1)

@@ -1,0 +1,196 @@
+"""Research: the tools of other MCP servers, which moderators and debaters may call.
+
+The servers are those of the settings. One is started or connected to when it is first needed, and kept;
+what goes wrong with it is a fact that models are told of, and stops nothing.
+"""
+
+import logging
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Self
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from server.debate.events import Lookup
+from server.debate.functions import Function, FunctionCall
+from server.debate.refused import Refused
+from server.debate.text import clean, one_line
+from server.research.findings import LONGEST_ARGUMENTS, Finding, Offer, Tool, arguments_of, offers
+from server.settings import ResearchServer
+
+if TYPE_CHECKING:
+    from server.research.connection import Connection
+
+FRESH = 30.0
+"""Seconds for which a list of tools is believed."""
+
+PAUSE = 30.0
+"""Seconds after which a server that could not be used is tried again."""
+
+LONGEST_NAME = 100
+
+log = logging.getLogger(__name__)
+
+
+class Research:
+    """Open it once a process: `async with Research.open(settings.mcp_servers) as research`.
+
+    `names` are everywhere what a debate asks for: "NAME" for all tools of a server that the settings
+    allow, "NAME/tool" for one.
+    """
+
+    def __init__(self, servers: Mapping[str, ResearchServer], tasks: TaskGroup, pause: float) -> None:
+        self.servers = dict(servers)
+        self.tasks = tasks
+        self.pause = pause
+        self.connections: dict[str, Connection] = {}
+        self.closed = False
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, servers: Mapping[str, ResearchServer], *, pause: float = PAUSE
+    ) -> AsyncIterator[Self]:
+        """Nothing is started yet. Leaving it ends every child, within a second.
+
+        pause: seconds after which a server that could not be used is tried again.
+        """
+        tasks = anyio.create_task_group()
+        await tasks.__aenter__()
+        research = cls(servers, tasks, pause)
+        try:
+            yield research
+        finally:
+            # Closed by hand: left to `async with`, it would wrap what the caller raises into a group.
+            research.closed = True
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+
+    def check(self, names: Sequence[str], *, debater: bool = False) -> None:
+        """Whether a debate may ask for these, as far as that can be told without asking the servers.
+
+        Raises:
+            Refused: one is not in the settings, or not for debaters.
+        """
+        for name in names:
+            server_name, slash, tool = name.partition("/")
+            server = self.servers.get(server_name)
+            if server is None:
+                raise Refused(f"There is no research server {server_name[:60]!r}. {self.configured()}")
+            if slash and not (tool and server.allows(tool)):
+                allowed = "NAME or NAME/tool" if server.tools is None else ", ".join(server.tools) or "none"
+                raise Refused(
+                    f"The research server {server_name} cannot be asked for {tool[:60]!r}. "
+                    f"Allowed: {allowed}."
+                )
+            if debater and not server.debaters:
+                raise Refused(
+                    f"The research server {server_name} is for the moderator only. To let debaters use it, "
+                    f"set debaters = true in mcpServers.{server_name}."
+                )
+
+    def configured(self) -> str:
+        if not self.servers:
+            return "None is configured: see mcpServers in the settings."
+        return f"Configured: {', '.join(sorted(self.servers))}."
+
+    async def functions(self, names: Sequence[str]) -> tuple[Function, ...]:
+        """The tools that these servers offer now, as functions. What is missing, `problems` tells."""
+        return tuple(offer.function for offer in await self.offered(names))
+
+    def problems(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What of this could not be used when it was last tried, and why: a sentence each."""
+        found: dict[str, None] = {}
+        for name in names:
+            server, _, tool = name.partition("/")
+            connection = self.connections.get(server)
+            if server not in self.servers:
+                found[f"There is no research server {server[:60]!r} in the settings."] = None
+            elif connection and connection.over:
+                found[f"The research server {server} cannot be used: {connection.problem}."] = None
+            elif connection and tool and tool not in (each.name for each in connection.tools):
+                found[f"The research server {server} has no tool {tool[:60]!r}."] = None
+        return tuple(found)
+
+    async def look_up(self, call: FunctionCall, names: Sequence[str]) -> Lookup:
+        """Call the function that a model has called. Raises nothing: what went wrong is in the answer."""
+        began = anyio.current_time()
+        tool = one_line(clean(call.name))[:LONGEST_NAME]
+        try:
+            offered = await self.offered(names)
+            offer = next((each for each in offered if each.function.name == call.name), None)
+            if offer is None:
+                found = Finding(failed=self.unknown(offered, names))
+            else:
+                tool = f"{offer.server}/{offer.tool}"
+                found = await self.ask(offer, call.arguments)
+        except Exception:
+            log.exception("The research tool %s could not be called", tool)
+            found = Finding(failed="the call failed by a fault of ours")
+        return Lookup(
+            tool=tool,
+            arguments=clean(call.arguments[:LONGEST_ARGUMENTS]),
+            result=found.text,
+            failed=found.failed,
+            cut=found.cut,
+            milliseconds=round((anyio.current_time() - began) * 1000),
+        )
+
+    def unknown(self, offered: Sequence[Offer], names: Sequence[str]) -> str:
+        there = ", ".join(offer.function.name for offer in offered)
+        if there:
+            return f"there is no such function; there are: {there}"
+        return " ".join(["there is no function to call.", *self.problems(names)])
+
+    async def ask(self, offer: Offer, written: str) -> Finding:
+        try:
+            arguments = arguments_of(written)
+        except ValueError as error:
+            return Finding(failed=str(error))
+        connection = await self.connection(offer.server)
+        return await connection.call(offer.tool, arguments)
+
+    async def count(self, name: str) -> int | str:
+        """How many tools a server offers, or why it cannot be used."""
+        connection = await self.connection(name)
+        return connection.problem if connection.over else len(connection.tools)
+
+    async def offered(self, names: Sequence[str]) -> tuple[Offer, ...]:
+        servers = list(dict.fromkeys(name.partition("/")[0] for name in names))
+        async with anyio.create_task_group() as tasks:
+            for server in servers:
+                if server in self.servers:
+                    tasks.start_soon(self.connection, server)
+        return offers((server, tool) for server in servers for tool in self.chosen(server, names))
+
+    def chosen(self, server: str, names: Sequence[str]) -> Iterable[Tool]:
+        """The tools of a server that are asked for."""
+        connection = self.connections.get(server)
+        if connection is None or connection.over:
+            return ()
+        return (tool for tool in connection.tools if server in names or f"{server}/{tool.name}" in names)
+
+    async def connection(self, name: str) -> "Connection":
+        """The connection to a server, opened if there is none. Where it cannot be, it is `over`."""
+        if "mcp" not in sys.modules:  # half a second in which nothing else would happen
+            await anyio.to_thread.run_sync(import_module, "mcp")
+        from server.research.connection import Connection  # noqa: PLC0415  (brings the SDK with it)
+
+        current = self.connections.get(name)
+        if current is None or self.may_be_replaced(current):
+            current = self.connections[name] = Connection(self.servers[name])
+            if self.closed:
+                current.give_up("the server is closing")
+            else:
+                self.tasks.start_soon(current.run)
+        await current.opened.wait()
+        await current.refresh(FRESH)
+        return current
+
+    def may_be_replaced(self, current: "Connection") -> bool:
+        """At once if it has worked; if not, after a pause, so that not every question waits for it."""
+        return current.over and (current.worked or anyio.current_time() - current.over_at >= self.pause)

@@ -1,0 +1,189 @@
+"""MCP servers to ask: `python research_servers.py KIND`. The bad ones do what the SDK keeps servers from."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+ROOTS = {"jsonrpc": "2.0", "id": "mine", "method": "roots/list"}
+NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "hello"}}
+HANDSHAKE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "bad", "version": "1"},
+}
+
+
+def main(kind: str) -> None:
+    if kind == "sdk":
+        sdk()
+    elif kind == "silent":
+        while True:
+            signal.pause()
+    elif kind == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        bad(kind)
+        while True:
+            signal.pause()
+    elif kind == "broken":
+        os.write(2, b"a line on stderr\n")
+        sys.exit(3)
+    else:
+        bad(kind)
+
+
+def say(message: dict[str, Any]) -> None:
+    write(json.dumps(message).encode() + b"\n")
+
+
+def write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def hear() -> dict[str, Any]:
+    line = sys.stdin.readline()
+    return dict(json.loads(line)) if line else {}
+
+
+def bad(kind: str) -> None:
+    while request := hear():
+        if "id" not in request or "method" not in request:
+            continue
+        match request["method"]:
+            case "initialize":
+                answer: dict[str, Any] = {"result": HANDSHAKE}
+            case "tools/list":
+                answer = {"result": {"tools": [described(name, kind) for name in CALLS]}}
+            case "tools/call":
+                text = called(request["params"]["name"], request["params"].get("arguments", {}))
+                answer = {"result": {"content": [{"type": "text", "text": text}] if text else []}}
+            case _:
+                if kind == "old":  # ends at a word it does not know, as some do
+                    sys.exit(1)
+                answer = {"error": {"code": -32601, "message": "Method not found"}}
+        say({"jsonrpc": "2.0", "id": request["id"], **answer})
+
+
+def described(name: str, kind: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    if kind == "wordy":
+        odd = {"pid": "pid, odd!", "big": "pid. odd!", "flood": "flood" * 20}
+        if name == "endless":
+            schema["description"] = "x" * 8000
+        return {
+            "name": odd.get(name, name),
+            "description": "All\n\x1b[31m of it. " * 99,
+            "inputSchema": schema,
+        }
+    return {"name": name, "inputSchema": schema}
+
+
+def called(name: str, arguments: dict[str, Any]) -> str:
+    answer = CALLS[name](**arguments)
+    return "done" if answer is None else answer
+
+
+def pid() -> str:
+    return str(os.getpid())
+
+
+def child() -> str:
+    """A child of this server's own, that never ends by itself."""
+    return str(subprocess.Popen([sys.executable, __file__, "silent"]).pid)
+
+
+def big(size: int) -> str:
+    return "x" * size
+
+
+def chatter() -> None:
+    write(b"Welcome!\n{ not json }\n[1]\n\xff\x00\n" + b"\n" * 1000)
+    os.write(2, b"a line on stderr\n")
+
+
+def flood(size: int) -> None:
+    write((json.dumps(NOTE).encode() + b"\n") * size)
+
+
+def rubbish() -> None:
+    while True:
+        write(b"x" * 99_999 + b"\n")
+
+
+def endless() -> None:
+    while True:
+        write(b"x" * 1_000_000)
+
+
+def questions() -> None:
+    while True:
+        say(ROOTS)
+
+
+def die() -> None:
+    os._exit(7)
+
+
+def hang() -> None:
+    threading.Event().wait()
+
+
+def close() -> None:
+    os.close(1)
+    threading.Event().wait()
+
+
+def ask() -> str:
+    say(ROOTS)
+    return json.dumps(hear()["error"])
+
+
+def nothing() -> str:
+    return ""
+
+
+def environment() -> str:
+    return json.dumps(dict(os.environ))
+
+
+ALL: tuple[Callable[..., str | None], ...] = (
+    *(pid, child, big, chatter, flood, rubbish, endless, questions),
+    *(die, hang, close, ask, nothing, environment),
+)
+CALLS = {call.__name__: call for call in ALL}
+
+
+def sdk() -> None:
+    from mcp.server import MCPServer  # noqa: PLC0415  (slow, and none of the others needs it)
+    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
+    from mcp.types import CallToolResult, ImageContent  # noqa: PLC0415
+
+    server = MCPServer("good", log_level="ERROR")
+
+    @server.tool(structured_output=False)
+    def add(a: int, b: int) -> str:
+        """Add two numbers."""
+        return f"{a} + {b} = {a + b}"
+
+    @server.tool(structured_output=False)
+    def structured() -> CallToolResult:
+        return CallToolResult(content=[], structured_content={"answer": 42})
+
+    @server.tool(structured_output=False)
+    def picture() -> CallToolResult:
+        return CallToolResult(content=[ImageContent(data="aGk=", mime_type="image/png")])
+
+    @server.tool(structured_output=False)
+    def fail() -> str:
+        raise ToolError(f"the key {os.environ['NOTES_API_KEY']} has no credit")
+
+    server.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
