@@ -14,7 +14,7 @@ import anyio
 
 from server.app import open_hall
 from server.debate import markdown
-from server.debate.opening import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
+from server.debate.proposal import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
 from server.models import OnText, Reply, Request, Usage
 from server.settings import Settings
 
@@ -53,7 +53,7 @@ async def main() -> int:
             case = await hall.start(PROPOSAL, actor="example")
             case = await hall.follow(case.id, wait=60)
             print(markdown.transcript(case.debate, case.log))
-            return 0 if case.debate.status == "concluded" else 1
+            return 0 if case.status == "concluded" else 1
 
 
 if __name__ == "__main__":

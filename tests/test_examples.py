@@ -1,5 +1,6 @@
-"""The examples run as they stand, on the scripted model."""
+"""The examples run as they stand, on the scripted model, and print what they promise."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,28 +8,112 @@ from pathlib import Path
 
 import pytest
 
+from server.models import local
+
 pytestmark = [pytest.mark.requirement("M6"), pytest.mark.slow]
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
+
+PRINTED: dict[str, list[str]] = {
+    "second_opinion": ["## Verdict: Decided", "2 rounds of talk, 4 turns."],
+    "step_by_step": [
+        "argumentation: 3 turns\nverdict: 0 turns",
+        "### Note to everybody\n\nAssume a team of two people.",
+        "## Verdict: Decided",
+    ],
+    "own_seat": [
+        "### A. Facts (switch now)",
+        "The depot has 42 vans",
+        "Night tariffs",
+        "## Verdict: Decided",
+    ],
+    "handoff": [
+        "Proponent: The question is",
+        "-> Neutral (chosen)",
+        "Neutral: ",
+        "-> Opponent (chosen)",
+        "decided: ",
+    ],
+    "at_the_table": [
+        "--- Script is told:",
+        "You are A. Speak.",
+        "### A. Script (close it)",
+        "Nine of ten customers",
+        "### B. Model (keep it open)",
+        "Deliveries have until ten",
+        "## Verdict: Decided",
+    ],
+}
+"""What each example prints, in this order."""
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_ends_with_a_verdict(example: Path, tmp_path: Path) -> None:
+def run(example: str, database: Path, model: str = "scripted", seconds: int = 60) -> str:
     environment = {
         **os.environ,
-        "COUNTERPOINT_DB": str(tmp_path / "debates.db"),
-        "COUNTERPOINT_MODELS": "scripted",
+        "COUNTERPOINT_DB": str(database),
+        "COUNTERPOINT_MODELS": model,
         "PYTHONPATH": str(ROOT),
     }
     done = subprocess.run(
-        [sys.executable, str(example)],
+        [sys.executable, str(ROOT / "examples" / f"{example}.py")],
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )
-
     assert done.returncode == 0, done.stderr
-    assert "## Verdict: Decided" in done.stdout
+    return done.stdout
+
+
+def test_every_example_is_run() -> None:
+    assert {*PRINTED, "investment_decision", "moderated_verdict"} == EXAMPLES
+
+
+@pytest.mark.requirement("B1", "C13", "N7")
+@pytest.mark.parametrize("example", PRINTED)
+def test_an_example_prints_what_it_promises(example: str, tmp_path: Path) -> None:
+    printed = run(example, tmp_path / "debates.db")
+
+    places = [printed.find(part) for part in PRINTED[example]]
+    assert -1 not in places, printed
+    assert places == sorted(places)
+
+
+@pytest.mark.requirement("C3", "C10")
+def test_the_moderated_example_prints_its_rounds_and_ends_with_json_of_its_own_schema(tmp_path: Path) -> None:
+    printed = run("moderated_verdict", tmp_path / "debates.db")
+
+    assert printed.startswith("Round 1: advocate, skeptic, operator. \nRound 2: ")
+    assert printed.index("Round 3: ") < printed.index("\nVerdict: ")
+    made = json.loads(printed[printed.index("{\n") :])
+    assert set(made) == {"decision", "reasons", "revisit_in_months"}
+    assert 1 <= made["revisit_in_months"] <= 24
+
+
+@pytest.mark.requirement("A6")
+def test_the_investment_decision_prints_rounds_summaries_and_the_decision(tmp_path: Path) -> None:
+    printed = run("investment_decision", tmp_path / "debates.db")
+
+    speakers = ["[Bull, growth investor]", "[Bear, credit analyst]", "### Moderator's summary"]
+    parts = ["ROUND 1", *speakers, "CONTINUE", "ROUND 2", *speakers, "SETTLED", "FINAL DECISION\n"]
+    rest = printed
+    for part in parts:
+        before, found, rest = rest.partition(part)
+        assert found, f"{part!r} does not come after {before[-80:]!r}"
+    decision, _, end = rest.strip().partition("\n\n")
+    assert decision.startswith("Try ")
+    assert end == "2 rounds, settled: True (settled)"
+
+
+@pytest.mark.requirement("A6")
+@pytest.mark.local
+@pytest.mark.skipif(not local.available(), reason="the embedded model is not installed")
+def test_the_investment_decision_runs_on_the_embedded_model(tmp_path: Path) -> None:
+    printed = run("investment_decision", tmp_path / "debates.db", "local", seconds=300)
+
+    assert (
+        printed.index("ROUND 1") < printed.index("### Moderator's summary") < printed.index("FINAL DECISION")
+    )
+    assert " rounds, settled: " in printed
