@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
@@ -12,6 +13,7 @@ from server.errors import storage_translated
 from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
+from server.recovery import recover
 from server.research import Research
 from server.resources import add_handlers, add_resources
 from server.settings import Settings, release
@@ -42,10 +44,13 @@ async def open_hall(
     settings: Settings,
     injected: Mapping[str, Model] | None = None,
     environ: Mapping[str, str] = os.environ,
+    *,
+    recovering: bool = False,
 ) -> AsyncIterator[Hall]:
     """The hall of this process, with its database open.
 
-    `injected` are models of your own, by the name that debates use for them.
+    `injected` are models of your own, by the name that debates use for them. With `recovering`, debates
+    that ran by themselves when their process ended go on.
 
     Raises:
         Unreadable: the database cannot be opened.
@@ -60,6 +65,15 @@ async def open_hall(
                 journal, models, configured=settings.models, environ=environ, research=research
             ) as hall,
         ):
+            if recovering and settings.max_recovery_age_hours:
+                hall.tasks.start_soon(
+                    partial(
+                        recover,
+                        hall,
+                        max_age_hours=settings.max_recovery_age_hours,
+                        at_once=settings.recovery_at_once,
+                    )
+                )
             yield hall
     finally:
         await journal.close()

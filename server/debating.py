@@ -16,6 +16,7 @@ from server import reading
 from server.debate import markdown, views
 from server.debate.events import Handoff, Order
 from server.debate.formats import FORMATS, PHASES
+from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
 from server.dialogue import Dialogue
 from server.hall import Hall
@@ -172,7 +173,7 @@ async def start(wanted: Proposal, hall: Hall) -> Case:
 async def go_on(debate_id: str, hall: Hall) -> Case:
     case = await hall.case(debate_id)
     if case.debate.paused:
-        case, _ = await hall.intervene(debate_id, "resume", reason="continued by hand", actor=ACTOR)
+        case, _ = await hall.intervene(debate_id, "resume", Wish(reason="continued by hand"), actor=ACTOR)
     return case
 
 

@@ -19,7 +19,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from server.debate.events import Event, Opened
-from server.debate.interventions import conclude_now, intervention
+from server.debate.interventions import Wish, conclude_now, intervention
 from server.debate.opening import open_debate
 from server.debate.proposal import Proposal
 from server.debate.refused import Refused
@@ -181,7 +181,9 @@ class Hall:
         """End the talk and let the judges decide on what is there, unless they have it already."""
         case = await self.case(debate_id)
         if not (case.debate.ended or talk_is_over(case.debate)):
-            case = await self.steer(case, lambda debate: conclude_now(debate, reason).event, actor)
+            case = await self.steer(
+                case, lambda debate: conclude_now(debate, Wish(reason=reason)).event, actor
+            )
         if case.status == "running":
             self.ensure(case, None)
         return case
@@ -217,18 +219,18 @@ class Hall:
             return await self.wait(self.ensure(case, through), wait, on_change, through_round=through)
         return case
 
-    async def intervene(
-        self, debate_id: str, action: str, *, text: str = "", to: str = "", reason: str = "", actor: str
-    ) -> tuple[Case, str]:
+    async def intervene(self, debate_id: str, action: str, wish: Wish, *, actor: str) -> tuple[Case, str]:
         """Steer a debate. Returns it, and from when on that counts.
 
         Raises:
             Refused: it cannot be done now.
         """
         effects: list[str] = []
+        if action == "replace_model" and wish.model.strip():
+            self.models.check(wish.model.strip(), self.environ)
 
         def act(debate: Debate) -> Event:
-            made = intervention(debate, action, text=text, to=to, reason=reason)
+            made = intervention(debate, action, wish)
             effects.append(made.takes_effect)
             return made.event
 
@@ -251,6 +253,7 @@ class Hall:
         """
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         named = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
+        named += setup.fallback_models
         for name in dict.fromkeys(named):
             self.models.check(name, self.environ)
         led = setup.moderator.tools if setup.moderator else ()

@@ -99,7 +99,7 @@ async def serve(settings: Settings) -> int:
     speaking: asyncio.Task[None] | None = None
     code = 0
     try:
-        async with open_hall(settings) as hall:
+        async with open_hall(settings, recovering=True) as hall:
             speaking = asyncio.create_task(speak(build(lambda: nullcontext(hall))))
             either: set[asyncio.Future[Any]] = {speaking, stopped}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)

@@ -114,6 +114,17 @@ class Settings(BaseModel):
         ),
     ] = {}
 
+    max_recovery_age_hours: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=8760,
+            description="Debates that ran by themselves go on when a server starts, unless nothing has "
+            "happened in them for longer than this. 0: none goes on.",
+        ),
+    ] = 24
+    recovery_at_once: Annotated[int, Field(ge=1, le=100, description="How many of them go on at a time.")] = 4
+
     @field_validator("models", mode="before")
     @classmethod
     def split(cls, value: Any) -> Any:

@@ -28,7 +28,7 @@ from server.debate.events import (
     RoundOpened,
     Spoke,
 )
-from server.debate.logs import kind_of
+from server.debate.logs import changes, kind_of
 from server.debate.markdown import audit_block, closing_block, heading, opening_block
 from server.debate.opening import warnings
 from server.debate.record import letter_of, lettered
@@ -137,15 +137,24 @@ class Live:
             case Failed():
                 line = screen.wrap(f"{event.seat} failed: {one_line(event.detail)}", "! ", "  ")
                 text = "\n" + screen.paint(line, fg="red")
-            case Intervened(action="inject"):
-                head = f"Note to {one_line(event.to) or 'everybody'}"
-                text = f"\n{screen.paint(head, bold=True)}\n{screen.render(event.text, '  ')}"
             case Paused() | Resumed() | Intervened():
-                word = {"paused": "Paused", "resumed": "Resumed"}.get(event.kind, "The talk is concluded")
-                text = "\n" + screen.wrap(": ".join(filter(None, (word, one_line(event.reason)))))
+                text = self.steered(event)
             case _:
                 pass
         return text
+
+    def steered(self, event: Paused | Resumed | Intervened) -> str:
+        """What somebody did to the debate."""
+        screen = self.screen
+        if isinstance(event, Intervened) and event.action in ("inject", "challenge"):
+            what = "Note" if event.action == "inject" else "Challenge"
+            head = f"{what} to {one_line(event.to) or 'everybody'}"
+            return f"\n{screen.paint(head, bold=True)}\n{screen.render(event.text, '  ')}"
+        words = {"paused": "Paused", "resumed": "Resumed"}
+        word = words.get(event.kind, "The talk is concluded")
+        if isinstance(event, Intervened) and event.action != "conclude":
+            word = f"{event.action} {one_line(event.to)} {one_line(changes(event))}"
+        return "\n" + screen.wrap(": ".join(filter(None, (" ".join(word.split()), one_line(event.reason)))))
 
     def officer(self, event: RoundOpened | RoundClosed | Audited) -> str:
         """What the moderator or the referee says."""
@@ -164,7 +173,7 @@ class Live:
         for letter, debater in lettered(case.debate):
             stance = f"{letter}. {one_line(debater.name)}: {one_line(debater.stance)}"
             lines.append(self.screen.wrap(f"{stance} ({one_line(debater.model)})", "  ", "     "))
-        line = f"{setup.format}, {counted(setup.max_rounds, 'round')}, debate {case.id}"
+        line = f"{setup.format}, {counted(case.debate.max_rounds, 'round')}, debate {case.id}"
         lines.append(self.screen.wrap(", ".join([*officers(setup), line]), "  ", "     "))
         families = len({family(debater.model) for debater in setup.debaters})
         lines += [self.screen.wrap(warning, "  ! ", "    ") for warning in warnings(setup, families)]
@@ -266,13 +275,13 @@ def answered(debate: Debate) -> int:
 def expected(debate: Debate) -> int:
     """How many answers the whole debate has: an estimate, since talk can end early and answers fail."""
     setup = debate.setup
-    turns = setup.max_turns or setup.max_rounds * len(setup.debaters)
+    turns = debate.max_turns or debate.max_rounds * len(setup.debaters)
     leading = (setup.moderator.opens + setup.moderator.closes) if setup.moderator else 0
     each_round = leading + bool(setup.referee)
     readings = 2 if setup.judges.both_orders else 1
     deciding = len(setup.judges.models) * readings + bool(setup.synthesizer)
     voting = sum(phase.wants == "ballot" for phase in setup.phases) * len(setup.debaters)
-    return max(turns + each_round * setup.max_rounds + voting + deciding, 1)
+    return max(turns + each_round * debate.max_rounds + voting + deciding, 1)
 
 
 async def watch(hall: Hall, case: Case, live: Live) -> Case:

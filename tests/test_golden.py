@@ -30,7 +30,7 @@ from server.debate.events import (
     Resumed,
     load,
 )
-from server.debate.interventions import intervention
+from server.debate.interventions import Wish, intervention
 from server.debate.rules import Call, Over, decide, status
 from server.debate.state import Debate
 from server.debate.transitions import replay
@@ -153,7 +153,7 @@ def verdict(call: Call) -> Answer:
 
 
 def steered(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Table:
-    return at.do(intervention(at.debate, action, text=text, to=to, reason=reason).event)
+    return at.do(intervention(at.debate, action, Wish(text=text, to=to, reason=reason)).event)
 
 
 def played_opinion() -> list[Event]:

@@ -23,6 +23,9 @@ Task = Literal[
 ]
 """What a seat can be asked for: `opening` and `closing` of a round are the moderator's."""
 
+Action = Literal[
+    "inject", "challenge", "conclude", "extend", "weights", "threshold", "replace_model", "retract"
+]
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Ending = Literal["concluded", "truncated"]
 Outcome = Literal["decided", "leaning", "contested", "undecided"]
@@ -152,6 +155,7 @@ class Opened(Fact):
     output_schema: str = ""  # of the synthesizer's result: a JSON Schema, as JSON
     handoff: Handoff = "structured"  # how the choice of the next speaker is read
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
+    fallback_models: tuple[str, ...] = ()  # asked in turn where a seat's own model fails
     hidden_from_client: tuple[Kind, ...] = ()
     hidden_from_seats: tuple[Kind, ...] = ()
 
@@ -192,6 +196,7 @@ class Failed(Fact):
     usage: Usage | None = None  # what the useless answer cost, where there was one
     attempts: int = 1  # how often it was tried before it was given up
     handoff: bool = False  # the turn was good; only its choice of the next speaker was not
+    model: str = ""  # that was asked
 
 
 class Lookup(Fact):
@@ -298,6 +303,7 @@ class Vote(Fact):
     winner: str  # a debater's name; "" for a synthesis
     margin: int
     abstains: str = ""  # why it does not count; "" when it does
+    weight: str = "1"  # an exact fraction
 
 
 class Concluded(Fact):
@@ -321,13 +327,25 @@ class Synthesized(Fact):
     seat: str = SYNTHESIZER
 
 
+class Weight(Fact):
+    """How much a voter's vote counts: an exact fraction, such as "3/2"."""
+
+    seat: str
+    weight: str
+
+
 class Intervened(Fact):
     kind: Literal["intervened"] = "intervened"
-    action: Literal["inject", "conclude"]
+    action: Action
     text: str = ""
     round: int = 0  # the round it was made in; 0 before the first
-    to: str = ""  # a debater's name; "" for everybody
+    to: str = ""  # a debater's name, "" for everybody; the seat whose model or turn it is about
     reason: str = ""
+    rounds: int = 0  # extend: how many more
+    model: str = ""  # replace_model
+    weights: tuple[Weight, ...] = ()  # those that change
+    threshold: str = ""  # of the votes' weight, a fraction such as "2/3"
+    retracted: tuple[int, int] = (0, 0)  # (round, which of the seat's turns in it)
 
 
 class Paused(Fact):

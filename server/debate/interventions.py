@@ -1,15 +1,35 @@
 """Steering a debate: what a caller may do to it, when, and from when on it counts."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 
-from server.debate.events import Event, Intervened, Paused, Resumed
+from server.debate.events import Event, Intervened, Paused, Resumed, Weight
 from server.debate.refused import Refused
-from server.debate.speaking import talk_is_over
-from server.debate.state import Debate
-from server.debate.text import clean
+from server.debate.speaking import seated, talk_is_over
+from server.debate.state import Debate, judges
+from server.debate.text import clean, counted
 
-ACTIONS = ("pause", "resume", "inject", "conclude")
 LONGEST_NOTE = 8_000
+_FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
+
+MOST_ROUNDS = 20
+"""By which a debate can be extended at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an action needs; each uses the fields that are about it."""
+
+    text: str = ""
+    to: str = ""  # a debater, or the seat it is about
+    reason: str = ""
+    rounds: int = 0
+    round: int = 0
+    model: str = ""
+    weights: Mapping[str, str | float] = field(default_factory=dict)
+    threshold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,68 +38,168 @@ class Intervention:
     takes_effect: str
 
 
-def intervention(debate: Debate, action: str, *, text: str, to: str, reason: str) -> Intervention:
+def intervention(debate: Debate, action: str, wish: Wish) -> Intervention:
     """The event an action is, and from when on it counts.
 
     Raises:
         Refused: it cannot be done to this debate now.
     """
-    text, reason = clean(text), clean(reason)
     if debate.ended:
         raise Refused(
             f"The debate is over ({debate.ended.ending}). Start another, or read it with get_verdict."
         )
-    match action:
-        case "pause":
-            return pause(debate, reason)
-        case "resume":
-            return resume(debate, reason)
-        case "inject":
-            return inject(debate, text, to, reason)
-        case "conclude":
-            return conclude_now(debate, reason)
-        case _:
-            raise Refused(f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
+    if action not in ACTING:
+        raise Refused(f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
+    return ACTING[action](debate, wish)
 
 
-def pause(debate: Debate, reason: str) -> Intervention:
+def pause(debate: Debate, wish: Wish) -> Intervention:
     if debate.paused:
         raise Refused(f"The debate is paused already: {debate.paused.reason}")
-    event = Paused(reason=reason or "paused on request")
+    event = Paused(reason=clean(wish.reason) or "paused on request")
     return Intervention(
         event, "Answers that are on their way are kept; nothing more is asked until it is resumed."
     )
 
 
-def resume(debate: Debate, reason: str) -> Intervention:
+def resume(debate: Debate, wish: Wish) -> Intervention:
     if not debate.paused:
         raise Refused("The debate is not paused. Call step_round to go on.")
     return Intervention(
-        Resumed(reason=reason), "Seats that failed in this round are asked again with the next step_round."
+        Resumed(reason=clean(wish.reason)),
+        "Seats that failed in this round are asked again with the next step_round.",
     )
 
 
-def inject(debate: Debate, text: str, to: str, reason: str) -> Intervention:
-    names = debate.names
+def inject(debate: Debate, wish: Wish) -> Intervention:
+    event = said(debate, wish, "inject")
+    return Intervention(event, f"{event.to or 'Everybody'} reads it with every question put from now on.")
+
+
+def challenge(debate: Debate, wish: Wish) -> Intervention:
+    event = said(debate, wish, "challenge")
+    who = event.to or "Every debater"
+    return Intervention(event, f"{who} is to answer it in the next turn; everybody reads it in the record.")
+
+
+def said(debate: Debate, wish: Wish, action: str) -> Intervened:
+    text = clean(wish.text)
     phase = debate.phase
     if phase and talk_is_over(debate) and not (debate.concluding and phase.is_talk):
         raise Refused("The talk is over, and notes are for those who talk. Call get_verdict.")
     if not text:
-        raise Refused("There is nothing to inject. Pass the note in `text`.")
+        raise Refused(f"There is nothing to {action}. Pass the note in `text`.")
     if len(text) > LONGEST_NOTE:
         raise Refused(f"The note has {len(text):,} characters; {LONGEST_NOTE:,} are allowed.")
-    if to and to not in names:
+    if wish.to and wish.to not in debate.names:
         raise Refused(
-            f"Nobody here is called {to[:60]!r}. Debaters: {', '.join(names)}; leave `to` out for all."
+            f"Nobody here is called {wish.to[:60]!r}. Debaters: {', '.join(debate.names)}; leave `to` out "
+            "for all."
         )
-    event = Intervened(action="inject", text=text, round=debate.round, to=to, reason=reason)
-    return Intervention(event, f"{to or 'Everybody'} reads it with every question put from now on.")
+    return made(debate, wish, action, text=text, to=wish.to)
 
 
-def conclude_now(debate: Debate, reason: str) -> Intervention:
+def made(debate: Debate, wish: Wish, action: str, **what: object) -> Intervened:
+    return Intervened.model_validate(
+        {"action": action, "round": debate.round, "reason": clean(wish.reason), **what}
+    )
+
+
+def conclude_now(debate: Debate, wish: Wish = Wish()) -> Intervention:
     if talk_is_over(debate):
         raise Refused("The talk is over already. Call get_verdict.")
     if not debate.turns:
         raise Refused("Nothing has been said yet, so there is nothing to judge. Call step_round first.")
-    event = Intervened(action="conclude", round=debate.round, reason=reason)
-    return Intervention(event, "Turns that are on their way are kept; then it is decided on what is there.")
+    return Intervention(
+        made(debate, wish, "conclude"),
+        "Turns that are on their way are kept; then it is decided on what is there.",
+    )
+
+
+def extend(debate: Debate, wish: Wish) -> Intervention:
+    if not 1 <= wish.rounds <= MOST_ROUNDS:
+        raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}.")
+    if debate.phase and talk_is_over(debate):
+        raise Refused("The talk is over, and cannot be extended. Fork the debate, or start another.")
+    repeating = [phase for phase in debate.setup.phases if phase.repeats]
+    here = debate.setup.phases.index(debate.phase) if debate.phase else 0
+    if not repeating or debate.setup.phases.index(repeating[0]) < here:
+        raise Refused("No phase that is still to come repeats, so that more rounds would change nothing.")
+    event = made(debate, wish, "extend", rounds=wish.rounds)
+    most = debate.max_rounds + wish.rounds
+    return Intervention(
+        event, f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
+    )
+
+
+def weights(debate: Debate, wish: Wish) -> Intervention:
+    voters = (*debate.names, *judges(debate.setup))
+    if not wish.weights:
+        raise Refused(f"Pass `weights`: a number or a fraction for each voter. Voters: {', '.join(voters)}.")
+    for name in wish.weights:
+        if name not in voters:
+            raise Refused(f"Nobody here who votes is called {name[:60]!r}. Voters: {', '.join(voters)}.")
+    given = tuple(
+        Weight(seat=name, weight=str(fraction(str(value), f"weights.{name}", most=1000)))
+        for name, value in wish.weights.items()
+    )
+    event = made(debate, wish, "weights", weights=given)
+    return Intervention(event, "Votes are counted so when the verdict is made.")
+
+
+def threshold(debate: Debate, wish: Wish) -> Intervention:
+    share = fraction(wish.threshold, "threshold", most=1)
+    event = made(debate, wish, "threshold", threshold=str(share))
+    told = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
+    return Intervention(event, told)
+
+
+def fraction(text: str, name: str, *, most: int) -> Fraction:
+    """An exact positive fraction: "2/3", "0.5", "2"."""
+    written = text.strip()
+    # Nothing with an exponent: computing it could take for ever.
+    found = Fraction(written) if _FRACTION.fullmatch(written) else Fraction(0)
+    if not 0 < found <= most:
+        raise Refused(f'`{name}`: {text[:20]!r} is no fraction above 0 and at most {most}, such as "2/3".')
+    return found
+
+
+def replace_model(debate: Debate, wish: Wish) -> Intervention:
+    seats = seated(debate.setup)
+    if wish.to not in seats:
+        raise Refused(f"There is no seat {wish.to[:60]!r}. Pass `to`: one of {', '.join(seats)}.")
+    if not wish.model.strip():
+        raise Refused("Pass `model`: the name of the model that is to take the seat.")
+    event = made(debate, wish, "replace_model", to=wish.to, model=wish.model.strip())
+    told = f"{wish.to} is asked of it from the next question on, and again where it failed in this round."
+    return Intervention(event, f"{told} An answer that is on its way is kept.")
+
+
+def retract(debate: Debate, wish: Wish) -> Intervention:
+    turns = [t for t in debate.turns if t.seat == wish.to and t.round == wish.round]
+    left = [t for t in turns if (t.seat, t.round, t.turn) not in debate.retracted]
+    if not left:
+        said_in = sorted({t.round for t in debate.turns if t.seat == wish.to})
+        raise Refused(
+            f"There is no turn of {wish.to[:60]!r} in round {wish.round} to retract. Pass `to` and `round`"
+            + (f"; it spoke in round {', '.join(map(str, said_in))}." if said_in else ".")
+        )
+    if debate.phase and not debate.phase.is_talk and debate.verdict:
+        raise Refused("There is a verdict already, made with that turn. Fork the debate to judge without it.")
+    event = made(debate, wish, "retract", to=wish.to, retracted=(wish.round, left[-1].turn))
+    return Intervention(event, "It is struck through, and left out of every prompt from now on.")
+
+
+ACTING: dict[str, Callable[[Debate, Wish], Intervention]] = {
+    "pause": pause,
+    "resume": resume,
+    "inject": inject,
+    "challenge": challenge,
+    "conclude": conclude_now,
+    "extend": extend,
+    "weights": weights,
+    "threshold": threshold,
+    "replace_model": replace_model,
+    "retract": retract,
+}
+ACTIONS = tuple(ACTING)

@@ -4,7 +4,7 @@ A judge who names one side in one order and another side in the other judged the
 debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
-from collections import Counter
+from fractions import Fraction
 
 from server.debate.events import Concluded, Event, Judged, Outcome, Vote
 from server.debate.speaking import decided_by
@@ -22,7 +22,7 @@ def judged(debate: Debate) -> Concluded:
     """As the judges found."""
     votes = tuple(vote(debate, judge) for judge in judges(debate.setup))
     counted = [v for v in votes if not v.abstains]
-    outcome, winner = tally(counted)
+    outcome, winner = tally(counted, debate.threshold)
     spokesman = spokesman_for(debate, winner, counted)
     return Concluded(
         outcome=outcome,
@@ -48,25 +48,39 @@ def vote(debate: Debate, judge: str) -> Vote:
         return Vote(
             judge=judge, winner="", margin=0, abstains="found for another side when the order changed"
         )
-    return Vote(judge=judge, winner=winners.pop(), margin=min(found.margin for found in readings))
+    return Vote(
+        judge=judge,
+        winner=winners.pop(),
+        margin=min(found.margin for found in readings),
+        weight=weight_of(debate, judge),
+    )
 
 
-def tally(votes: list[Vote]) -> tuple[Outcome, str]:
-    """(outcome, winner) of the votes that count.
+def weight_of(debate: Debate, seat: str) -> str:
+    return str(debate.weights.get(seat, 1))
 
-    decided: all for one side, each clearly (margin 2 or more). leaning: a majority, or all of them
-    narrowly. contested: split, or without any margin. undecided: nobody found for a side.
+
+def tally(votes: list[Vote], threshold: Fraction | None = None) -> tuple[Outcome, str]:
+    """(outcome, winner) of the votes that count, each with its weight.
+
+    decided: all for one side, each clearly (margin 2 or more). leaning: a majority of the weight, or
+    `threshold` of it where one was set; or all of them narrowly. contested: split, or without any
+    margin. undecided: nobody found for a side.
     """
-    sides = Counter(v.winner for v in votes if v.winner)
+    sides: dict[str, Fraction] = {}
+    for v in votes:
+        if v.winner:
+            sides[v.winner] = sides.get(v.winner, Fraction(0)) + Fraction(v.weight)
     if not sides:
         return "undecided", ""
-    (winner, most), *_ = sides.most_common(1)
+    winner = max(sides, key=lambda side: sides[side])
     margins = [v.margin for v in votes if v.winner == winner]
-    if most == len(votes) and min(margins) >= 2:  # noqa: PLR2004  (see the docstring)
+    if len(margins) == len(votes) and min(margins) >= 2:  # noqa: PLR2004  (see the docstring)
         return "decided", winner
-    if most * 2 > len(votes) and max(margins) >= 1:
-        return "leaning", winner
-    return "contested", ""
+    share = sides[winner] / sum((Fraction(v.weight) for v in votes), Fraction(0))
+    alone = list(sides.values()).count(sides[winner]) == 1
+    enough = share > Fraction(1, 2) if threshold is None else share >= threshold and alone
+    return ("leaning", winner) if enough and max(margins) >= 1 else ("contested", "")
 
 
 def spokesman_for(debate: Debate, winner: str, votes: list[Vote]) -> Judged | None:
@@ -98,7 +112,7 @@ def voted(debate: Debate) -> Concluded:
     """As the debaters voted. A missing or unreadable ballot is no vote."""
     votes = tuple(ballot_of(debate, name) for name in debate.names)
     counted = [v for v in votes if not v.abstains]
-    outcome, winner = tally(counted)
+    outcome, winner = tally(counted, debate.threshold)
     return Concluded(
         outcome=outcome,
         winner=winner,
@@ -117,7 +131,7 @@ def ballot_of(debate: Debate, name: str) -> Vote:
         return Vote(judge=name, winner="", margin=0, abstains="is too small a model to judge")
     if not last.choice:
         return Vote(judge=name, winner="", margin=0, abstains="abstained")
-    return Vote(judge=name, winner=last.choice, margin=2)
+    return Vote(judge=name, winner=last.choice, margin=2, weight=weight_of(debate, name))
 
 
 def told(debate: Debate, winner: str, counted: list[Vote]) -> str:

@@ -29,8 +29,9 @@ from server.debate.events import (
 )
 from server.debate.interventions import ACTIONS
 from server.debate.rules import pending, round_is_over, status
-from server.debate.speaking import model_of
+from server.debate.speaking import model_of, seated
 from server.debate.state import Debate, judges
+from server.debate.text import counted
 from server.debate.views import decision, judgments, shows, turns
 
 EVENT_NAMES: dict[str, tuple[str, ...]] = {
@@ -88,13 +89,39 @@ def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
     for entry in log:
         match entry.event:
             case Intervened() as made:
-                rows.append(row(entry, made.action, made.reason, made.text, made.to))
+                rows.append(row(entry, made.action, made.reason, changes(made), made.to))
             case Paused() | Resumed() as made:
                 rows.append(row(entry, "pause" if made.kind == "paused" else "resume", made.reason))
             case _:
                 pass
-    settings = {"paused": debate.paused is not None, "concluding": debate.concluding, "actions": ACTIONS}
+    settings = {
+        "paused": debate.paused is not None,
+        "concluding": debate.concluding,
+        "max_rounds": debate.max_rounds,
+        "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
+        "threshold": str(debate.threshold or ""),
+        "models": {seat: model_of(debate, seat) for seat in seated(debate.setup)},
+        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted)],
+        "actions": ACTIONS,
+    }
     return {"settings": settings, "log": [made.model_dump() for made in rows]}
+
+
+def changes(made: Intervened) -> str:
+    """What an intervention says, or what it changes."""
+    match made.action:
+        case "extend":
+            return f"{counted(made.rounds, 'round')} more"
+        case "weights":
+            return ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
+        case "threshold":
+            return made.threshold
+        case "replace_model":
+            return made.model
+        case "retract":
+            return f"the turn of round {made.retracted[0]}"
+        case _:
+            return made.text
 
 
 def row(entry: Recorded, action: str, why: str, text: str = "", to: str = "") -> InterventionRow:
@@ -221,7 +248,7 @@ def task(
         seat=seat,
         task=name,
         state=state,
-        model=usage.model if usage else model_of(debate.setup, seat),
+        model=usage.model if usage else model_of(debate, seat),
         milliseconds=usage.milliseconds if usage else 0,
         attempts=usage.attempts if usage else attempts,
         detail=detail,

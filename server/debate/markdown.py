@@ -99,7 +99,11 @@ def turn_block(debate: Debate, turn: Spoke) -> str:
     letter = letter_of(debate, turn.seat)
     stance = heading(debate.debater(turn.seat).stance)
     whom = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
-    return f"\n### {letter}. {turn.seat} ({stance}){whom}\n\n{indent(turn.text)}{cut}"
+    title = f"\n### {letter}. {turn.seat} ({stance}){whom}"
+    if not debate.stands(turn):
+        struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
+        return f"{title}, retracted\n\n{indent(struck)}"
+    return f"{title}\n\n{indent(turn.text)}{cut}"
 
 
 def opening_block(opened: RoundOpened) -> str:
@@ -124,7 +128,8 @@ def audit_block(audited: Audited) -> str:
 
 
 def note_block(note: Intervened) -> str:
-    return f"\n### Note to {note.to or 'everybody'}\n\n{indent(note.text)}"
+    what = "Challenge" if note.action == "challenge" else "Note"
+    return f"\n### {what} to {note.to or 'everybody'}\n\n{indent(note.text)}"
 
 
 def heading(text: str) -> str:

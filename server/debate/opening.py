@@ -68,6 +68,7 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
         output_schema=checked_schema(options.output_schema) if options.output_schema is not None else "",
         handoff=options.handoff,
         max_turns=turns,
+        fallback_models=tuple(model.strip() for model in options.fallback_models),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )

@@ -162,7 +162,7 @@ def own_instructions(debate: Debate, call: Call) -> Iterator[str]:
 
 def debaters_words(debate: Debate, call: Call) -> Iterator[str]:
     for note in debate.notes:
-        if note.to == call.seat:
+        if note.to == call.seat and note.action == "inject":
             yield "A note for you alone:\n" + quote(note.text)
     yield from correspondence(debate, call)
     yield from looked_up(debate, call)
@@ -184,7 +184,11 @@ def debaters_words(debate: Debate, call: Call) -> Iterator[str]:
 def correspondence(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which nobody else at the table reads."""
     pairs = [pair for number in range(1, call.round) for pair in debate.exchanges_of(number)]
-    mine = [t for t in chain.from_iterable(pairs) if t.act != "argument" and call.seat in (t.seat, t.to)]
+    mine = [
+        t
+        for t in chain.from_iterable(pairs)
+        if t.act != "argument" and call.seat in (t.seat, t.to) and debate.stands(t)
+    ]
     for turn in mine[-MOST_MESSAGES:]:
         who = "You" if turn.seat == call.seat else letter_of(debate, turn.seat)
         whom = "you" if turn.to == call.seat else letter_of(debate, turn.to)
@@ -196,7 +200,7 @@ def openers_words(debate: Debate, call: Call) -> Iterator[str]:
     for opened in debate.openings:
         yield f"In round {opened.round} you called {', '.join(opened.next_speakers) or 'nobody'}."
     yield from looked_up(debate, call)
-    left = debate.setup.max_rounds - debate.talk_rounds
+    left = debate.max_rounds - debate.talk_rounds
     yield f"{SEATS['opening']} Rounds left after this one: {max(left, 0)}."
     yield f"Answer with JSON only: {shapes.TOLD['opening']}"
 
@@ -273,6 +277,6 @@ def opponent(debate: Debate, call: Call) -> str:
         return ""
     unseen = debate.phase_of(call.round).order == "together" and call.task in DEBATING
     rounds = range(1, call.round + (not unseen))
-    turns = (turn for number in rounds for turn in debate.spoken_in(number))
+    turns = (turn for number in rounds for turn in debate.spoken_in(number) if debate.stands(turn))
     said = [turn.text for turn in turns if turn.seat != call.seat and turn.act == "argument"]
     return said[-1] if said else ""

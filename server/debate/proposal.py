@@ -92,6 +92,7 @@ class OptionsAsked(Asked):
     phases: Annotated[
         list[PhaseAsked | Name], Field(max_length=12, description="in place of the format's; names will do")
     ] = []
+    fallback_models: Annotated[list[ModelName], Field(max_length=5)] = []
     limits: LimitsAsked = LimitsAsked()
     visibility: VisibilityAsked = VisibilityAsked()
     instructions: Annotated[str, Field(max_length=LONGEST_TEXT, description="for seats without prompt")] = ""

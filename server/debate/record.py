@@ -81,8 +81,8 @@ def exchanges(debate: Debate, number: int, call: Call) -> list[str]:
 
 def belongs(fact: Talk, number: int) -> bool:
     """Whether this was said in that round. A note for one debater is in that debater's last words only."""
-    if isinstance(fact, Intervened):
-        return not fact.to and max(fact.round, 1) == number  # a note made before the first round opens it
+    if isinstance(fact, Intervened):  # one made before the first round opens it
+        return (fact.action == "challenge" or not fact.to) and max(fact.round, 1) == number
     return fact.round == number
 
 
@@ -110,6 +110,9 @@ def kind_of(fact: RoundOpened | Spoke | Audited | RoundClosed) -> Kind:
 
 def block(debate: Debate, fact: Talk) -> str:
     match fact:
+        case Intervened(action="challenge"):
+            whom = letter_of(debate, fact.to) if fact.to else "everybody"
+            return f"[challenge to {whom}, to be answered]\n" + quote(fact.text)
         case Intervened():
             return "[note to everybody]\n" + quote(fact.text)
         case RoundOpened():
@@ -136,6 +139,8 @@ def opening_block(opened: RoundOpened) -> str:
 
 def turn_block(debate: Debate, turn: Spoke) -> str:
     letter = letter_of(debate, turn.seat)
+    if not debate.stands(turn):
+        return f"[{letter}: retracted]"
     if turn.act == "argument":
         return f"[{letter}: {tag(debate.debater(turn.seat))}]\n{quote(turn.text)}"
     return f"[{letter} to {letter_of(debate, turn.to)}, {turn.act}]\n{quote(turn.text)}"

@@ -47,6 +47,7 @@ def failed(call: Call, cause: Cause, detail: str, usage: Usage | None = None, *,
         detail=one_line(clean(detail))[:LONGEST_DETAIL],
         usage=usage,
         attempts=attempts,
+        model=call.model,
     )
 
 

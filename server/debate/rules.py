@@ -154,7 +154,8 @@ def wanted(debate: Debate) -> tuple[Call, ...]:
 
 
 def call(debate: Debate, place: Place) -> Call:
-    attempt = len(failures_of(debate, place.key)) + 1
+    model = model_of(debate, place.seat)
+    attempt = 1 + sum(f.model in ("", model) for f in failures_of(debate, place.key))
     here = (place.seat, place.number, debate.round)
     # Failures that were forgiven count too: a seat that is asked again after a pause draws anew.
     tries = sum((f.seat, f.reading, f.round) == here for f in debate.failures if not f.handoff) + 1
@@ -168,7 +169,7 @@ def call(debate: Debate, place: Place) -> Call:
         debate.round,
         place.number,
         place.task,
-        model_of(debate.setup, place.seat),
+        model,
         attempt,
         seed,
         place.to,
@@ -299,12 +300,11 @@ def handed_over(debate: Debate) -> tuple[Event, ...]:
 
 def talk_ended(debate: Debate, terminate_when: TerminateWhen | None) -> str:
     """Why there are no more rounds of talk, or ""; looked for in this order."""
-    setup = debate.setup
     opening, closing = debate.opening_of(debate.round), next(reversed(debate.closings), None)
     reasons = {
         "settled": closing is not None and closing.settled,
-        "max_turns": 0 < setup.max_turns <= len(debate.turns),
-        "max_rounds": debate.talk_rounds >= setup.max_rounds,
+        "max_turns": 0 < debate.max_turns <= len(debate.turns),
+        "max_rounds": debate.talk_rounds >= debate.max_rounds,
         "moderator done": opening is not None and opening.done,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
@@ -320,7 +320,7 @@ def next_phase(debate: Debate, talk_is_over_because: str) -> Phase | None:
     if talk_is_over_because:
         return next((phase for phase in later if not phase.is_talk), None)
     talking = sum(phase.is_talk for phase in later)
-    if phase.repeats and debate.talk_rounds + talking < debate.setup.max_rounds:
+    if phase.repeats and debate.talk_rounds + talking < debate.max_rounds:
         return phase
     return next(iter(later), None)
 

@@ -16,9 +16,11 @@ somebody chooses who speaks, the places follow from the choice, which is a fact 
 After the turns of a round come, where there are such, [the referee] and [the moderator who closes it].
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.debate.events import (
+    CALLER,
     MODERATOR,
     REFEREE,
     SYNTHESIZER,
@@ -115,7 +117,7 @@ def turns(debate: Debate, phase: Phase) -> Groups:
 
 def within_limit(debate: Debate, groups: Groups) -> Groups:
     """As many of the places as the limit on turns leaves room for."""
-    most = debate.setup.max_turns
+    most = debate.max_turns
     if not most:
         return groups
     left = most - sum(turn.round < debate.round for turn in debate.turns)
@@ -136,8 +138,16 @@ def failures_of(debate: Debate, key: tuple[str, int]) -> tuple[Failed, ...]:
 
 
 def gave_up(debate: Debate, key: tuple[str, int]) -> bool:
+    """Whether a place has failed for good in this round: its last model, and no other is left to ask."""
     failures = failures_of(debate, key)
-    return len(failures) > 1 or any(failure.cause not in ASKED_AGAIN for failure in failures)
+    nobody_left = all((key[0], model) in debate.gone for model in candidates(debate, key[0]))
+    return bool(failures) and nobody_left and final(failures)
+
+
+def final(failures: Sequence[Failed]) -> bool:
+    """Whether the model that failed last is done with: its provider failed, or it answered badly twice."""
+    last = [failure for failure in failures if failure.model == failures[-1].model]
+    return len(last) > 1 or last[-1].cause not in ASKED_AGAIN
 
 
 def is_open(debate: Debate, place: Place) -> bool:
@@ -182,10 +192,23 @@ def talk_is_over(debate: Debate) -> bool:
     return over or not any(later.is_talk for later in debate.setup.phases[here:])
 
 
-def model_of(setup: Opened, seat: str) -> str:
-    """The model that a seat is asked of."""
+def seated(setup: Opened) -> dict[str, str]:
+    """Every seat with the model that it was given."""
     models = {debater.name: debater.model for debater in setup.debaters}
     models |= dict(zip(judges(setup), setup.judges.models, strict=True))
     officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
-    models |= {name: officer.model for name, officer in officers.items() if officer}
-    return models[seat]
+    return models | {name: officer.model for name, officer in officers.items() if officer}
+
+
+def candidates(debate: Debate, seat: str) -> tuple[str, ...]:
+    """The models that a seat may be asked of, the first while it answers. The caller is nobody's fallback."""
+    replaced = [made.model for made in debate.steering if made.action == "replace_model" and made.to == seat]
+    own = replaced[-1] if replaced else seated(debate.setup)[seat]
+    fallback = () if own == CALLER else debate.setup.fallback_models
+    return tuple(dict.fromkeys((own, *fallback)))
+
+
+def model_of(debate: Debate, seat: str) -> str:
+    """The model that a seat is asked of now: the first that has not failed it, or its own again."""
+    there = candidates(debate, seat)
+    return next((model for model in there if (seat, model) not in debate.gone), there[0])

@@ -1,6 +1,7 @@
 """The debate so far, as its facts tell it. How facts change it stands in `transitions`."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain
 
 from server.debate.events import (
@@ -45,6 +46,8 @@ class Debate:
         frozenset()
     )  # (seat, number) of the places that answered in this round
     missed: tuple[Failed, ...] = ()  # the failures of this round that keep a seat from being asked
+    steering: tuple[Intervened, ...] = ()  # what was changed on the way: rounds, weights, models, retractions
+    gone: frozenset[tuple[str, str]] = frozenset()  # (seat, model) whose provider failed it
     paused: Paused | None = None
     concluding: bool = False
     verdict: Concluded | None = None
@@ -53,6 +56,38 @@ class Debate:
     @property
     def round(self) -> int:
         return len(self.rounds)
+
+    @property
+    def max_rounds(self) -> int:
+        """As agreed, and as extended since."""
+        return self.setup.max_rounds + sum(made.rounds for made in self.steering)
+
+    @property
+    def max_turns(self) -> int:
+        """0 for as many as the rounds have; a round of hand-offs is a turn, so that they grow together."""
+        most = self.setup.max_turns
+        return most and most + sum(made.rounds for made in self.steering)
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """How much each vote counts where that is not 1."""
+        changed = (weight for made in self.steering for weight in made.weights)
+        return {weight.seat: Fraction(weight.weight) for weight in changed}
+
+    @property
+    def threshold(self) -> Fraction | None:
+        """The share of the votes' weight that a position needs; None for a majority."""
+        asked = [made.threshold for made in self.steering if made.threshold]
+        return Fraction(asked[-1]) if asked else None
+
+    @property
+    def retracted(self) -> frozenset[tuple[str, int, int]]:
+        """The turns that were taken back: (seat, round, which of its turns in it). The record keeps them."""
+        return frozenset((made.to, *made.retracted) for made in self.steering if made.action == "retract")
+
+    def stands(self, turn: Spoke) -> bool:
+        """Whether a turn was not retracted."""
+        return (turn.seat, turn.round, turn.turn) not in self.retracted
 
     @property
     def phase(self) -> Phase | None:

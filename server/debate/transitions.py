@@ -41,7 +41,17 @@ from server.debate.events import (
     Synthesized,
     Task,
 )
-from server.debate.speaking import Place, decided_by, gave_up, last_word, open_places
+from server.debate.speaking import (
+    Place,
+    decided_by,
+    failures_of,
+    final,
+    gave_up,
+    last_word,
+    model_of,
+    open_places,
+    seated,
+)
 from server.debate.state import Debate, judges
 
 
@@ -169,23 +179,45 @@ def failed(debate: Debate, event: Failed) -> Debate:
         check(not told, "it was told already")
         return replace(debate, failures=failures)
     check_open(debate, event, event.reading)
-    return replace(debate, failures=failures, missed=(*debate.missed, event))
+    model = event.model or model_of(debate, event.seat)
+    after = replace(debate, failures=failures, missed=(*debate.missed, event))
+    if final(failures_of(after, (event.seat, event.reading))):
+        return replace(after, gone=debate.gone | {(event.seat, model)})
+    return after
 
 
 def steered(debate: Debate, event: Intervened | Paused | Resumed) -> Debate:
     match event:
-        case Intervened(action="inject"):
+        case Intervened(action="inject" | "challenge"):
             return replace(debate, talk=(*debate.talk, event))
-        case Intervened():
+        case Intervened(action="conclude"):
             return replace(debate, concluding=True, paused=None)
+        case Intervened():
+            return changed_course(debate, event)
         case Paused():
             check(debate.paused is None, "it is paused already")
             return replace(debate, paused=event)
         case Resumed():
             check(debate.paused is not None, "it is not paused")
-            return replace(debate, paused=None, missed=())
+            return replace(debate, paused=None, missed=(), gone=frozenset())
         case _:
             assert_never(event)
+
+
+def changed_course(debate: Debate, event: Intervened) -> Debate:
+    """Rounds, weights, threshold, a model or a retraction: from now on."""
+    after = replace(debate, steering=(*debate.steering, event))
+    if event.action == "retract":
+        spoken = {(turn.seat, turn.round, turn.turn) for turn in debate.turns}
+        check((event.to, *event.retracted) in spoken - debate.retracted, "there is no such turn")
+    if event.action != "replace_model":
+        return after
+    check(event.to in seated(debate.setup), f"nobody here is called {event.to}")
+    return replace(
+        after,
+        missed=tuple(failure for failure in debate.missed if failure.seat != event.to),
+        gone=frozenset((seat, model) for seat, model in debate.gone if seat != event.to),
+    )
 
 
 def check(holds: bool, otherwise: str) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.events import CALLER, SYNTHESIZER, Judged, Kind, Recorded, RoundOpened, Usage
+from server.debate.events import CALLER, SYNTHESIZER, Judged, Kind, Recorded, RoundOpened, Usage, Vote
 from server.debate.record import letter_of
 from server.debate.rules import awaited, pending, status
-from server.debate.speaking import failures_of, gave_up
+from server.debate.speaking import ASKED_AGAIN, failures_of, gave_up
 from server.debate.state import Debate, judges
 from server.debate.text import counted, shortened
 
@@ -29,6 +29,7 @@ class Turn(BaseModel):
     text: str
     act: str = "argument"
     to: str = ""  # whom a message, or its answer, is for
+    retracted: bool = False  # taken back; nobody was shown it from then on
 
 
 class UsageSum(BaseModel):
@@ -115,6 +116,7 @@ def turns(debate: Debate, since_round: int = 0) -> list[Turn]:
             text=fact.text,
             act=fact.act,
             to=fact.to,
+            retracted=not debate.stands(fact),
         )
         for number in range(max(since_round, 1), debate.round + 1)
         for fact in debate.spoken_in(number)
@@ -228,7 +230,7 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
         phase=debate.phase.name if debate.phase else "",
         round=debate.round,
         rounds_of_talk=debate.talk_rounds,
-        max_rounds=setup.max_rounds,
+        max_rounds=debate.max_rounds,
         debaters=[
             Seat(
                 name=d.name,
@@ -324,8 +326,12 @@ def vote_line(debate: Debate, judge: str) -> str:
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
     if not debate.judged:
-        return f"{who} votes for {vote.winner}"
-    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3"
+        return f"{who} votes for {vote.winner}{weighing(vote)}"
+    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weighing(vote)}"
+
+
+def weighing(vote: Vote) -> str:
+    return "" if vote.weight == "1" else f", weight {vote.weight}"
 
 
 def dissent(debate: Debate) -> list[str]:
@@ -352,12 +358,40 @@ def cautions(debate: Debate) -> list[str]:
         said.append("The judges' models also debated, and models lean towards their own words.")
     drawn = sum(failure.handoff for failure in debate.failures)
     if failed := len(debate.failures) - drawn:
-        said.append(f"{counted(failed, 'answer')} failed; see failures.")
+        said.append(f"{counted(failed, 'answer')} failed; see failures. {degradation(debate)}".rstrip())
     if drawn:
         said.append(f"{counted(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn.")
     if any(turn.cut for turn in debate.turns):
         said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
     return said
+
+
+def degradation(debate: Debate) -> str:
+    """Which models did not answer, in a sentence; "" where each did in the end."""
+    answering = {usage.model for usage in debate.usage}
+    failing = Counter((f.model, f.cause) for f in debate.failures if f.model and f.cause not in ASKED_AGAIN)
+    asked = {f.model for f in debate.failures if f.model} | {model for model, _ in failing}
+    gone = [model for model in asked if model not in answering]
+    if not gone:
+        return ""
+    told = [
+        f"{model} {WORDS.get(cause, cause)} {counted(times, 'time')}"
+        for (model, cause), times in failing.items()
+        if model in gone
+    ]
+    return f"{len(answering)} of {counted(len(answering) + len(gone), 'model')} answered: {'; '.join(told)}."
+
+
+WORDS = {
+    "timeout": "timed out",
+    "rate_limited": "was rate-limited",
+    "unavailable": "could not be reached",
+    "unauthorized": "refused the key",
+    "bad_request": "refused the request",
+    "refused": "refused to answer",
+    "crashed": "crashed",
+}
+"""What a model did that did not answer."""
 
 
 def uninformative(debate: Debate) -> bool:

@@ -4,7 +4,8 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.debate.interventions import ACTIONS
+from server.debate.interventions import ACTIONS, Wish
+from server.debate.proposal import ModelName
 from server.hall import Hall
 from server.tools.results import Progress, progress
 from server.tools.toolbox import DebateId, actor_of, hall_of
@@ -14,12 +15,20 @@ async def intervene(
     debate_id: DebateId,
     action: Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})],
     ctx: Context[Hall, Any],
-    text: Annotated[str, Field(description="inject: the note", examples=["Consider a rollback."])] = "",
-    to: Annotated[str, Field(description="inject: one debater's name; empty for all")] = "",
+    text: Annotated[str, Field(description="inject, challenge")] = "",
+    to: Annotated[str, Field(description="A debater, empty for all; replace_model, retract: the seat")] = "",
+    rounds: Annotated[int, Field(ge=0, description="extend: more")] = 0,
+    round: Annotated[  # noqa: A002  (the argument's name is a contract)
+        int, Field(ge=0, description="retract")
+    ] = 0,
+    model: ModelName = "",
+    weights: Annotated[dict[str, str | float], Field(description='{voter: "3/2"}')] = {},  # noqa: B006
+    threshold: Annotated[str, Field(max_length=20, examples=["2/3"])] = "",
     reason: Annotated[str, Field(max_length=1000, description="Kept in the record")] = "",
 ) -> Annotated[CallToolResult, Progress]:
-    """Steer a debate: pause, resume, inject a note, or conclude (the judges decide now)."""
+    """Steer a debate while it runs; the answer says from when on it counts."""
     hall = hall_of(ctx)
     actor = actor_of(ctx)
-    case, effect = await hall.intervene(debate_id, action, text=text, to=to, reason=reason, actor=actor)
+    wish = Wish(text, to, reason, rounds, round, model, weights, threshold)
+    case, effect = await hall.intervene(debate_id, action, wish, actor=actor)
     return progress(case, working=hall.is_working(debate_id), extra=effect)

@@ -190,7 +190,7 @@ def next_call(case: Case, *, working: bool) -> str:
 
 def may_conclude(debate: Debate) -> bool:
     try:
-        conclude_now(debate, "")
+        conclude_now(debate)
     except Refused:
         return False
     return True

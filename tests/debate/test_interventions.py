@@ -1,7 +1,7 @@
 import pytest
 
 from server.debate.events import Intervened, Paused, Resumed
-from server.debate.interventions import ACTIONS, LONGEST_NOTE, Intervention, intervention
+from server.debate.interventions import ACTIONS, LONGEST_NOTE, Intervention, Wish, intervention
 from server.debate.refused import Refused
 from server.debate.transitions import apply
 from tests.debate.playing import Table, debaters, setup, table
@@ -12,7 +12,7 @@ CONCLUDE = Intervened(action="conclude")
 
 
 def asked(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Intervention:
-    return intervention(at.debate, action, text=text, to=to, reason=reason)
+    return intervention(at.debate, action, Wish(text=text, to=to, reason=reason))
 
 
 def refused(at: Table, action: str, **asked_for: str) -> str:
@@ -121,7 +121,8 @@ def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
 
 def test_an_unknown_action_is_refused_with_the_list_of_those_there_are() -> None:
     assert refused(table(), "explode" * 20) == (
-        f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, conclude."
+        f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, challenge, conclude, "
+        "extend, weights, threshold, replace_model, retract."
     )
 
 

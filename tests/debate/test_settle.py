@@ -9,7 +9,7 @@ from server.debate import views
 from server.debate.answers import interpret
 from server.debate.briefs import LAST_ROUND
 from server.debate.events import Ended, Failed, Intervened, Resumed, RoundClosed
-from server.debate.interventions import intervention
+from server.debate.interventions import Wish, intervention
 from server.debate.replies import Reply
 from server.debate.rules import Call
 from tests.debate.playing import Answer, Fails, Table, paid, saying, setup, table, text
@@ -188,7 +188,7 @@ class TestTheEnd:
 
 class TestConcluding:
     def concluded(self, at: Table) -> Table:
-        made = intervention(at.debate, "conclude", text="", to="", reason="enough")
+        made = intervention(at.debate, "conclude", Wish(reason="enough"))
         return at.do(made.event)
 
     def test_a_talk_that_is_concluded_in_the_middle_still_has_its_last_word(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from server.debate import logs, markdown, views
 from server.debate.answers import interpret
 from server.debate.events import Balloted, Failed, Resumed
-from server.debate.interventions import intervention
+from server.debate.interventions import Wish, intervention
 from server.debate.replies import Reply
 from server.debate.rules import Call
 from server.debate.views import Verdict
@@ -225,7 +225,7 @@ class TestWhatDecides:
 
     def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
         at = vote(A, B, phases=STRAW).to_round(2)
-        at.do(intervention(at.debate, "conclude", text="", to="", reason="enough").event).play()
+        at.do(intervention(at.debate, "conclude", Wish(reason="enough")).event).play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
         assert at.debate.ended
         assert at.debate.ended.reason == "concluded on request"

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from server.app import open_hall
+from server.debate.interventions import Wish
 from server.debate.proposal import DebaterAsked, OptionsAsked, Proposal
 from server.debate.refused import Refused
 from server.errors import NoSuchDebate, Unreadable
@@ -72,7 +73,7 @@ async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(dat
 async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
     gate = Gate()
     async with under_way(database, gate) as (running, debate_id):
-        await running.intervene(debate_id, "pause", reason="stop", actor=ACTOR)
+        await running.intervene(debate_id, "pause", Wish(reason="stop"), actor=ACTOR)
         gate.open.set()
         with anyio.fail_after(5):
             case = await running.follow(debate_id, wait=5)
