@@ -13,6 +13,7 @@ from server.errors import storage_translated
 from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
+from server.models.guard import Guard
 from server.recovery import recover
 from server.research import Research
 from server.resources import add_handlers, add_resources
@@ -55,7 +56,8 @@ async def open_hall(
     Raises:
         Unreadable: the database cannot be opened.
     """
-    models = Models(injected or {})
+    guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
+    models = Models(injected or {}, guard)
     with storage_translated():
         journal = await SqliteJournal.open(settings.database, patience=PATIENCE)
     try:

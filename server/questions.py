@@ -77,7 +77,7 @@ class Questions:
             functions=(*prompt.functions, *offered),
         )
         # The model keeps its own time; this limit is for one that does not.
-        with anyio.fail_after(seconds + LEEWAY):
+        with anyio.fail_after(self.models.longest(call.model, seconds) + LEEWAY):
             reply = await self.models.get(call.model).reply(request, on_text)
         if offered and (lookups := await self.look_up(reply, servers)):
             return Researched(

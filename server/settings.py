@@ -102,6 +102,19 @@ class Settings(BaseModel):
             description="Models for debates that name none, by commas. Default: what the keys at hand allow."
         ),
     ] = ()
+    concurrency: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="How many requests all debates together may have with providers at a time. "
+            "Default: `64`.",
+        ),
+    ] = 64
+    provider_concurrency: Annotated[
+        int,
+        Field(ge=1, le=1000, description="The same for each provider; others wait their turn. Default: `8`."),
+    ] = 8
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="How much is told on stderr.")
     ] = "WARNING"

@@ -31,14 +31,15 @@ MAY_IMPORT: dict[str, str] = {
         "server.debate server.errors server.leases server.models server.questions server.research "
         "server.runner server.work storage.journal"
     ),
+    "server.recovery": "server.errors server.hall",
     "server.reading": "server.debate server.errors server.runner storage.journal",
     # The faces: MCP, and the terminal.
     "server.tools": "server.debate server.hall server.models server.reading server.runner server.work",
     "server.resources": "server.debate server.errors server.hall server.reading server.runner",
     "server.updates": "server.hall server.runner storage.journal",
     "server.app": (
-        "server.errors server.hall server.models server.research server.resources server.settings "
-        "server.tools server.updates storage.sqlite"
+        "server.errors server.hall server.models server.recovery server.research server.resources "
+        "server.settings server.tools server.updates storage.sqlite"
     ),
     "server.serving": "server.app server.debate server.settings",
     "server.screen": "",
@@ -74,6 +75,7 @@ LIBRARIES: dict[str, str] = {
     "server.runner": "anyio",
     "server.work": "anyio",
     "server.hall": "anyio",
+    "server.recovery": "anyio",
     "server.tools": "mcp pydantic",
     "server.resources": "mcp",
     "server.updates": "anyio mcp",

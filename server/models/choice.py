@@ -9,6 +9,7 @@ from server.debate.events import CALLER
 from server.debate.refused import DebateError, Refused
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models import local as embedded
+from server.models.guard import Guard, Guarded
 from server.models.litellm_model import LitellmModel, loaded, provider_of, refusal
 from server.models.scripted import ScriptedModel
 
@@ -76,10 +77,15 @@ class NoModel(DebateError):  # noqa: N818  (it is named for what happened)
 
 
 class Models:
-    """The models of this process by name. `objects` are models of your own, under names of your own."""
+    """The models of this process by name. `objects` are models of your own, under names of your own.
 
-    def __init__(self, objects: Mapping[str, Model] | None = None) -> None:
+    What goes through litellm is guarded, for all debates together. Your own models, the embedded one, which
+    has a queue itself, and those that answer from this process are asked as they are.
+    """
+
+    def __init__(self, objects: Mapping[str, Model] | None = None, guard: Guard | None = None) -> None:
         self._objects = dict(objects or {})
+        self._guard = guard or Guard()
         self._made: dict[str, Model] = {}
 
     def get(self, name: str) -> Model:
@@ -91,8 +97,16 @@ class Models:
         if name in self._objects:
             return self._objects[name]
         if name not in self._made:
-            self._made[name] = make(name)
+            self._made[name] = make(name, self._guard)
         return self._made[name]
+
+    def longest(self, name: str, timeout: float) -> float:
+        """Seconds in which the model has answered that keeps its time: a guarded one may wait as long first.
+
+        Raises:
+            Refused: no model can be called that.
+        """
+        return 2 * timeout if isinstance(self.get(name), Guarded) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Refuse a model that cannot answer before anything is spent; names of your own are good.
@@ -111,7 +125,7 @@ class Models:
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need before they are first asked. Never raises: the asking will."""
-        if any(isinstance(self.get(name), LitellmModel) for name in names):
+        if any(isinstance(self.get(name), Guarded) for name in names):
             with suppress(Exception):
                 await loaded()
 
@@ -124,13 +138,16 @@ class CallerModel:
         raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
 
 
-def make(name: str) -> Model:
+def make(name: str, guard: Guard) -> Model:
     check(name)
     if name == CALLER:
         return CallerModel()
     if is_scripted(name):
         return ScriptedModel.from_name(name)
-    return embedded.LocalModel() if name == "local" else LitellmModel(name)
+    if name == "local":
+        return embedded.LocalModel()
+    provider = asked_through(name)
+    return Guarded(name, provider, LitellmModel(name, pause=guard.pause, rest=guard.rest(provider)), guard)
 
 
 def check(name: str) -> None:
@@ -219,11 +236,16 @@ def family(name: str) -> str:
     return provider
 
 
+def asked_through(name: str) -> str:
+    """The provider of a model of litellm's."""
+    # litellm takes names without a provider for the two whose models everybody knows.
+    return provider_of(name) if "/" in name else family(name)
+
+
 def missing_key(name: str, environ: Mapping[str, str]) -> str:
     """The environment variable that the model's provider needs and lacks; "" where none is known to."""
     by_name = {provider.name: provider for provider in PROVIDERS}
-    # litellm takes names without a provider for the two whose models everybody knows.
-    provider = by_name.get(provider_of(name) if "/" in name else family(name))
+    provider = by_name.get(asked_through(name))
     if provider is None or any(environ.get(key) for key in provider.keys):
         return ""
     return provider.keys[0]

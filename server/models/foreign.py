@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.models import Cause
+from server.models.breaker import seconds
 
 LONGEST_DETAIL = 300
 
@@ -114,8 +115,9 @@ def understand(
         return Failure(cause, detail, transient=False)
     transient = cause in ("timeout", "rate_limited", "unavailable")
     about_request = cause == "bad_request" and type(error).__name__ != "ContextWindowExceededError"
-    detail = sentence(error, model, cause, said, environ)
-    return Failure(cause, detail, transient, retry_after(error), about_request)
+    pause = retry_after(error)
+    detail = sentence(error, model, cause, said, environ, pause)
+    return Failure(cause, detail, transient, pause, about_request)
 
 
 def cause_of(error: Exception, said: str) -> Cause:
@@ -151,9 +153,16 @@ def retry_after(error: Exception) -> float | None:
     return None
 
 
-def sentence(error: Exception, model: str, cause: Cause, said: str, environ: Mapping[str, str]) -> str:
+def sentence(
+    error: Exception, model: str, cause: Cause, said: str, environ: Mapping[str, str], pause: float | None
+) -> str:
     """Model, cause, what to do; and what the provider said, where that helps to act."""
     advice = _ADVICE[cause]
+    if cause == "rate_limited" and pause:
+        advice = (
+            f"The provider limits the rate of requests and asks to be left alone for {seconds(pause)}; "
+            "wait that long or choose another model."
+        )
     if type(error).__name__ == "ContextWindowExceededError":
         return f"{model}: the debate is longer than this model can read. Choose one with a larger context."
     if cause == "crashed":

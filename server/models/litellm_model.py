@@ -10,7 +10,7 @@ import os
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from anyio import to_thread
 from server.debate.text import clean, one_line
 from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
 from server.models.foreign import Failure, redact, understand
+from server.models.guard import Pause, Rest
 from server.models.heard import Answer, streamed, whole
 from server.models.sent import response_format, tools
 
@@ -41,17 +42,18 @@ LONGEST_LABEL = 200
 REFUSED_PROVIDERS = ("github_copilot", "chatgpt")
 """Their log-in prints a device code on standard output, which belongs to the protocol."""
 
-Pause = Callable[[float], Awaitable[None]]
-
 _loading = threading.Lock()
 _litellm: Any = None
 
 
 class LitellmModel:
-    def __init__(self, name: str, *, api_base: str = "", pause: Pause = anyio.sleep) -> None:
+    def __init__(
+        self, name: str, *, api_base: str = "", pause: Pause = anyio.sleep, rest: Rest | None = None
+    ) -> None:
         self.name = name
         self.api_base = api_base
         self._pause = pause
+        self._rest = rest  # of the provider, where others ask it too
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._refuse()
@@ -155,15 +157,26 @@ class LitellmModel:
         Raises:
             ModelError: asking again would not help, or not in time.
         """
+        if self._rest and failure.cause == "rate_limited" and failure.retry_after:
+            self._rest.ask(failure.retry_after)
         if failure.transient and attempt < ATTEMPTS:
             pause = failure.retry_after
             if pause is None:
                 spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)
                 pause = min(LONGEST_PAUSE, 2.0 ** (attempt - 1)) * spread
-            if anyio.current_time() + pause < anyio.current_effective_deadline():
-                await self._pause(pause)
+            if await self._paused(pause):
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
+
+    async def _paused(self, seconds: float) -> bool:
+        """Whether the pause is over, and the provider's rest with it; at once where that comes too late."""
+        while True:
+            seconds = max(seconds, self._rest.left() if self._rest else 0.0)
+            if anyio.current_time() + seconds >= anyio.current_effective_deadline():
+                return False
+            await self._pause(seconds)
+            if self._rest is None or not (seconds := self._rest.left()):
+                return True
 
     def _read(self, litellm: Any, answer: Answer, attempts: int, seconds: float) -> Reply:
         if answer.finish == "content_filter" and not (answer.text or answer.calls):

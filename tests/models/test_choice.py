@@ -8,7 +8,8 @@ import pytest
 from server.debate.refused import DebateError, Refused
 from server.models import ModelError, local
 from server.models.choice import PROVIDERS, Models, NoModel, Provider, check, defaults, family, missing_key
-from server.models.litellm_model import LitellmModel, load
+from server.models.guard import Guarded
+from server.models.litellm_model import load
 from server.models.local import LocalModel
 from server.models.scripted import ScriptedModel
 from tests.contract.model import argue
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.requirement("A4")
         ("scripted", ScriptedModel),
         ("scripted?delay=0.2", ScriptedModel),
         ("local", LocalModel),
-        ("openai/gpt-5.6-terra", LitellmModel),
-        ("ollama/llama3.3:70b", LitellmModel),
+        ("openai/gpt-5.6-terra", Guarded),
+        ("ollama/llama3.3:70b", Guarded),
     ],
 )
 def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
@@ -78,6 +79,14 @@ async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
 
     assert failure.value.cause == "bad_request"
     assert "`submit_turn`" in failure.value.detail
+
+
+@pytest.mark.requirement("D9")
+def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> None:
+    models = Models({"mine": ScriptedModel()})
+
+    assert models.longest("openai/gpt-5.6-terra", 120) == 240
+    assert [models.longest(name, 120) for name in ("mine", "scripted", "local", "caller")] == [120] * 4
 
 
 def test_configured_models_come_first() -> None:

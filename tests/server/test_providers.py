@@ -127,3 +127,25 @@ async def test_usage_is_recorded_with_every_answer(database: str, stub: Stub) ->
         usage.input_tokens and usage.output_tokens and usage.milliseconds for usage in case.debate.usage
     )
     assert {usage.cost_usd for usage in case.debate.usage} == {""}  # nobody knows what the stub charges
+
+
+@pytest.mark.parametrize("setting", ["concurrency", "provider_concurrency"])
+async def test_the_settings_bound_what_all_debates_ask_at_a_time(
+    database: str, stub: Stub, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", stub.url)
+    proposal = Proposal(
+        question="Ship it?",
+        run=True,
+        models=["openai/fine"],
+        debaters=[DebaterAsked(name=name, stance=name) for name in ("Ada", "Ben", "Cy")],
+    )
+
+    async with open_hall(
+        Settings.model_validate({"db": database, setting: 2}), environ={"OPENAI_API_KEY": KEY}
+    ) as hall:
+        cases = [await hall.start(proposal, actor="test") for _ in range(2)]
+        ended = [await hall.follow(case.id, wait=60) for case in cases]
+
+    assert [case.status for case in ended] == ["concluded", "concluded"]
+    assert stub.most_in_flight == 2

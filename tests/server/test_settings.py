@@ -92,6 +92,15 @@ def test_what_cannot_be_used_is_named_without_what_it_holds(servers: Any, said: 
     assert "hidden-key" not in f"{refused.value}{refused.value.__cause__}"
 
 
+@pytest.mark.requirement("D9")
+@pytest.mark.parametrize("name", ["CONCURRENCY", "PROVIDER_CONCURRENCY"])
+def test_how_much_is_asked_at_a_time_has_bounds(name: str) -> None:
+    assert getattr(Settings.read({f"COUNTERPOINT_{name}": "1"}), name.lower()) == 1
+    for value in ("0", "1001", "many", "1.5"):
+        with pytest.raises(BadSettings, match=f"The setting {name.lower()} \\(COUNTERPOINT_{name}\\)"):
+            Settings.read({f"COUNTERPOINT_{name}": value})
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("a.json", "[1]"), ("a.json", "{"), ("a.toml", "mcpServers ="), ("no", "")]
 )

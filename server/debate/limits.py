@@ -1,0 +1,154 @@
+"""What a debate may spend, what it has spent, and how many more questions that leaves room for.
+
+Budgets are hard: they are looked at before each question, with those that are on their way counted, and
+what deciding will take is kept back from the talk. What a question will take is estimated from the record
+it quotes and from the answers so far; a price that is unknown is never taken for nothing.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from server.debate.events import Limits, Opened
+from server.debate.speaking import decided_by, readings
+from server.debate.state import Debate
+
+CHARACTERS_A_TOKEN = 4
+RULES_TOKENS = 700
+"""About what every prompt begins and ends with."""
+
+USUAL_ANSWER = 400
+"""Tokens, while there are no answers to go by."""
+
+DECIDING_SHARE = Decimal("0.2")
+"""Of `max_seconds`, kept back from the talk."""
+
+UNBOUNDED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    calls: int  # requests to models, retries included
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal  # of the answers whose price is known
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many questions may be on their way or put, and which limit says so."""
+
+    calls: int
+    reason: str = ""
+
+
+def spent(debate: Debate) -> Spent:
+    used = debate.usage
+    unanswered = [failure.attempts for failure in debate.failures if failure.usage is None]
+    return Spent(
+        calls=sum(usage.attempts for usage in used) + sum(unanswered),
+        input_tokens=sum(usage.input_tokens for usage in used),
+        output_tokens=sum(usage.output_tokens for usage in used),
+        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0)),
+    )
+
+
+def kept_back(debate: Debate) -> int:
+    """The questions that deciding will take, in phases that are still to come."""
+    setup, phase = debate.setup, debate.phase
+    here = setup.phases.index(phase) if phase else -1
+    later = setup.phases[here + 1 :]
+    calls = sum(len(readings(setup)) for coming in later if coming.asks == "judges")
+    calls += sum(coming.asks == "synthesizer" for coming in later)
+    decides = decided_by(setup)
+    calls += sum(len(setup.debaters) for coming in later if coming.wants == "ballot" and decides == "ballots")
+    return calls + (decides == "moderator")
+
+
+def a_question(debate: Debate) -> tuple[int, int]:
+    """(input, output) tokens that one more question takes, by the record it quotes and the answers so far."""
+    setup = debate.setup
+    texts = [setup.question, *(document.text for document in setup.documents)]
+    texts += [turn.text for turn in debate.turns]
+    asked = sum(map(len, texts)) // CHARACTERS_A_TOKEN + RULES_TOKENS
+    answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
+    return asked, max(sum(answers) // len(answers), 1) if answers else USUAL_ANSWER
+
+
+def price_of(setup: Opened, tokens: tuple[int, int]) -> Decimal:
+    """What a question costs at most: asked of the dearest of the models."""
+    costs = [
+        Decimal(price.input) * tokens[0] + Decimal(price.output) * tokens[1]
+        for price in setup.prices
+        if price.input
+    ]
+    return max(costs, default=Decimal(0))
+
+
+def room(debate: Debate, age: float = 0.0) -> Room:
+    """How many questions there is room for. `age`: seconds since the debate was opened."""
+    limits, used = debate.limits, spent(debate)
+    if limits == Limits():
+        return Room(UNBOUNDED)
+    kept, tokens = kept_back(debate), a_question(debate)
+    bounds = [
+        bound("calls", limits.max_calls, used.calls, 1, kept),
+        bound("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
+        bound("output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept),
+        bound("US dollars", limits.max_cost_usd, used.cost_usd, price_of(debate.setup, tokens), kept),
+        time_left(debate, limits.max_seconds, age),
+    ]
+    return min(bounds, key=lambda one: one.calls)
+
+
+def bound(what: str, most: int | str, used: int | Decimal, each: int | Decimal, kept: int) -> Room:
+    """How many questions of this size one limit leaves room for, what is kept back taken off."""
+    allowed = Decimal(most or 0)
+    if not allowed:
+        return Room(UNBOUNDED)
+    told = f"budget: {used} of {allowed} {what} spent"
+    if kept:
+        told += f", and {kept} questions kept back for deciding"
+    if not each:
+        return Room(UNBOUNDED if used < allowed else 0, told)
+    return Room(max(int((allowed - used) / each) - kept, 0), told)
+
+
+def time_left(debate: Debate, most: int, age: float) -> Room:
+    if not most:
+        return Room(UNBOUNDED)
+    talking = debate.phase is not None and debate.phase.is_talk and not debate.concluding
+    share = Decimal(most) * (1 - DECIDING_SHARE) if talking else Decimal(most)
+    return Room(UNBOUNDED if Decimal(age) < share else 0, f"budget: {int(age)} of {most} seconds spent")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a whole debate will take, from little to much. Costs are "" where a price is unknown."""
+
+    calls: int
+    input_tokens: tuple[int, int]
+    output_tokens: tuple[int, int]
+    cost_usd: tuple[str, str]
+
+
+def estimate(setup: Opened) -> Estimate:
+    """By rounds and seats: answers of 100 to 400 tokens, prompts that grow with what was said."""
+    debate = Debate(setup)
+    turns = setup.max_turns or setup.max_rounds * len(setup.debaters)
+    leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
+    each_round = leading + (setup.referee is not None)
+    voting = sum(phase.wants == "ballot" for phase in setup.phases) * len(setup.debaters)
+    deciding = kept_back(debate) - (decided_by(setup) == "moderator")
+    deciding = deciding if decided_by(setup) != "ballots" else deciding - voting
+    calls = turns + each_round * setup.max_rounds + voting + deciding
+    first, _ = a_question(debate)
+    low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
+    return Estimate(calls, (low[0], high[0]), (low[1], high[1]), (cost(setup, low), cost(setup, high)))
+
+
+def cost(setup: Opened, tokens: tuple[int, int]) -> str:
+    """In dollars, shared among the models as if each were asked alike; "" where a price is unknown."""
+    if not setup.prices or any(not price.input for price in setup.prices):
+        return ""
+    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in setup.prices]
+    return f"{(sum(each, Decimal(0)) / len(each)).quantize(Decimal('0.0001')):f}"
