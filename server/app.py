@@ -14,6 +14,7 @@ from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
 from server.models.guard import Guard
+from server.models.prices import Prices
 from server.recovery import recover
 from server.research import Research
 from server.resources import add_handlers, add_resources
@@ -64,7 +65,12 @@ async def open_hall(
         async with (
             Research.open(settings.mcp_servers) as research,
             Hall.open(
-                journal, models, configured=settings.models, environ=environ, research=research
+                journal,
+                models,
+                configured=settings.models,
+                environ=environ,
+                research=research,
+                prices=Prices({name: (row.input, row.output) for name, row in settings.prices.items()}),
             ) as hall,
         ):
             if recovering and settings.max_recovery_age_hours:

@@ -31,6 +31,7 @@ from server.errors import storage_translated
 from server.leases import BEAT, Leases
 from server.models import OnText
 from server.models.choice import Models, usual
+from server.models.prices import Prices
 from server.questions import Questions
 from server.research import Research
 from server.runner import Case, Runner, Watcher, reached
@@ -68,11 +69,13 @@ class Hall:
         environ: Mapping[str, str],
         clock: Callable[[], datetime],
         research: Research | None,
+        prices: Prices,
     ) -> None:
         self.journal = journal
         self.models = models
         self.configured = tuple(configured)
         self.environ = environ
+        self.prices = prices
         self.clock = clock
         self.leases = Leases(journal, clock)
         self.tasks = tasks
@@ -96,6 +99,7 @@ class Hall:
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
+        prices: Prices | None = None,
     ) -> AsyncIterator[Self]:
         """`configured`: the models of debates that name none; without any, the keys in `environ` decide.
 
@@ -112,6 +116,7 @@ class Hall:
                 environ=environ,
                 clock=clock,
                 research=research,
+                prices=prices or Prices(),
             )
             tasks.start_soon(hall.keep_leases)
             yield hall
@@ -136,7 +141,8 @@ class Hall:
         """
         own = [debater.model for debater in proposal.debaters]
         models = proposal.models or usual(own, self.configured, self.environ)
-        setup = open_debate(proposal, models=models, seed=secrets.randbelow(2**31 - 1) + 1)
+        seed = secrets.randbelow(2**31 - 1) + 1
+        setup = open_debate(proposal, models=models, seed=seed, price=self.prices.of)
         self.check(setup)
         debate_id = new_id()
         opened = await self.runner.open(debate_id, setup, actor)

@@ -42,10 +42,10 @@ class Questions:
         self.models = models
         self.research = research
 
-    async def answer(self, debate: Debate, call: Call, on_text: OnText | None = None) -> Event:
-        """The event that a call comes to. Raises nothing."""
+    async def answer(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None = None) -> Event:
+        """The event that a call comes to, after so many attempts at most. Raises nothing."""
         try:
-            return await self.put(debate, call, on_text)
+            return await self.put(debate, call, attempts, on_text)
         except ModelError as error:
             return failed(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
@@ -62,7 +62,7 @@ class Questions:
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
-    async def put(self, debate: Debate, call: Call, on_text: OnText | None) -> Event:
+    async def put(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None) -> Event:
         prompt, seconds = render(debate, call), timeout_for(debate.setup, call)
         servers = may_ask(debate, call)
         offered = await self.research.functions(servers) if self.research and servers else ()
@@ -75,6 +75,7 @@ class Questions:
             timeout=seconds,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
+            attempts=attempts,
         )
         # The model keeps its own time; this limit is for one that does not.
         with anyio.fail_after(self.models.longest(call.model, seconds) + LEEWAY):

@@ -132,7 +132,7 @@ class Runner:
         # A predicate of the caller's may raise, which must not cost an answer: it is asked apart.
         follows = nothing if terminate_when else partial(what_follows, through_round=through_round)
         while not reached(case.debate, through_round):
-            match decide(case.debate, terminate_when):
+            match decide(case.debate, terminate_when, self.age(case)):
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
@@ -154,11 +154,12 @@ class Runner:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
-                    waits = case.debate.concluding and asked
-                    for call in () if waits else questions_now(case.debate):
-                        if call.answers not in asked:
-                            asked.add(call.answers)
-                            questions.start_soon(self.put, case, call, send)
+                    step = decide(case.debate, age=self.age(case))
+                    if isinstance(step, Ask) and not (case.debate.concluding and asked):
+                        for call in step.calls:
+                            if call.answers not in asked and len(asked) < step.at_most:
+                                asked.add(call.answers)
+                                questions.start_soon(self.put, case, call, step.attempts, send)
                     if not asked:
                         break
                     arrived = [await receive.receive()]
@@ -170,9 +171,11 @@ class Runner:
             raise group.exceptions[0] from None
         return case
 
-    async def put(self, case: Case, call: Call, answers: MemoryObjectSendStream[tuple[Call, Event]]) -> None:
+    async def put(
+        self, case: Case, call: Call, attempts: int, answers: MemoryObjectSendStream[tuple[Call, Event]]
+    ) -> None:
         on_text = self.watcher.writing(case.id, call.seat)
-        await answers.send((call, await self.questions.answer(case.debate, call, on_text)))
+        await answers.send((call, await self.questions.answer(case.debate, call, attempts, on_text)))
 
     async def record_answers(
         self, case: Case, arrived: Sequence[tuple[Call, Event]], follows: Follows
@@ -225,13 +228,14 @@ class Runner:
         self.watcher.committed(case)
         return case
 
+    def age(self, case: Case) -> float:
+        """Seconds since the debate was opened; 0 where nothing depends on it."""
+        if not case.debate.limits.max_seconds:
+            return 0.0
+        return (self.clock() - datetime.fromisoformat(case.log[0].at)).total_seconds()
+
     def now(self) -> str:
         return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def questions_now(debate: Debate) -> tuple[Call, ...]:
-    step = decide(debate)
-    return step.calls if isinstance(step, Ask) else ()
 
 
 def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[Event]:

@@ -5,6 +5,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -83,6 +84,15 @@ class ResearchServer(BaseModel):
         return self.tools is None or "*" in self.tools or tool in self.tools
 
 
+class ModelPrice(BaseModel):
+    """In dollars per million tokens, as providers quote it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Annotated[Decimal, Field(ge=0, le=1_000_000)]
+    output: Annotated[Decimal, Field(ge=0, le=1_000_000)]
+
+
 class Settings(BaseModel):
     """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `key_of` it."""
 
@@ -127,6 +137,13 @@ class Settings(BaseModel):
         ),
     ] = {}
 
+    prices: Annotated[
+        dict[str, ModelPrice],
+        Field(
+            description="Dollars per million tokens, by model: `{input, output}`. They come before litellm's "
+            "table. In the environment: as JSON."
+        ),
+    ] = {}
     max_recovery_age_hours: Annotated[
         float,
         Field(
@@ -149,6 +166,11 @@ class Settings(BaseModel):
     @classmethod
     def capitals(cls, value: Any) -> Any:
         return value.upper() if isinstance(value, str) else value
+
+    @field_validator("prices", mode="before")
+    @classmethod
+    def written(cls, value: Any) -> Any:
+        return read_json(value) if isinstance(value, str) else value
 
     @field_validator("mcp_servers", mode="before")
     @classmethod

@@ -29,7 +29,7 @@ from server.debate.events import (
     Spoke,
 )
 from server.debate.logs import changes, kind_of
-from server.debate.markdown import audit_block, closing_block, heading, opening_block
+from server.debate.markdown import audit_block, closing_block, estimate_line, heading, opening_block
 from server.debate.opening import warnings
 from server.debate.record import letter_of, lettered
 from server.debate.state import Debate
@@ -175,6 +175,7 @@ class Live:
             lines.append(self.screen.wrap(f"{stance} ({one_line(debater.model)})", "  ", "     "))
         line = f"{setup.format}, {counted(case.debate.max_rounds, 'round')}, debate {case.id}"
         lines.append(self.screen.wrap(", ".join([*officers(setup), line]), "  ", "     "))
+        lines.append(self.screen.wrap(estimate_line(setup), "  ", "     "))
         families = len({family(debater.model) for debater in setup.debaters})
         lines += [self.screen.wrap(warning, "  ! ", "    ") for warning in warnings(setup, families)]
         return "\n".join(lines)

@@ -50,6 +50,10 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """What JSON can carry exactly (RFC 8785)."""
 
 
+Dollars = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")]
+"""An exact decimal; "" where it is unknown, which is not the same as free."""
+
+
 class Usage(Fact):
     """What one answer took. Tokens as the provider counts them; 0 where it does not say."""
 
@@ -57,9 +61,7 @@ class Usage(Fact):
     input_tokens: Count = 0
     cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: Count = 0
-    cost_usd: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")] = (
-        ""  # a decimal; "" when the price is unknown, which is not the same as free
-    )
+    cost_usd: Dollars = ""
     milliseconds: Count = 0
     attempts: Count = 1
 
@@ -130,6 +132,25 @@ class Phase(Fact):
         return self.asks == "debaters" and self.wants != "ballot"
 
 
+class Limits(Fact):
+    """What a debate may spend; 0 and "" for no limit."""
+
+    max_calls: Count = 0  # requests to models, retries included
+    max_input_tokens: Count = 0
+    max_output_tokens: Count = 0
+    max_cost_usd: Dollars = ""
+    max_seconds: Count = 0  # since it was opened
+    on_budget: Literal["conclude", "pause"] = "conclude"
+
+
+class Price(Fact):
+    """Of a token of a model, in dollars, as known when the debate was opened; "" where it is not."""
+
+    model: str
+    input: Dollars = ""
+    output: Dollars = ""
+
+
 class Opened(Fact):
     """The whole set-up, format included: a later release cannot change what was agreed."""
 
@@ -156,6 +177,10 @@ class Opened(Fact):
     handoff: Handoff = "structured"  # how the choice of the next speaker is read
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # asked in turn where a seat's own model fails
+    limits: Limits = Limits()
+    prices: tuple[
+        Price, ...
+    ] = ()  # of every model that may be asked, where a limit or an estimate needs them
     hidden_from_client: tuple[Kind, ...] = ()
     hidden_from_seats: tuple[Kind, ...] = ()
 
@@ -346,6 +371,7 @@ class Intervened(Fact):
     weights: tuple[Weight, ...] = ()  # those that change
     threshold: str = ""  # of the votes' weight, a fraction such as "2/3"
     retracted: tuple[int, int] = (0, 0)  # (round, which of the seat's turns in it)
+    limits: Limits | None = None  # extend: those in force from now on
 
 
 class Paused(Fact):

@@ -4,8 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-from server.debate.events import Event, Intervened, Paused, Resumed, Weight
+from pydantic import ValidationError
+
+from server.debate.events import Event, Intervened, Limits, Paused, Resumed, Weight
+from server.debate.limits import limits_asked
+from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
 from server.debate.speaking import seated, talk_is_over
 from server.debate.state import Debate, judges
@@ -30,6 +35,7 @@ class Wish:
     model: str = ""
     weights: Mapping[str, str | float] = field(default_factory=dict)
     threshold: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict)  # those to change, as in options.limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +123,36 @@ def conclude_now(debate: Debate, wish: Wish = Wish()) -> Intervention:
 
 
 def extend(debate: Debate, wish: Wish) -> Intervention:
+    limits = extended(debate, wish) if wish.limits else None
+    if limits and not wish.rounds:
+        event = made(debate, wish, "extend", limits=limits)
+        return Intervention(event, "The new limits are in force from the next question on.")
     if not 1 <= wish.rounds <= MOST_ROUNDS:
-        raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}.")
+        raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}; or `limits`, as in options.limits.")
     if debate.phase and talk_is_over(debate):
         raise Refused("The talk is over, and cannot be extended. Fork the debate, or start another.")
     repeating = [phase for phase in debate.setup.phases if phase.repeats]
     here = debate.setup.phases.index(debate.phase) if debate.phase else 0
     if not repeating or debate.setup.phases.index(repeating[0]) < here:
         raise Refused("No phase that is still to come repeats, so that more rounds would change nothing.")
-    event = made(debate, wish, "extend", rounds=wish.rounds)
+    event = made(debate, wish, "extend", rounds=wish.rounds, limits=limits)
     most = debate.max_rounds + wish.rounds
     return Intervention(
         event, f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
     )
+
+
+def extended(debate: Debate, wish: Wish) -> Limits:
+    """The limits with those changed that were given."""
+    try:
+        asked = limits_asked(LimitsAsked.model_validate(dict(wish.limits)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Refused(f"limits.{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    given = asked.model_dump(include=set(wish.limits))
+    if not given:
+        raise Refused(f"`limits` that can be changed: {', '.join(Limits.model_fields)}.")
+    return debate.limits.model_copy(update=given)
 
 
 def weights(debate: Debate, wish: Wish) -> Intervention:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from server.debate.events import Limits, Opened
+from server.debate.proposal import LimitsAsked
 from server.debate.speaking import decided_by, readings
 from server.debate.state import Debate
 
@@ -41,6 +42,17 @@ class Room:
     reason: str = ""
 
 
+def limits_asked(asked: LimitsAsked) -> Limits:
+    return Limits(
+        max_calls=asked.max_calls,
+        max_input_tokens=asked.max_input_tokens,
+        max_output_tokens=asked.max_output_tokens,
+        max_cost_usd=f"{Decimal(str(asked.max_cost_usd)):f}" if asked.max_cost_usd else "",
+        max_seconds=asked.max_seconds,
+        on_budget=asked.on_budget,
+    )
+
+
 def spent(debate: Debate) -> Spent:
     used = debate.usage
     unanswered = [failure.attempts for failure in debate.failures if failure.usage is None]
@@ -59,9 +71,8 @@ def kept_back(debate: Debate) -> int:
     later = setup.phases[here + 1 :]
     calls = sum(len(readings(setup)) for coming in later if coming.asks == "judges")
     calls += sum(coming.asks == "synthesizer" for coming in later)
-    decides = decided_by(setup)
-    calls += sum(len(setup.debaters) for coming in later if coming.wants == "ballot" and decides == "ballots")
-    return calls + (decides == "moderator")
+    calls += sum(len(setup.debaters) for coming in later if coming.wants == "ballot")
+    return calls + (decided_by(setup) == "moderator" and not debate.concluding)
 
 
 def a_question(debate: Debate) -> tuple[int, int]:
@@ -137,10 +148,8 @@ def estimate(setup: Opened) -> Estimate:
     turns = setup.max_turns or setup.max_rounds * len(setup.debaters)
     leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
     each_round = leading + (setup.referee is not None)
-    voting = sum(phase.wants == "ballot" for phase in setup.phases) * len(setup.debaters)
     deciding = kept_back(debate) - (decided_by(setup) == "moderator")
-    deciding = deciding if decided_by(setup) != "ballots" else deciding - voting
-    calls = turns + each_round * setup.max_rounds + voting + deciding
+    calls = turns + each_round * setup.max_rounds + deciding
     first, _ = a_question(debate)
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
     return Estimate(calls, (low[0], high[0]), (low[1], high[1]), (cost(setup, low), cost(setup, high)))

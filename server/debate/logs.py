@@ -98,6 +98,7 @@ def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
         "paused": debate.paused is not None,
         "concluding": debate.concluding,
         "max_rounds": debate.max_rounds,
+        "limits": debate.limits.model_dump(),
         "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
         "threshold": str(debate.threshold or ""),
         "models": {seat: model_of(debate, seat) for seat in seated(debate.setup)},
@@ -111,7 +112,9 @@ def changes(made: Intervened) -> str:
     """What an intervention says, or what it changes."""
     match made.action:
         case "extend":
-            return f"{counted(made.rounds, 'round')} more"
+            more = [f"{counted(made.rounds, 'round')} more"] if made.rounds else []
+            limits = made.limits.model_dump(exclude_defaults=True) if made.limits else {}
+            return ", ".join([*more, *(f"{name}={value}" for name, value in limits.items())])
         case "weights":
             return ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
         case "threshold":

@@ -5,7 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from server.debate.events import Audited, Intervened, Recorded, RoundClosed, RoundOpened, Spoke
+from server.debate.events import Audited, Intervened, Opened, Recorded, RoundClosed, RoundOpened, Spoke
+from server.debate.limits import estimate
 from server.debate.record import letter_of, lettered
 from server.debate.rules import status
 from server.debate.state import Debate
@@ -230,6 +231,18 @@ def cost_line(used: UsageSum) -> str:
     else:
         price = f"${used.cost_usd}"
     return f"{counted(used.calls, 'call')}, {tokens}, {price}."
+
+
+def estimate_line(setup: Opened) -> str:
+    """What the whole debate will take, in a sentence. An unknown price is said to be unknown."""
+    found = estimate(setup)
+    least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
+    unknown = [price.model for price in setup.prices if not price.input]
+    if unknown:
+        price = f"the price of {', '.join(unknown)} is unknown"
+    else:
+        price = f"${found.cost_usd[0]} to ${found.cost_usd[1]}" if found.cost_usd[0] else "price unknown"
+    return f"Estimate: {counted(found.calls, 'call')}, {least:,} to {most:,} tokens, {price}."
 
 
 def words(debate: Debate) -> str:

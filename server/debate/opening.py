@@ -1,10 +1,21 @@
 """From what a caller asks for to the set-up of a debate, or to a sentence that says what is wrong with it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from server.debate.events import CALLER, Debater, Document, Moderator, Officer, Opened, Panel, Phase
+from server.debate.events import (
+    CALLER,
+    Debater,
+    Document,
+    Moderator,
+    Officer,
+    Opened,
+    Panel,
+    Phase,
+    Price,
+)
 from server.debate.formats import FORMATS, PHASES, Format
+from server.debate.limits import limits_asked, room
 from server.debate.phases import phases_asked, with_order
 from server.debate.proposal import (
     DebaterAsked,
@@ -18,7 +29,8 @@ from server.debate.proposal import (
 from server.debate.refused import Refused
 from server.debate.replies import plain
 from server.debate.schemas import checked_schema
-from server.debate.speaking import decided_by
+from server.debate.speaking import decided_by, seated
+from server.debate.state import Debate
 from server.debate.text import clean
 
 LONGEST_QUESTION = 10_000
@@ -27,12 +39,16 @@ MANY_DEBATERS = 10
 OFFICES = ("moderator", "referee", "synthesizer")
 
 
-def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Opened:
+def open_debate(
+    proposal: Proposal, *, models: Sequence[str], seed: int, price: Callable[[str], Price] | None = None
+) -> Opened:
     """The set-up of the debate proposed.
 
     `models` are handed out to the debaters in turn. The judges, and who else there is, get those that no
     debater has, or, where there are none, the same from the other end. `seed` is used where none was
     asked for.
+
+    `price` says what a token of a model costs.
 
     Raises:
         Refused: the proposal cannot be debated as it stands.
@@ -69,11 +85,33 @@ def open_debate(proposal: Proposal, *, models: Sequence[str], seed: int) -> Open
         handoff=options.handoff,
         max_turns=turns,
         fallback_models=tuple(model.strip() for model in options.fallback_models),
+        limits=limits_asked(options.limits),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )
     if options.judges and decided_by(opened) != "judges":
         raise Refused(f"{row.name} has no judges as asked for here: leave options.judges out.")
+    return budgeted(opened, price)
+
+
+def budgeted(opening: Opened, price: Callable[[str], Price] | None) -> Opened:
+    """The set-up with its prices.
+
+    Raises:
+        Refused: its budget cannot be held, or leaves nothing to talk with.
+    """
+    names = dict.fromkeys([*seated(opening).values(), *opening.fallback_models])
+    prices = tuple(map(price, names)) if price else ()
+    opened = opening.model_copy(update={"prices": prices})
+    unknown = [row.model for row in prices if not row.input] if price else list(names)
+    if opened.limits.max_cost_usd and unknown:
+        raise Refused(
+            f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
+            "free. Give it in the setting `prices`, or limit calls and tokens instead."
+        )
+    left = room(Debate(opened))
+    if left.calls < min(opened.quorum, len(opened.debaters)):
+        raise Refused(f"The limits leave no room for a round of talk ({left.reason}). Raise them.")
     return opened
 
 

@@ -1,6 +1,6 @@
 """A debate as a caller asks for it: what the tool, the command line and scripts fill in."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -79,6 +79,12 @@ class LimitsAsked(Asked):
     turn_timeout: Annotated[Seconds, Field(description="seconds per answer")] = 120
     max_turn_tokens: TurnTokens = 0
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
+    max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
+    max_input_tokens: Annotated[int, Field(ge=1, le=10**12)] = 0
+    max_output_tokens: Annotated[int, Field(ge=1, le=10**12)] = 0
+    max_cost_usd: Annotated[float, Field(gt=0, le=1_000_000)] = 0
+    max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
+    on_budget: Literal["conclude", "pause"] = "conclude"
 
 
 class OptionsAsked(Asked):

@@ -26,6 +26,7 @@ from server.debate.events import (
     Event,
     Failed,
     HandedOff,
+    Intervened,
     Opened,
     Paused,
     Phase,
@@ -34,6 +35,7 @@ from server.debate.events import (
     Task,
 )
 from server.debate.judging import conclude
+from server.debate.limits import UNBOUNDED, room
 from server.debate.speaking import (
     ASKED_AGAIN,
     CLOSING,
@@ -92,6 +94,12 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Ask:
     calls: tuple[Call, ...]
+    at_most: int = UNBOUNDED  # how many may be on their way together: what the budget leaves room for
+
+    @property
+    def attempts(self) -> int:
+        """How often a model may try to give one of these answers: retries are paid out of the same budget."""
+        return max(1, self.at_most // len(self.calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +115,11 @@ class Over:
 Step = Record | Ask | Wait | Over
 
 
-def decide(debate: Debate, terminate_when: TerminateWhen | None = None) -> Step:
-    """The next step. Raises only what `terminate_when` raises."""
+def decide(debate: Debate, terminate_when: TerminateWhen | None = None, age: float = 0.0) -> Step:
+    """The next step. Raises only what `terminate_when` raises.
+
+    age: seconds since the debate was opened, for its limit on them.
+    """
     if debate.ended:
         return Over(debate.ended)
     if debate.paused:
@@ -117,10 +128,24 @@ def decide(debate: Debate, terminate_when: TerminateWhen | None = None) -> Step:
         return Record((Paused(reason=reason),))
     calls = pending(debate)
     if asked := tuple(call for call in calls if call.model != CALLER):
-        return Ask(asked)
+        left = room(debate, age)
+        return Ask(asked, left.calls) if left.calls else Record(out_of_budget(debate, left.reason))
     if calls:
         return Wait(awaited(calls))
     return Record(everybody_speaks(debate) or advance(debate, terminate_when))
+
+
+def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
+    """What follows where there is no room for another question: the talk ends, or the debate pauses."""
+    phase = debate.phase
+    talking = phase is not None and phase.is_talk and not debate.concluding
+    if talking and debate.limits.on_budget == "pause":
+        return (Paused(reason=f"{reason}. Extend the limits, or conclude."),)
+    if talking and debate.turns:
+        return (Intervened(action="conclude", round=debate.round, reason=reason),)
+    if phase is not None and phase.asks == "judges" and debate.judged:
+        return advance(debate, None)  # on the findings there are
+    return (Ended(ending="truncated", reason=reason),)
 
 
 def status(debate: Debate) -> str:
@@ -261,7 +286,7 @@ def talk_over_because(debate: Debate, terminate_when: TerminateWhen | None = Non
     """Why nobody will argue after this round, or ""."""
     phase = debate.phase
     assert phase is not None
-    reason = debate.rounds[-1].because or ("concluded on request" if debate.concluding else "")
+    reason = debate.rounds[-1].because or (concluded_because(debate) if debate.concluding else "")
     if phase.is_talk and not reason:
         reason = talk_ended(debate, terminate_when)
     if reason:
@@ -310,6 +335,12 @@ def talk_ended(debate: Debate, terminate_when: TerminateWhen | None) -> str:
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         return reason
     return "terminate_when" if terminate_when and terminate_when(debate) else ""
+
+
+def concluded_because(debate: Debate) -> str:
+    """By request, or by a budget, which says so itself."""
+    reasons = [made.reason for made in debate.steering if made.action == "conclude"]
+    return reasons[-1] if reasons and reasons[-1].startswith("budget: ") else "concluded on request"
 
 
 def next_phase(debate: Debate, talk_is_over_because: str) -> Phase | None:

@@ -14,6 +14,7 @@ from server.debate.events import (
     HandedOff,
     Intervened,
     Judged,
+    Limits,
     Opened,
     Paused,
     Phase,
@@ -67,6 +68,12 @@ class Debate:
         """0 for as many as the rounds have; a round of hand-offs is a turn, so that they grow together."""
         most = self.setup.max_turns
         return most and most + sum(made.rounds for made in self.steering)
+
+    @property
+    def limits(self) -> Limits:
+        """As agreed, or as last extended."""
+        extended = [made.limits for made in self.steering if made.limits is not None]
+        return extended[-1] if extended else self.setup.limits
 
     @property
     def weights(self) -> dict[str, Fraction]:

@@ -191,7 +191,7 @@ def steered(debate: Debate, event: Intervened | Paused | Resumed) -> Debate:
         case Intervened(action="inject" | "challenge"):
             return replace(debate, talk=(*debate.talk, event))
         case Intervened(action="conclude"):
-            return replace(debate, concluding=True, paused=None)
+            return replace(debate, concluding=True, paused=None, steering=(*debate.steering, event))
         case Intervened():
             return changed_course(debate, event)
         case Paused():

@@ -42,6 +42,7 @@ class Request:
     timeout: float  # seconds for the whole answer, retries included
     seed: int  # the same request with the same seed may be answered alike
     functions: tuple[Function, ...] = ()  # that may be called in place of answering
+    attempts: int = 3  # at most: each may cost, whether it brings an answer or not
 
 
 class ModelError(Exception):

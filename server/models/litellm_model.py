@@ -58,7 +58,7 @@ class LitellmModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._refuse()
         told = False
-        attempt = 0
+        attempt, most = 0, min(ATTEMPTS, request.attempts)
 
         def tell(piece: str) -> None:
             nonlocal told
@@ -71,7 +71,7 @@ class LitellmModel:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
                 extras = self._extras(litellm, request)
-                for attempt in range(1, ATTEMPTS + 1):
+                for attempt in range(1, most + 1):
                     # Who has seen half of an answer does not see its second beginning.
                     streaming = tell if on_text and not told else None
                     try:
@@ -80,10 +80,10 @@ class LitellmModel:
                         failure = self._understand(litellm, error)
                     else:
                         return self._read(litellm, answer, attempt, anyio.current_time() - started)
-                    if extras and attempt < ATTEMPTS and failure.about_request:
+                    if extras and attempt < most and failure.about_request:
                         extras = {}  # the prompt says in words what is wanted
                     else:
-                        await self._wait(failure, attempt)
+                        await self._wait(failure, attempt, again=attempt < most)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
@@ -151,7 +151,7 @@ class LitellmModel:
             missing = []
         return understand(error, self.name, missing)
 
-    async def _wait(self, failure: Failure, attempt: int) -> None:
+    async def _wait(self, failure: Failure, attempt: int, *, again: bool) -> None:
         """Wait for the next attempt, unless there is to be none.
 
         Raises:
@@ -159,7 +159,7 @@ class LitellmModel:
         """
         if self._rest and failure.cause == "rate_limited" and failure.retry_after:
             self._rest.ask(failure.retry_after)
-        if failure.transient and attempt < ATTEMPTS:
+        if failure.transient and again:
             pause = failure.retry_after
             if pause is None:
                 spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)

@@ -24,11 +24,12 @@ async def intervene(
     model: ModelName = "",
     weights: Annotated[dict[str, str | float], Field(description='{voter: "3/2"}')] = {},  # noqa: B006
     threshold: Annotated[str, Field(max_length=20, examples=["2/3"])] = "",
+    limits: Annotated[dict[str, Any], Field(description="extend: as in options.limits")] = {},  # noqa: B006
     reason: Annotated[str, Field(max_length=1000, description="Kept in the record")] = "",
 ) -> Annotated[CallToolResult, Progress]:
     """Steer a debate while it runs; the answer says from when on it counts."""
     hall = hall_of(ctx)
     actor = actor_of(ctx)
-    wish = Wish(text, to, reason, rounds, round, model, weights, threshold)
+    wish = Wish(text, to, reason, rounds, round, model, weights, threshold, limits)
     case, effect = await hall.intervene(debate_id, action, wish, actor=actor)
     return progress(case, working=hall.is_working(debate_id), extra=effect)

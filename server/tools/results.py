@@ -42,6 +42,7 @@ class Progress(BaseModel):
     awaited: list[Awaited]
     failures: list[str]
     warnings: list[str]
+    estimate: str  # what the whole debate will take
     outcome: str
     verdict: str
     next: str
@@ -90,6 +91,7 @@ def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> 
         outcome=debate.verdict.outcome if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
         warnings=told(debate),
+        estimate=markdown.estimate_line(debate.setup),
         next=hint,
     )
     return result(progress_text(case, found, extra), found, case)
@@ -123,6 +125,7 @@ def progress_text(case: Case, found: Progress, extra: str) -> str:
     last = "\n\n" + found.next
     parts = [part for part in (extra, standing(case, working=found.working)) if part]
     parts += [f"Warning: {warning}" for warning in found.warnings] if not found.round else []
+    parts += [found.estimate] if not found.round else []
     parts += [f"Failed: {shortened(line, LONGEST_FAILURE)}" for line in found.failures[:MOST_FAILURES]]
     if (more := len(found.failures) - MOST_FAILURES) > 0:
         parts.append(f"And {more} more failed: read_debate(debate_id='{case.id}', view='state').")

@@ -36,7 +36,7 @@ def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) ->
     made.fn_metadata.arg_model = create_model(loose.__name__, __base__=(Strict, loose))
     made.whole = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))
     made.parameters = told_in_words(made.whole, "options")
-    made.fn_metadata.output_schema = lean(made.fn_metadata.output_schema, left_out=NOISE | IN_RESULTS)
+    made.fn_metadata.output_schema = of_results(made.fn_metadata.output_schema)
     return made
 
 
@@ -59,6 +59,16 @@ NOISE = frozenset({"title", "maxLength", "minLength", "maxItems", "minimum", "ma
 
 IN_RESULTS = frozenset({"required", "items", "$defs"})
 """Every field of a result is always there; what its lists hold is plain from the first one."""
+
+
+def of_results(schema: Any) -> Any:
+    """The schema of a result. A field of which nothing is said is text, as most are."""
+    found = lean(schema, left_out=NOISE | IN_RESULTS)
+    fields = found["properties"].items()
+    return {
+        **found,
+        "properties": {name: {} if part == {"type": "string"} else part for name, part in fields},
+    }
 
 
 def told_in_words(schema: dict[str, Any], name: str) -> dict[str, Any]:

@@ -135,7 +135,8 @@ class Table:
         match decide(self.debate, self.terminate_when):
             case Record(events):
                 self.do(*events)
-            case Ask(calls):
+            case Ask(calls) as asking:
+                calls = calls[: asking.at_most]
                 self.asked += [(call, render(self.debate, call)) for call in calls]
                 for call in self.arrival(calls):
                     self.do(self.answer(call))

@@ -69,7 +69,12 @@ class TestTurns:
     def test_nothing_said_is_a_failure_that_was_paid_for(self, nothing: str) -> None:
         debate, call = TURN
         assert interpret(debate, call, Reply(nothing, paid())) == Failed(
-            seat="Proponent", round=1, cause="empty", detail="the model said nothing", usage=paid()
+            seat="Proponent",
+            round=1,
+            cause="empty",
+            detail="the model said nothing",
+            usage=paid(),
+            model="scripted",
         )
 
     @pytest.mark.parametrize(

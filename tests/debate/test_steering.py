@@ -265,7 +265,8 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
     steer(at, "retract", to="Opponent", round=1)
     steer(at, "challenge", text="Why?")
     found = logs.interventions(at.debate, at.log)
-    assert found["settings"] | {"actions": ()} == {
+    assert found["settings"] | {"actions": (), "limits": {}} == {
+        "limits": {},
         "paused": False,
         "concluding": False,
         "max_rounds": 3,

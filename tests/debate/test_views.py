@@ -46,6 +46,7 @@ class TestTranscript:
                 "text": f"{at.debate.rounds[1].order[-1]} in 2",
                 "act": "argument",
                 "to": "",
+                "retracted": False,
             }
         ]
         assert len(views.turns(at.debate)) == 4
@@ -71,7 +72,7 @@ class TestTranscript:
         assert views.raw_result(at.debate) == {
             "rounds": 2,
             "question": QUESTION,
-            "transcript": [turn.model_dump(exclude={"act", "to"}) for turn in views.turns(at.debate)],
+            "transcript": [turn.model_dump(exclude_defaults=True) for turn in views.turns(at.debate)],
             "verdict": {
                 "verdict": "It is not worth it.",
                 "winner": "for",

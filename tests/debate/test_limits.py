@@ -1,0 +1,189 @@
+"""Budgets are hard: what is there is judged, and nothing is asked that there is no room for."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from server.debate import views
+from server.debate.events import Intervened, Limits, Price, Resumed
+from server.debate.limits import estimate, kept_back, room, spent
+from server.debate.opening import open_debate
+from server.debate.refused import Refused
+from server.debate.replies import Reply
+from server.debate.rules import Ask, Call, Record, Wait, decide
+from tests.debate.playing import Answer, Fails, Table, debaters, paid, proposal, setup, table, talk
+
+pytestmark = pytest.mark.requirement("N10")
+
+
+def limited(**limits: Any) -> dict[str, Any]:
+    return {"limits": limits}
+
+
+def priced(cost: str) -> Any:
+    return lambda model: Price(model=model, input=cost, output=cost)
+
+
+def asked(at: Table) -> int:
+    return len(at.asked)
+
+
+class TestCalls:
+    def test_a_debate_that_wants_thirty_calls_and_may_have_ten_is_judged_after_ten(self) -> None:
+        opened = setup(format="verdict", debaters=debaters(3), max_rounds=9, options=limited(max_calls=10))
+        at = table(opened).play()
+        assert (asked(at), at.status) == (10, "concluded")
+        assert views.reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 questions kept back")
+        assert at.debate.verdict
+
+    @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "full"])
+    @pytest.mark.parametrize("most", range(6, 16))
+    def test_no_format_asks_more_than_it_may(self, name: str, most: int) -> None:
+        at = table(setup(format=name, max_rounds=3, options=limited(max_calls=most))).play()
+        assert asked(at) <= most
+        assert at.status == "concluded"
+
+    def test_together_only_as_many_are_asked_as_there_is_room_for(self) -> None:
+        at = table(setup(debaters=debaters(4), options=limited(max_calls=5))).to_round(1)
+        step = decide(at.debate)
+        assert isinstance(step, Ask)
+        assert (len(step.calls), step.at_most, step.attempts) == (4, 3, 1)
+
+    def test_retries_are_paid_out_of_the_same_budget(self) -> None:
+        at = table(setup(options=limited(max_calls=20))).to_round(1)
+        step = decide(at.debate)
+        assert isinstance(step, Ask)
+        assert step.attempts == 9
+
+    def test_failures_and_bad_replies_count(self) -> None:
+        def silent(call: Call) -> Answer:
+            return "" if call.seat == "Speaker 1" else talk(call)
+
+        at = table(setup(debaters=debaters(3), max_rounds=4, options=limited(max_calls=12)), silent).play()
+        assert asked(at) <= 12
+        assert spent(at.debate).calls == asked(at)
+
+    def test_a_failure_that_was_never_sent_costs_nothing(self) -> None:
+        at = table().to_round(1)
+        at.script = lambda _: Fails("unavailable")
+        failure = at.answer(at.calls()[0]).model_copy(update={"attempts": 0})
+        assert spent(at.do(failure).debate).calls == 0
+
+    def test_a_budget_may_pause_instead_and_go_on_when_it_is_extended(self) -> None:
+        limits = limited(max_calls=6, on_budget="pause")
+        at = table(setup(format="verdict", max_rounds=9, options=limits)).play()
+        assert at.status == "paused"
+        assert "Extend the limits, or conclude." in views.reason(at.debate)
+        at.do(Intervened(action="extend", limits=Limits(max_calls=100)), Resumed()).play()
+        assert (at.status, views.reason(at.debate)) == ("concluded", "max_rounds")
+
+    def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
+        with pytest.raises(Refused, match="no room for a round of talk"):
+            setup(options=limited(max_calls=3))
+
+
+class TestDeciding:
+    def test_what_the_judges_take_is_kept_back(self) -> None:
+        opened = setup(options={"judges": {"count": 3}, "output_schema": {}})
+        assert kept_back(table(opened).debate) == 7
+        assert kept_back(table(setup(format="settle")).debate) == 1
+        assert kept_back(table(setup(options={"phases": ["opening", "voting"]})).debate) == 2
+        assert kept_back(table(opened).to_round(3).debate) == 1
+
+    def test_findings_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
+        at = table().to_round(3)
+        first, second = at.calls()
+        at.do(at.answer(first), Intervened(action="extend", limits=Limits(max_calls=5)))
+        assert isinstance(decide(at.debate), Record)
+        at.play()
+        assert (at.status, asked(at)) == ("concluded", 4)
+        assert second.answers not in at.debate.heard
+
+    def test_without_any_the_debate_is_cut_short_and_says_why(self) -> None:
+        at = table().to_round(3).do(Intervened(action="extend", limits=Limits(max_calls=4))).play()
+        assert at.status == "truncated"
+        assert views.reason(at.debate) == "budget: 4 of 4 calls spent"
+
+    def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
+        at = table().to_round(1).do(Intervened(action="extend", limits=Limits(max_calls=1))).play()
+        assert at.status == "truncated"
+
+
+class TestTokensMoneyAndTime:
+    def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:
+        at = table(setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=2_200))).play()
+        assert at.status == "concluded"
+        assert views.reason(at.debate).startswith("budget: ")
+        assert "input tokens" in views.reason(at.debate)
+
+    def test_output_tokens_bound_it_too(self) -> None:
+        def long(call: Call) -> Answer:
+            return (
+                Reply("word", paid().model_copy(update={"output_tokens": 500}))
+                if not call.reading
+                else talk(call)
+            )
+
+        at = table(
+            setup(format="verdict", max_rounds=9, options=limited(max_output_tokens=4_000)), long
+        ).play()
+        assert at.status == "concluded"
+        assert spent(at.debate).output_tokens <= 4_000
+
+    def test_money_is_counted_exactly(self) -> None:
+        opened = open_debate(
+            proposal(format="verdict", max_rounds=9, options=limited(max_cost_usd=0.0105)),
+            models=["scripted"],
+            seed=1,
+            price=priced("0.000001"),
+        )
+        at = table(opened).play()
+        assert at.status == "concluded"
+        assert "of 0.0105 US dollars spent" in views.reason(at.debate)
+        assert spent(at.debate).cost_usd <= Decimal("0.0105")
+
+    def test_a_price_that_is_unknown_is_not_taken_for_nothing(self) -> None:
+        asking = proposal(options=limited(max_cost_usd=1))
+        prices = {"a/known": Price(model="a/known", input="0.1", output="0.1"), "b/x": Price(model="b/x")}
+        with pytest.raises(Refused, match="the price of b/x is unknown, and unknown is not free"):
+            open_debate(asking, models=["a/known", "b/x"], seed=1, price=lambda name: prices[name])
+
+    def test_models_that_cost_nothing_use_no_money_up(self) -> None:
+        opened = open_debate(
+            proposal(options=limited(max_cost_usd=1)), models=["scripted"], seed=1, price=priced("0")
+        )
+        assert room(table(opened).debate).calls > 100
+
+    def test_a_fifth_of_the_time_is_kept_for_deciding(self) -> None:
+        at = table(setup(options=limited(max_seconds=100))).through(1)
+        assert not isinstance(decide(at.debate, age=79), Wait)
+        at.to_round(2)
+        assert isinstance(decide(at.debate, age=79), Ask)
+        step = decide(at.debate, age=80)
+        assert isinstance(step, Record)
+        at.do(*step.events).to_round(3)
+        assert isinstance(decide(at.debate, age=99), Ask)
+        over = decide(at.debate, age=100)
+        assert isinstance(over, Record)
+        assert at.do(*over.events).status == "truncated"
+        assert views.reason(at.debate) == "budget: 100 of 100 seconds spent"
+
+
+class TestEstimates:
+    def test_an_estimate_counts_every_seat(self) -> None:
+        assert estimate(setup()).calls == 6
+        assert estimate(setup(format="full")).calls == 16
+        options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
+        assert estimate(setup(format="verdict", options=options)).calls == 4 + 6 + 2
+
+    def test_it_ranges_from_little_to_much(self) -> None:
+        found = estimate(setup())
+        assert 0 < found.input_tokens[0] < found.input_tokens[1]
+        assert found.output_tokens == (600, 2400)
+        assert found.cost_usd == ("", "")
+
+    def test_it_has_a_price_where_every_price_is_known(self) -> None:
+        opened = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
+        low, high = estimate(opened).cost_usd
+        assert Decimal(0) < Decimal(low) < Decimal(high)
