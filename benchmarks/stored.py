@@ -13,11 +13,12 @@ from typing import Any
 from benchmarks.report import Line, median, ms, percentile, spread
 from server.app import open_hall
 from server.debate.answers import interpret
-from server.debate.events import Debater, Event, Usage
+from server.debate.events import Event, Usage
 from server.debate.opening import open_debate
 from server.debate.proposal import Proposal
 from server.debate.replies import Reply
 from server.debate.rules import Ask, Record, decide
+from server.debate.setup import Debater
 from server.debate.state import Debate
 from server.debate.transitions import apply
 from server.hall import Hall

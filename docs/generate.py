@@ -12,6 +12,8 @@ import click
 
 from server.cli import counterpoint
 from server.debate.formats import FORMATS, diagram
+from server.hooks import matching
+from server.hooks.hookfile import Allow, Hook, Intervene, Rules, Webhook
 from server.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
 from server.tools import all_tools
@@ -106,6 +108,41 @@ def research() -> str:
     return "\n".join(lines)
 
 
+def events() -> str:
+    """The names of events, and what can be asked and said of each beside what every event has."""
+    lines = ["| event | kinds | fields of its own |", "| --- | --- | --- |"]
+    for name in matching.names():
+        kinds = matching.kinds_of(name)
+        fields = sorted({field for kind in kinds for field in matching.own_fields(kind)})
+        lines.append(f"| `{name}` | {quoted(kinds)} | {quoted(fields)} |")
+    every = quoted((*matching.DEBATE_FIELDS, *matching.ENTRY_FIELDS))
+    return "\n".join([*lines, f"| `{matching.EVERY}` | all of them | every event has {every} |"])
+
+
+def quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def hook_keys() -> str:
+    lines = ["| key | meaning |", "| --- | --- |"]
+    for where, model in (
+        ("", Rules),
+        ("hooks[].", Hook),
+        ("webhook.", Webhook),
+        ("intervene.", Intervene),
+        ("allow.", Allow),
+    ):
+        lines += [
+            f"| `{where}{name}` | {field.description}{default_of(field.default)} |"
+            for name, field in model.model_fields.items()
+        ]
+    return "\n".join(lines)
+
+
+def default_of(value: Any) -> str:
+    return f" Default: `{value}`." if isinstance(value, int | float) else ""
+
+
 def commands() -> str:
     parts = []
     for path, command in walk(counterpoint, ("counterpoint",)):
@@ -127,6 +164,8 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "resources": ("tools.md", resources),
     "settings": ("settings.md", settings),
     "research": ("settings.md", research),
+    "events": ("hooks.md", events),
+    "hook-keys": ("hooks.md", hook_keys),
     "commands": ("command-line.md", commands),
 }
 

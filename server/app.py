@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 
 from mcp.server import MCPServer
@@ -21,6 +21,7 @@ from server.resources import add_handlers, add_resources
 from server.settings import Settings, release
 from server.tools import all_tools
 from server.updates import Updates
+from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 
 INSTRUCTIONS = """\
@@ -55,10 +56,12 @@ async def open_hall(
     that ran by themselves when their process ended go on.
 
     Raises:
+        BadSettings: the file of hooks cannot be used.
         Unreadable: the database cannot be opened.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     models = Models(injected or {}, guard)
+    hooked = with_hooks(settings, environ)
     with storage_translated():
         journal = await SqliteJournal.open(settings.database, patience=PATIENCE)
     try:
@@ -72,6 +75,7 @@ async def open_hall(
                 research=research,
                 prices=Prices({name: (row.input, row.output) for name, row in settings.prices.items()}),
             ) as hall,
+            hooked(hall, journal.outbox),
         ):
             if recovering and settings.max_recovery_age_hours:
                 hall.tasks.start_soon(
@@ -85,6 +89,22 @@ async def open_hall(
             yield hall
     finally:
         await journal.close()
+
+
+def with_hooks(
+    settings: Settings, environ: Mapping[str, str]
+) -> Callable[[Hall, Outbox], AbstractAsyncContextManager[None]]:
+    """What runs the hooks of the settings in a hall.
+
+    Raises:
+        BadSettings: their file cannot be used.
+    """
+    if not settings.hooks:
+        return lambda _hall, _outbox: nullcontext()
+    # It brings YAML and an HTTP client with it, which every start without hooks would wait for.
+    from server.hooks import Hooks, load  # noqa: PLC0415
+
+    return partial(Hooks.open, load(settings.hooks, environ))
 
 
 def build(hall: OpenHall) -> MCPServer[Hall]:

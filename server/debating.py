@@ -13,11 +13,11 @@ from click.core import ParameterSource
 from pydantic import ValidationError
 
 from server import reading
-from server.debate import markdown, views
-from server.debate.events import Handoff, Order
+from server.debate import cautions, markdown, views
 from server.debate.formats import FORMATS, PHASES
 from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
+from server.debate.setup import Handoff, Order
 from server.dialogue import Dialogue
 from server.hall import Hall
 from server.models import weights
@@ -224,7 +224,7 @@ def outcome(case: Case) -> dict[str, Any]:
 
 def show_outcome(case: Case, screen: Screen) -> None:
     if markdown.has_result(case.debate):
-        if views.uninformative(case.debate):
+        if cautions.uninformative(case.debate):
             warning = (
                 "The embedded model is far too small to judge: what follows shows what a verdict looks "
                 "like, and says nothing about the question."

@@ -26,7 +26,7 @@ from server.models import Cue, Message, ModelError, Prompt, Reply, Request, loca
 from server.models.choice import PROVIDERS, Models, check, defaults, missing_key
 from server.research import Research
 from server.screen import Screen, one_line
-from server.settings import PREFIX, Settings
+from server.settings import PREFIX, BadSettings, Settings
 
 PATIENCE = 20.0
 """Seconds for a child server to say hello: the first start on a slow disk takes some."""
@@ -65,6 +65,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]
         await database(settings),
         *choice(settings, environ),
         embedded(),
+        *hooks(settings, environ),
         await handshake(settings),
         *await research_servers(settings),
     ]
@@ -83,7 +84,7 @@ async def database(settings: Settings) -> Check:
     from server.app import open_hall  # noqa: PLC0415
 
     try:
-        async with open_hall(settings) as hall:
+        async with open_hall(settings.model_copy(update={"hooks": ""})) as hall:
             with storage_translated():
                 newest = await hall.journal.find(limit=1)
                 now = hall.clock().timestamp()
@@ -125,6 +126,19 @@ def embedded() -> Check:
     elif not lacking and not local.runs_here(path):
         lacking.append("its runtime does not run on this processor")
     return Check("embedded model", not lacking, "; ".join(lacking) or str(path), needed=False)
+
+
+def hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    """Whether the file of hooks can be used, if there is one: a server with a bad one does not start."""
+    if not settings.hooks:
+        return []
+    from server.hooks import load  # noqa: PLC0415  (brings YAML and an HTTP client with it)
+
+    try:
+        count = len(load(settings.hooks, environ).hooks)
+    except BadSettings as error:
+        return [Check("hooks", False, str(error))]
+    return [Check("hooks", True, f"{counted(count, 'hook')} in {settings.hooks}")]
 
 
 async def handshake(settings: Settings) -> Check:

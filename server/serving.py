@@ -44,7 +44,7 @@ GRACE = 0.9
 
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
-OURS = ("server", "storage", "mcp")
+OURS = ("server", "storage", "counterpoint", "mcp")
 """Whose records are told below a warning, if that is what was asked for."""
 
 log = logging.getLogger(__name__)

@@ -128,6 +128,13 @@ class Settings(BaseModel):
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="How much is told on stderr.")
     ] = "WARNING"
+    hooks: Annotated[
+        str,
+        Field(
+            description="Path of a YAML file: what to do when something happens in a debate; "
+            "see [Hooks](hooks.md). Default: none."
+        ),
+    ] = ""
     mcp_servers: Annotated[
         dict[str, ResearchServer],
         Field(

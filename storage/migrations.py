@@ -56,7 +56,36 @@ async def m001_initial(db: Connection) -> None:
         await db.rows(statement)
 
 
-MIGRATIONS: Sequence[Migration] = (m001_initial,)
+async def m002_outbox(db: Connection) -> None:
+    for statement in (
+        """
+        create table reader (
+            name text primary key,
+            since integer not null,
+            position integer not null
+        ) strict
+        """,
+        """
+        create table outbox (
+            number integer primary key autoincrement,
+            id text not null unique,
+            reader text not null,
+            slot integer not null,
+            stream text not null,
+            seq integer not null,
+            position integer not null,
+            due real not null,
+            attempts integer not null,
+            owner text not null,
+            until real not null
+        ) strict
+        """,
+        "create index outbox_by_queue on outbox (reader, slot, due)",
+    ):
+        await db.rows(statement)
+
+
+MIGRATIONS: Sequence[Migration] = (m001_initial, m002_outbox)
 
 
 async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:

@@ -18,6 +18,7 @@ from storage.chain import checked
 from storage.connection import Connection, make_room
 from storage.journal import Entry, Heading, Listed, StorageError, genesis
 from storage.migrations import MIGRATIONS, Migration, migrate
+from storage.sqlite_outbox import SqliteOutbox
 
 NEWEST = 2**63 - 1
 
@@ -99,6 +100,7 @@ class SqliteJournal:
         self._reading: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
         self._waiting: list[tuple[Write, asyncio.Future[list[Entry]]]] = []
         self._committing: asyncio.Task[None] | None = None
+        self.outbox = SqliteOutbox(writer, self._lock, self._rows)
 
     @classmethod
     async def open(

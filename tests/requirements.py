@@ -132,6 +132,18 @@ BUILT: dict[str, str] = {
         "lose no recorded turn and pay no turn twice beyond the calls in flight"
     ),
     "N11": ("prompts laid out so that all seats on one model share one growing prefix (provider caches hit)"),
+    "D4": (
+        "interventions pause, resume, inject, weights, threshold, on a running debate; state and log "
+        "readable; audited with actor and reason; they survive a restart"
+    ),
+    "D6": "declarative hooks in YAML on events: log, webhook, intervene",
+    "D7": (
+        "crash recovery: unfinished debates are found at start and continued, within max_recovery_age_hours"
+    ),
+    "N10": (
+        "hard budgets on calls, tokens, money and time; what it cost so far is always visible; estimate "
+        "before the start"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -142,14 +154,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "D4": (
-        "interventions pause, resume, inject, weights, threshold, on a running debate; state and log "
-        "readable; audited with actor and reason; they survive a restart"
-    ),
-    "D6": "declarative hooks in YAML on events: log, webhook, intervene",
-    "D7": (
-        "crash recovery: unfinished debates are found at start and continued, within max_recovery_age_hours"
-    ),
     "D8": "checkpoint: export and import of a whole debate mid-way",
     "D10": (
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
@@ -202,10 +206,6 @@ PLANNED: dict[str, str] = {
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": ("equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate"),
     "N9": "fork a debate at any round with changes; compare the verdicts",
-    "N10": (
-        "hard budgets on calls, tokens, money and time; what it cost so far is always visible; estimate "
-        "before the start"
-    ),
     "N12": (
         "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
         "HTML export"

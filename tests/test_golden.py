@@ -18,7 +18,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from server.debate import events, logs, markdown, views
+from server.debate import cautions, events, logs, markdown, views
 from server.debate.events import (
     Event,
     Intervened,
@@ -266,7 +266,7 @@ def came_to(debate: Debate) -> dict[str, Any]:
         "outcome": found.outcome,
         "winner": found.winner,
         "votes": found.votes,
-        "failures": views.failure_lines(debate),
+        "failures": cautions.failure_lines(debate),
         "turns": [len(debate.turns_of(entered.round)) for entered in debate.rounds],
         "notes": [note.text for note in debate.notes],
         "cost": views.usage_sum(debate.usage).cost_usd,

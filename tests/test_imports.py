@@ -37,9 +37,13 @@ MAY_IMPORT: dict[str, str] = {
     "server.tools": "server.debate server.hall server.models server.reading server.runner server.work",
     "server.resources": "server.debate server.errors server.hall server.reading server.runner",
     "server.updates": "server.hall server.runner storage.journal",
+    "server.hooks": (
+        "server.debate server.errors server.hall server.owners server.runner server.settings "
+        "storage.journal storage.outbox"
+    ),
     "server.app": (
-        "server.errors server.hall server.models server.recovery server.research server.resources "
-        "server.settings server.tools server.updates storage.sqlite"
+        "server.errors server.hall server.hooks server.models server.recovery server.research "
+        "server.resources server.settings server.tools server.updates storage.outbox storage.sqlite"
     ),
     "server.serving": "server.app server.debate server.settings",
     "server.screen": "",
@@ -47,8 +51,8 @@ MAY_IMPORT: dict[str, str] = {
     "server.dialogue": "server.errors server.hall server.reading server.runner server.screen",
     "server.installing": "",
     "server.doctor": (
-        "server.app server.debate server.errors server.installing server.models server.research "
-        "server.screen server.settings"
+        "server.app server.debate server.errors server.hooks server.installing server.models "
+        "server.research server.screen server.settings"
     ),
     "server.once": "server server.app server.doctor server.hall server.serving server.settings",
     "server.debating": (
@@ -79,6 +83,7 @@ LIBRARIES: dict[str, str] = {
     "server.tools": "mcp pydantic",
     "server.resources": "mcp",
     "server.updates": "anyio mcp",
+    "server.hooks": "anyio httpx2 pydantic yaml",
     "server.app": "mcp",
     "server.serving": "anyio mcp pydantic",
     "server.reading": "pydantic",

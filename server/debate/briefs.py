@@ -1,6 +1,7 @@
 """The words that seats are told: the rules of the debate, what a phase is about, what a seat is to do."""
 
-from server.debate.events import Brief, Phase, Task
+from server.debate.events import Task
+from server.debate.setup import Brief, Phase
 
 _ARGUE: dict[Brief, str] = {
     "advocate": """\

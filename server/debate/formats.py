@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 
-from server.debate.events import Brief, Phase
+from server.debate.setup import Brief, Phase
 
 PHASES: dict[str, Phase] = {
     phase.name: phase

@@ -6,10 +6,10 @@ A turn whose choice cannot be used is a turn all the same: who speaks next is dr
 import re
 from typing import Any, assert_never
 
-from server.debate.events import Handoff
 from server.debate.functions import arguments_of
 from server.debate.replies import Reply, called, find_json, plain, problem
 from server.debate.rules import Call
+from server.debate.setup import Handoff
 from server.debate.shapes import HandoffResponse
 from server.debate.state import Debate
 from server.debate.text import clean, one_line

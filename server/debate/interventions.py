@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from server.debate.events import Event, Intervened, Limits, Paused, Resumed, Weight
+from server.debate.events import Event, Intervened, Paused, Resumed, Weight
 from server.debate.limits import limits_asked
 from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
+from server.debate.setup import Limits
 from server.debate.speaking import seated, talk_is_over
 from server.debate.state import Debate, judges
 from server.debate.text import clean, counted

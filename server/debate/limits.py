@@ -8,8 +8,9 @@ it quotes and from the answers so far; a price that is unknown is never taken fo
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.events import Limits, Opened
+from server.debate.events import Opened
 from server.debate.proposal import LimitsAsked
+from server.debate.setup import Limits
 from server.debate.speaking import decided_by, readings
 from server.debate.state import Debate
 

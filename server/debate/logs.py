@@ -6,16 +6,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.events import (
-    MODERATOR,
-    REFEREE,
-    SYNTHESIZER,
     Audited,
     Balloted,
     Event,
     Failed,
     Intervened,
     Judged,
-    Kind,
     Paused,
     Recorded,
     Researched,
@@ -29,6 +25,7 @@ from server.debate.events import (
 )
 from server.debate.interventions import ACTIONS
 from server.debate.rules import pending, round_is_over, status
+from server.debate.setup import MODERATOR, REFEREE, SYNTHESIZER, Kind
 from server.debate.speaking import model_of, seated
 from server.debate.state import Debate, judges
 from server.debate.text import counted

@@ -5,22 +5,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from server.debate.cautions import failure_lines
 from server.debate.events import Audited, Intervened, Opened, Recorded, RoundClosed, RoundOpened, Spoke
 from server.debate.limits import estimate
 from server.debate.record import letter_of, lettered
 from server.debate.rules import status
 from server.debate.state import Debate
 from server.debate.text import counted, shortened, size
-from server.debate.views import (
-    UsageSum,
-    Verdict,
-    failure_lines,
-    judgments,
-    reason,
-    shows,
-    usage_sum,
-    verdict_of,
-)
+from server.debate.views import UsageSum, Verdict, judgments, reason, shows, usage_sum, verdict_of
 
 VERDICT_LIMIT = 4_000
 """Bytes: what a verdict, or any other answer of a tool, may take of an assistant's context."""

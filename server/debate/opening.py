@@ -3,17 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from server.debate.events import (
-    CALLER,
-    Debater,
-    Document,
-    Moderator,
-    Officer,
-    Opened,
-    Panel,
-    Phase,
-    Price,
-)
+from server.debate.events import Opened
 from server.debate.formats import FORMATS, PHASES, Format
 from server.debate.limits import limits_asked, room
 from server.debate.phases import phases_asked, with_order
@@ -29,6 +19,7 @@ from server.debate.proposal import (
 from server.debate.refused import Refused
 from server.debate.replies import plain
 from server.debate.schemas import checked_schema
+from server.debate.setup import CALLER, Debater, Document, Moderator, Officer, Panel, Phase, Price
 from server.debate.speaking import decided_by, seated
 from server.debate.state import Debate
 from server.debate.text import clean
@@ -54,16 +45,14 @@ def open_debate(
         Refused: the proposal cannot be debated as it stands.
     """
     row, options = format_named(proposal.format), proposal.options
-    question = checked_question(proposal.question)
     check_documents(proposal.documents)
     debaters = debaters_asked(proposal.debaters, row, models)
-    debating = {debater.model for debater in debaters}
-    pool = [model for model in models if model not in debating] or list(reversed(models))
+    pool = pool_of(models, debaters)
     moderator = moderator_asked(options, row, pool)
     phases = phases_of(options, row, moderator)
     turns = options.limits.max_turns or (proposal.max_rounds if row.turns else 0) or row.turns
     opened = Opened(
-        question=question,
+        question=checked_question(proposal.question),
         format=row.name,
         phases=phases,
         debaters=debaters,
@@ -76,12 +65,12 @@ def open_debate(
         turn_timeout=options.limits.turn_timeout,
         max_turn_tokens=options.limits.max_turn_tokens or row.turn_tokens,
         run=proposal.run,
-        tags=tuple(clean(tag) for tag in options.tags),
+        tags=tuple(map(clean, options.tags)),
         brief=row.brief,
         moderator=moderator,
         referee=officer(options.referee, pool),
         synthesizer=synthesizer(options, phases, pool),
-        output_schema=checked_schema(options.output_schema) if options.output_schema is not None else "",
+        output_schema="" if options.output_schema is None else checked_schema(options.output_schema),
         handoff=options.handoff,
         max_turns=turns,
         fallback_models=tuple(model.strip() for model in options.fallback_models),
@@ -89,17 +78,17 @@ def open_debate(
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )
-    if options.judges and decided_by(opened) != "judges":
-        raise Refused(f"{row.name} has no judges as asked for here: leave options.judges out.")
-    return budgeted(opened, price)
+    return checked(opened, options, price)
 
 
-def budgeted(opening: Opened, price: Callable[[str], Price] | None) -> Opened:
+def checked(opening: Opened, options: OptionsAsked, price: Callable[[str], Price] | None) -> Opened:
     """The set-up with its prices.
 
     Raises:
-        Refused: its budget cannot be held, or leaves nothing to talk with.
+        Refused: nobody judges who was asked for; or its budget cannot be held, or leaves nothing to say.
     """
+    if options.judges and decided_by(opening) != "judges":
+        raise Refused(f"{opening.format} has no judges as asked for here: leave options.judges out.")
     names = dict.fromkeys([*seated(opening).values(), *opening.fallback_models])
     prices = tuple(map(price, names)) if price else ()
     opened = opening.model_copy(update={"prices": prices})
@@ -113,6 +102,12 @@ def budgeted(opening: Opened, price: Callable[[str], Price] | None) -> Opened:
     if left.calls < min(opened.quorum, len(opened.debaters)):
         raise Refused(f"The limits leave no room for a round of talk ({left.reason}). Raise them.")
     return opened
+
+
+def pool_of(models: Sequence[str], debaters: Sequence[Debater]) -> list[str]:
+    """Whom the judges, and who else there is, are asked of."""
+    debating = {debater.model for debater in debaters}
+    return [model for model in models if model not in debating] or list(reversed(models))
 
 
 def document(asked: DocumentAsked) -> Document:

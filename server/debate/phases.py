@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import chain, count
 
-from server.debate.events import Order, Phase
 from server.debate.formats import PHASES
 from server.debate.proposal import PhaseAsked
 from server.debate.refused import Refused
+from server.debate.setup import Order, Phase
 from server.debate.text import clean
 
 

@@ -23,10 +23,11 @@ from typing import Any, Literal, assert_never
 
 from server.debate import shapes
 from server.debate.briefs import LAST_ROUND, RULES, SEATS
-from server.debate.events import Handoff, Task
+from server.debate.events import Task
 from server.debate.functions import Function
 from server.debate.record import DEBATING, letter_of, lettered, preamble, record
 from server.debate.rules import Call, talk_over_because
+from server.debate.setup import Handoff
 from server.debate.speaking import failures_of
 from server.debate.state import Debate
 from server.debate.text import one_line, quote

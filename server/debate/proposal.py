@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.debate.events import Handoff, Kind, Order, Wanted
+from server.debate.setup import Handoff, Kind, Order, Wanted
 
 LONGEST_TEXT = 8_000
 LONGEST_DOCUMENT = 200_000

@@ -10,18 +10,9 @@ from itertools import chain
 from typing import assert_never
 
 from server.debate.briefs import task_of
-from server.debate.events import (
-    Audited,
-    Debater,
-    Intervened,
-    Kind,
-    PhaseEntered,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Task,
-)
+from server.debate.events import Audited, Intervened, PhaseEntered, RoundClosed, RoundOpened, Spoke, Task
 from server.debate.rules import Call
+from server.debate.setup import Debater, Kind
 from server.debate.state import Debate, Talk
 from server.debate.text import one_line, quote
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from server.debate.events import (
-    CALLER,
-    SYNTHESIZER,
     Ended,
     Event,
     Failed,
@@ -29,13 +27,13 @@ from server.debate.events import (
     Intervened,
     Opened,
     Paused,
-    Phase,
     PhaseEntered,
     RoundOpened,
     Task,
 )
 from server.debate.judging import conclude
 from server.debate.limits import UNBOUNDED, room
+from server.debate.setup import CALLER, SYNTHESIZER, Phase
 from server.debate.speaking import (
     ASKED_AGAIN,
     CLOSING,

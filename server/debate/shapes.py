@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from server.debate.events import Handoff
 from server.debate.functions import Function, function_of
+from server.debate.setup import Handoff
 
 TOLD: dict[str, str] = {
     "judgment": '{"reasoning": "what decided it, naming positions by letter", "verdict": "the finding in one '

@@ -19,17 +19,8 @@ After the turns of a round come, where there are such, [the referee] and [the mo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.debate.events import (
-    CALLER,
-    MODERATOR,
-    REFEREE,
-    SYNTHESIZER,
-    Cause,
-    Failed,
-    Opened,
-    Phase,
-    Task,
-)
+from server.debate.events import Cause, Failed, Opened, Task
+from server.debate.setup import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.state import Debate, judges
 
 ASKED_AGAIN: frozenset[Cause] = frozenset({"empty", "unreadable"})

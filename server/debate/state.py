@@ -8,16 +8,13 @@ from server.debate.events import (
     Audited,
     Balloted,
     Concluded,
-    Debater,
     Ended,
     Failed,
     HandedOff,
     Intervened,
     Judged,
-    Limits,
     Opened,
     Paused,
-    Phase,
     PhaseEntered,
     Researched,
     RoundClosed,
@@ -26,6 +23,7 @@ from server.debate.events import (
     Synthesized,
     Usage,
 )
+from server.debate.setup import Debater, Limits, Phase
 
 Talk = RoundOpened | Spoke | Intervened | Audited | RoundClosed
 """What stands in the record of a round."""

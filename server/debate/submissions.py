@@ -1,10 +1,11 @@
 """Turns that the caller writes: for the seats whose model is `caller`."""
 
 from server.debate.answers import interpret
-from server.debate.events import CALLER, Event, Failed, Usage
+from server.debate.events import Event, Failed, Usage
 from server.debate.refused import Refused
 from server.debate.replies import Reply, plain
 from server.debate.rules import Call, pending
+from server.debate.setup import CALLER
 from server.debate.state import Debate
 from server.debate.text import clean
 

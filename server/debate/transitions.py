@@ -19,7 +19,6 @@ from functools import reduce
 from typing import assert_never
 
 from server.debate.events import (
-    MODERATOR,
     Audited,
     Balloted,
     Concluded,
@@ -31,7 +30,6 @@ from server.debate.events import (
     Judged,
     Opened,
     Paused,
-    Phase,
     PhaseEntered,
     Researched,
     Resumed,
@@ -41,6 +39,7 @@ from server.debate.events import (
     Synthesized,
     Task,
 )
+from server.debate.setup import MODERATOR, Phase
 from server.debate.speaking import (
     Place,
     decided_by,

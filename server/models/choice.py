@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from server.debate.events import CALLER
 from server.debate.refused import DebateError, Refused
+from server.debate.setup import CALLER
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models import local as embedded
 from server.models.guard import Guard, Guarded

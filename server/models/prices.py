@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from server.debate.events import CALLER, Price
+from server.debate.setup import CALLER, Price
 
 TABLE = "model_prices_and_context_window_backup.json"
 

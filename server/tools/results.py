@@ -6,7 +6,7 @@ from typing import Any
 from mcp.types import Annotations, CallToolResult, ContentBlock, ResourceLink, TextContent
 from pydantic import BaseModel
 
-from server.debate import markdown, views
+from server.debate import cautions, markdown, views
 from server.debate.interventions import conclude_now
 from server.debate.markdown import VERDICT_LIMIT as TEXT_LIMIT
 from server.debate.markdown import heading
@@ -87,7 +87,7 @@ def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> 
         turns=[turn for turn in views.turns(debate, shown) if turn.round == shown],
         moderator=markdown.led(debate, shown),
         awaited=[turn.shortened(LONGEST_PROMPTS // len(waiting)) for turn in waiting],
-        failures=views.failure_lines(debate),
+        failures=cautions.failure_lines(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
         warnings=told(debate),
@@ -105,7 +105,7 @@ def finding(case: Case, *, working: bool) -> CallToolResult:
         status=case.status,
         working=working,
         reason=views.reason(debate),
-        failures=views.failure_lines(debate),
+        failures=cautions.failure_lines(debate),
         cost_usd=views.usage_sum(debate.usage).cost_usd,
         next=next_call(case, working=working),
     )

@@ -9,12 +9,13 @@ from hypothesis import settings
 
 from server.debate import logs, views
 from server.debate.answers import interpret
-from server.debate.events import Cause, Debater, Event, Opened, PhaseEntered, Recorded, Usage
+from server.debate.events import Cause, Event, Opened, PhaseEntered, Recorded, Usage
 from server.debate.opening import open_debate
 from server.debate.prompts import Prompt, render
 from server.debate.proposal import Proposal
 from server.debate.replies import Reply, failed
 from server.debate.rules import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
+from server.debate.setup import Debater
 from server.debate.state import Debate, judges
 from server.debate.transitions import apply, replay
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from server.debate import logs, markdown, views
 from server.debate.events import (
-    CALLER,
     Audited,
     Balloted,
     Event,
@@ -31,6 +30,7 @@ from server.debate.events import (
 )
 from server.debate.prompts import render
 from server.debate.rules import Ask, Call, Over, Record, Wait, decide, pending, status, wanted
+from server.debate.setup import CALLER
 from server.debate.speaking import Place, open_places
 from server.debate.state import Debate
 from server.debate.transitions import IllegalEvent, apply, replay

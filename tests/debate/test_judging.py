@@ -1,9 +1,9 @@
 import pytest
 
+from server.debate.cautions import cautions
 from server.debate.events import Concluded, Vote
 from server.debate.replies import Reply
 from server.debate.rules import Call
-from server.debate.views import cautions
 from tests.debate.playing import Answer, Fails, debaters, finding, judges_say, paid, setup, table, talk
 
 pytestmark = pytest.mark.requirement("C8")

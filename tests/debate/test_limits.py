@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from server.debate import views
-from server.debate.events import Intervened, Limits, Price, Resumed
+from server.debate.events import Intervened, Resumed
 from server.debate.limits import estimate, kept_back, room, spent
 from server.debate.opening import open_debate
 from server.debate.refused import Refused
 from server.debate.replies import Reply
 from server.debate.rules import Ask, Call, Record, Wait, decide
+from server.debate.setup import Limits, Price
 from tests.debate.playing import Answer, Fails, Table, debaters, paid, proposal, setup, table, talk
 
 pytestmark = pytest.mark.requirement("N10")

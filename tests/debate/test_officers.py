@@ -6,13 +6,13 @@ import pytest
 
 from server.debate import logs, markdown, views
 from server.debate.answers import LONGEST_RESULT
+from server.debate.cautions import cautions
 from server.debate.events import Ended, Resumed
 from server.debate.functions import FunctionCall
 from server.debate.prompts import render
 from server.debate.refused import Refused
 from server.debate.replies import Reply
 from server.debate.rules import Call
-from server.debate.views import cautions
 from tests.debate.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
 
 pytestmark = pytest.mark.requirement("C10")

@@ -3,11 +3,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from server.debate.events import Debater, Document, Opened, Panel
+from server.debate.events import Opened
 from server.debate.formats import FORMATS
 from server.debate.opening import ALL_DOCUMENTS, LONGEST_QUESTION, open_debate, warnings
 from server.debate.proposal import LONGEST_DOCUMENT, Proposal
 from server.debate.refused import DebateError, Refused
+from server.debate.setup import Debater, Document, Panel
 from tests.debate.playing import debaters, proposal, setup
 
 pytestmark = pytest.mark.requirement("C1")

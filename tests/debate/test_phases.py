@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from server.debate.events import Phase
 from server.debate.formats import FORMATS, PHASES
 from server.debate.opening import warnings
 from server.debate.refused import Refused
+from server.debate.setup import Phase
 from tests.debate.playing import Table, debaters, setup, table, text
 
 pytestmark = pytest.mark.requirement("D1")

@@ -4,11 +4,12 @@ from typing import Any
 import pytest
 
 from server.debate.briefs import RULES, TASKS
-from server.debate.events import Debater, Intervened
+from server.debate.events import Intervened
 from server.debate.formats import FORMATS
 from server.debate.prompts import render
 from server.debate.record import lettered, tag
 from server.debate.rules import Call
+from server.debate.setup import Debater
 from server.debate.shapes import TOLD
 from tests.debate.playing import (
     Answer,

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.events import Debater, Document, Intervened, Spoke
+from server.debate.events import Intervened, Spoke
 from server.debate.prompts import render
 from server.debate.rules import Call
+from server.debate.setup import Debater, Document
 from server.debate.state import Debate
 from server.debate.text import quote
 from server.debate.transitions import apply

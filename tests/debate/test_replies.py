@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.answers import LONGEST_FIELD, interpret
-from server.debate.events import Debater, Failed, Judged, Spoke, load
+from server.debate.events import Failed, Judged, Spoke, load
 from server.debate.replies import LONGEST_TURN, Reply
 from server.debate.rules import Call
+from server.debate.setup import Debater
 from server.debate.state import Debate
 from server.debate.text import clean
 from server.debate.transitions import apply

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate import logs, views
+from server.debate import cautions, logs, views
 from server.debate.events import Lookup, Paused, Researched, Resumed
 from server.debate.prompts import render
 from server.debate.rules import Call
@@ -89,7 +89,7 @@ def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
     assert ("Proponent", "research", "done") in [
         (row.seat, row.task, row.state) for row in logs.tasks(at.debate)
     ]
-    assert "Proponent: web/fetch: no answer in 10 s (research)" in views.failure_lines(at.debate)
+    assert "Proponent: web/fetch: no answer in 10 s (research)" in cautions.failure_lines(at.debate)
 
 
 @pytest.mark.requirement("D3")

@@ -2,9 +2,10 @@ from collections.abc import Callable
 
 import pytest
 
-from server.debate.events import Ended, Failed, Intervened, Paused, Phase, PhaseEntered, Resumed
+from server.debate.events import Ended, Failed, Intervened, Paused, PhaseEntered, Resumed
 from server.debate.formats import FORMATS, PHASES
 from server.debate.rules import Call, Over, Record, Wait, decide, pending, round_is_over, wanted
+from server.debate.setup import Phase
 from server.debate.state import Debate
 from tests.debate.playing import Answer, Fails, Table, debaters, setup, table, talk
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.events import Moderator
 from server.debate.opening import warnings
 from server.debate.refused import Refused
+from server.debate.setup import Moderator
 from tests.debate.playing import Table, debaters, setup, table
 
 pytestmark = pytest.mark.requirement("C2")

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from server.debate import markdown, views
-from server.debate.events import CALLER, Intervened, Paused, RoundOpened, Spoke
+from server.debate.events import Intervened, Paused, RoundOpened, Spoke
 from server.debate.prompts import render
 from server.debate.refused import Refused
 from server.debate.rules import Call, Wait, decide, pending
+from server.debate.setup import CALLER
 from server.debate.submissions import LONGEST_SUBMISSION, submission
 from tests.debate.playing import Answer, Table, finding, setup, table, talk
 

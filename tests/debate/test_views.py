@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate import logs, views
+from server.debate import cautions, logs, views
 from server.debate.events import Paused, Usage
 from server.debate.replies import Reply
 from server.debate.rules import Call
@@ -141,7 +141,7 @@ class TestFailures:
         return table(setup(debaters=debaters(4)), script).play()
 
     def test_they_are_counted_by_seat_and_cause(self) -> None:
-        assert sorted(views.failure_lines(self.failing().debate)) == [
+        assert sorted(cautions.failure_lines(self.failing().debate)) == [
             "Speaker 2: the model said nothing (empty, 2 times)",
             "Speaker 3: no answer in 120 s (timeout, 2 times)",
         ]
@@ -317,7 +317,7 @@ class TestCautions:
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
         at = table(script=lambda call: Fails("timeout") if call.reading == 1 else talk(call))
         assert any("judges' models" in caution for caution in self.cautions(at))
-        assert views.cautions(table().debate) == []
+        assert cautions.cautions(table().debate) == []
 
 
 def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:

@@ -6,7 +6,8 @@ from typing import Any, get_args
 import pytest
 
 from server.debate import logs, markdown, views
-from server.debate.events import Kind, Researched
+from server.debate.events import Researched
+from server.debate.setup import Kind
 from tests.debate.playing import Table, finding, paid, saying, setup, table, text
 
 pytestmark = pytest.mark.requirement("C17")

@@ -5,7 +5,7 @@ import anyio
 import jsonschema
 import pytest
 
-from server.debate.events import Handoff
+from server.debate.setup import Handoff
 from server.models import FunctionCall, ModelError, Request
 from server.models.lines import argument
 from server.models.scripted import ScriptedModel

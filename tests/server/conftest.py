@@ -1,6 +1,7 @@
 """A whole server in memory, driven by the SDK's client in both protocol eras."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from server.app import build, open_hall
 from server.hall import Hall
 from server.models import Model
 from server.settings import ResearchServer, Settings
+from tests.server.hooking import Lines
 
 Server = Callable[..., MCPServer[Hall]]
 Connected = Callable[..., AbstractAsyncContextManager[Client]]
@@ -26,6 +28,18 @@ def era(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def database(tmp_path: Path) -> str:
     return str(tmp_path / "debates.db")
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What the hooks say, and what is said of them."""
+    heard = Lines()
+    loggers = [logging.getLogger(name) for name in ("counterpoint.hooks", "server.hooks")]
+    for logger in loggers:
+        logger.addHandler(heard)
+    yield heard
+    for logger in loggers:
+        logger.removeHandler(heard)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.events import Handoff
+from server.debate.setup import Handoff
 from server.models.scripted import ScriptedModel
 from tests.calling import call, read
 from tests.stepping import Answer, events, handing, prompts, saying, view

@@ -10,8 +10,8 @@ from mcp import Client
 
 from server.app import open_hall
 from server.cli import counterpoint
-from server.debate.events import Kind
 from server.debate.proposal import OptionsAsked, Proposal, VisibilityAsked
+from server.debate.setup import Kind
 from server.models import Request
 from server.models.scripted import ScriptedModel
 from server.reading import VIEWS

@@ -9,15 +9,18 @@ import pytest
 from storage.connection import Connection
 from storage.journal import Heading, StorageError
 from storage.migrations import MIGRATIONS, Migration
+from storage.outbox import Mark
 from tests.contract.writing import PATIENCE, add, found
 from tests.storage.opening import opened
 
 OLDEST = Path(__file__).parents[1] / "golden" / "schema_001.sql"
 
+NAMES = [migration.__name__ for migration in MIGRATIONS]
+
 pytestmark = pytest.mark.requirement("M3")
 
 
-async def m002_works(db: Connection) -> None:
+async def m900_works(db: Connection) -> None:
     await db.rows("create table later (what text) strict")
     await db.rows("insert into later values ('applied')")
 
@@ -27,10 +30,10 @@ async def fails(db: Connection) -> None:
     await db.rows("insert into nowhere values (1)")
 
 
-fails.__name__ = "m002_works"
+fails.__name__ = "m900_works"
 
 
-async def m003_follows(db: Connection) -> None:
+async def m901_follows(db: Connection) -> None:
     await db.rows("alter table later add column more text")
 
 
@@ -76,6 +79,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
         assert await found(journal, "fresh") == ["d-golden"]
         assert await found(journal) == ["d-second", "d-golden"]
         assert await journal.changes(3) == (5, ["d-golden", "d-second"])
+        assert await journal.outbox.register("new") == Mark(5, 5)
 
 
 @pytest.mark.asyncio
@@ -93,11 +97,11 @@ async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Pat
 async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await migrated(path)
-    await migrated(path, m002_works)
-    await migrated(path, m002_works, m003_follows)
-    await migrated(path, m002_works, m003_follows)
+    await migrated(path, m900_works)
+    await migrated(path, m900_works, m901_follows)
+    await migrated(path, m900_works, m901_follows)
 
-    assert names(path) == ["m001_initial", "m002_works", "m003_follows"]
+    assert names(path) == [*NAMES, "m900_works", "m901_follows"]
     assert rows(path, "select * from later") == [("applied", None)]
 
 
@@ -105,32 +109,32 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
 async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with pytest.raises(StorageError, match="no such table: nowhere"):
-        await migrated(path, fails, m003_follows)
+        await migrated(path, fails, m901_follows)
 
-    assert names(path) == ["m001_initial"]
+    assert names(path) == NAMES
     assert rows(path, "select name from sqlite_master where name = 'later'") == []
 
-    await migrated(path, m002_works, m003_follows)
-    assert names(path) == ["m001_initial", "m002_works", "m003_follows"]
+    await migrated(path, m900_works, m901_follows)
+    assert names(path) == [*NAMES, "m900_works", "m901_follows"]
 
 
 @pytest.mark.asyncio
 async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    await migrated(path, m002_works)
+    await migrated(path, m900_works)
 
-    with pytest.raises(StorageError, match=r"newer release has written this database \(m002_works\)"):
+    with pytest.raises(StorageError, match=r"newer release has written this database \(m900_works\)"):
         await migrated(path)
-    assert names(path) == ["m001_initial", "m002_works"]
+    assert names(path) == [*NAMES, "m900_works"]
 
 
 @pytest.mark.asyncio
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with asyncio.timeout(PATIENCE):
-        await asyncio.gather(*(migrated(path, m002_works) for _ in range(8)))
+        await asyncio.gather(*(migrated(path, m900_works) for _ in range(8)))
 
-    assert names(path) == ["m001_initial", "m002_works"]
+    assert names(path) == [*NAMES, "m900_works"]
     assert rows(path, "select what from later") == [("applied",)]
 
 
@@ -142,9 +146,9 @@ async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Pa
     async def slowly(db: Connection) -> None:
         begun.set()
         await seen.wait()
-        await m002_works(db)
+        await m900_works(db)
 
-    slowly.__name__ = "m002_works"
+    slowly.__name__ = "m900_works"
 
     class Watched(tuple[Migration, ...]):
         """Tells when it is compared with what the database has."""
@@ -158,9 +162,9 @@ async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Pa
     async with asyncio.timeout(PATIENCE):
         first = asyncio.create_task(migrated(path, slowly))
         await begun.wait()
-        async with opened(path, migrations=Watched((*MIGRATIONS, m002_works))):
+        async with opened(path, migrations=Watched((*MIGRATIONS, m900_works))):
             pass
         await first
 
-    assert names(path) == ["m001_initial", "m002_works"]
+    assert names(path) == [*NAMES, "m900_works"]
     assert rows(path, "select what from later") == [("applied",)]

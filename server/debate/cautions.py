@@ -1,0 +1,78 @@
+"""What weakens a verdict, told to whoever reads it: nothing fails in silence."""
+
+from collections import Counter
+
+from server.debate.setup import CALLER
+from server.debate.speaking import ASKED_AGAIN
+from server.debate.state import Debate
+from server.debate.text import counted
+
+
+def failure_lines(debate: Debate) -> list[str]:
+    """Each way in which a seat failed, with how often: nothing fails in silence."""
+    failed: list[tuple[str, str, str]] = [(f.seat, f.cause, f.detail) for f in debate.failures]
+    for made in debate.research:
+        failed += [(made.seat, "research", f"{f.tool}: {f.failed}") for f in made.lookups if f.failed]
+    return [
+        f"{seat}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
+        for (seat, cause, detail), times in Counter(failed).items()
+    ]
+
+
+def cautions(debate: Debate) -> list[str]:
+    """What the reader of a verdict has to know to weigh it."""
+    said = []
+    # Who writes for a caller is not known: one, or as many as there are seats.
+    models = dict.fromkeys(turn.usage.model for turn in debate.turns)
+    if len(models) == 1 and CALLER not in models:
+        said.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
+    if uninformative(debate):
+        said.append(
+            "The embedded model judged. It is far too small for that: its choice means nothing and is not "
+            "counted. Read the arguments, or judge again with a larger model."
+        )
+    if debate.judged and not {judged.usage.model for judged in debate.judged} - (set(models) - {CALLER}):
+        said.append("The judges' models also debated, and models lean towards their own words.")
+    drawn = sum(failure.handoff for failure in debate.failures)
+    if failed := len(debate.failures) - drawn:
+        said.append(f"{counted(failed, 'answer')} failed; see failures. {degradation(debate)}".rstrip())
+    if drawn:
+        said.append(f"{counted(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn.")
+    if any(turn.cut for turn in debate.turns):
+        said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
+    return said
+
+
+def degradation(debate: Debate) -> str:
+    """Which models did not answer, in a sentence; "" where each did in the end."""
+    answering = {usage.model for usage in debate.usage}
+    failing = Counter((f.model, f.cause) for f in debate.failures if f.model and f.cause not in ASKED_AGAIN)
+    asked = {f.model for f in debate.failures if f.model} | {model for model, _ in failing}
+    gone = [model for model in asked if model not in answering]
+    if not gone:
+        return ""
+    told = [
+        f"{model} {WORDS.get(cause, cause)} {counted(times, 'time')}"
+        for (model, cause), times in failing.items()
+        if model in gone
+    ]
+    return f"{len(answering)} of {counted(len(answering) + len(gone), 'model')} answered: {'; '.join(told)}."
+
+
+WORDS = {
+    "timeout": "timed out",
+    "rate_limited": "was rate-limited",
+    "unavailable": "could not be reached",
+    "unauthorized": "refused the key",
+    "bad_request": "refused the request",
+    "refused": "refused to answer",
+    "crashed": "crashed",
+}
+"""What a model did that did not answer."""
+
+
+def uninformative(debate: Debate) -> bool:
+    """Whether a model took part in deciding that is too small for it."""
+    deciding = (*debate.judged, *debate.closings, *debate.ballots)
+    result = () if debate.deliverable is None else (debate.deliverable,)
+    return any(not fact.informative for fact in (*deciding, *result))

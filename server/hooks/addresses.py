@@ -1,0 +1,66 @@
+"""Where a host is, and whether a webhook may go there."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a host. Raises OSError where it has none."""
+
+TRANSLATED = ip_network("64:ff9b::/96")
+"""IPv4 addresses as IPv6-only networks write them."""
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, in the order in which to try them.
+
+    In a thread of its own that nobody waits for: a name server that hangs must not keep the process.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(found: list[str], error: OSError | None) -> None:
+        if done.done():
+            return
+        if error:
+            done.set_exception(error)
+        else:
+            done.set_result(found)
+
+    def look() -> None:
+        found: list[str] = []
+        error: OSError | None = None
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(address[0]) for *_, address in rows))
+        except OSError as failed:
+            error = failed
+        except UnicodeError:
+            error = OSError("it is no name of a host")
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, found, error)
+
+    threading.Thread(target=look, name=f"resolve {host}", daemon=True).start()
+    return await done
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the internet's, and leads to nothing nearer by another way of writing."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return all(one.is_global and not one.is_multicast for one in (found, *within(found)))
+
+
+def within(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
+    """The IPv4 addresses that are written inside an IPv6 address."""
+    if isinstance(address, IPv4Address):
+        return []
+    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if address in TRANSLATED:
+        inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
+    return [one for one in inner if one is not None]

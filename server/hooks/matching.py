@@ -1,0 +1,132 @@
+"""What hooks can see of an event: its names and fields, for conditions and for placeholders."""
+
+import re
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import Annotated, Literal, get_args, get_origin
+
+from server.debate.events import Event, Recorded
+from server.debate.logs import EVENT_NAMES, event_names
+from server.debate.rules import status
+from server.debate.setup import Fact
+from server.debate.state import Debate
+from server.debate.text import clean, one_line
+
+EVERY = "*"
+
+DEBATE_FIELDS = ("debate_id", "question", "format", "status", "tags", "outcome", "winner")
+"""Fields of the debate, as it stood when the event had happened."""
+
+ENTRY_FIELDS = ("seq", "at", "actor", "event", "kind")
+
+LONGEST_VALUE = 300
+"""Characters of one value in a text."""
+
+Field = str | tuple[str, ...]
+
+
+def names() -> tuple[str, ...]:
+    """The names of all events, for `on`."""
+    return tuple(sorted({"phase_end", *(name for row in EVENT_NAMES.values() for name in row)}))
+
+
+def kinds() -> dict[str, type[Fact]]:
+    union = get_args(Event)[0]
+    return {model.model_fields["kind"].default: model for model in get_args(union)}
+
+
+def kinds_of(name: str) -> list[str]:
+    """The kinds of facts that have this name."""
+    if name == "phase_end":
+        return ["phase_entered", "ended"]
+    return [kind for kind, row in EVENT_NAMES.items() if name in (*row, EVERY) or name == EVERY]
+
+
+def own_fields(kind: str) -> list[str]:
+    """Those fields of a kind of fact that are a text, a number, or true or false."""
+    return [
+        name
+        for name, field in kinds()[kind].model_fields.items()
+        if name != "kind" and is_scalar(field.annotation)
+    ]
+
+
+def is_scalar(annotation: object) -> bool:
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation in (str, int, bool) or get_origin(annotation) is Literal
+
+
+def fields_of(events: Iterable[str]) -> set[str]:
+    """What can be asked of events of these names."""
+    own = {field for name in events for kind in kinds_of(name) for field in own_fields(kind)}
+    return {*DEBATE_FIELDS, *ENTRY_FIELDS, *own}
+
+
+def seen(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, Field]:
+    """The fields of an event, and of its debate as it stood then. An event's own come first."""
+    verdict = debate.verdict
+    of_debate: dict[str, Field] = {
+        "debate_id": debate_id,
+        "question": debate.setup.question,
+        "format": debate.setup.format,
+        "status": status(debate),
+        "tags": debate.setup.tags,
+        "outcome": verdict.outcome if verdict else "",
+        "winner": verdict.winner if verdict else "",
+        "seq": str(entry.seq),
+        "at": entry.at,
+        "actor": entry.actor,
+        "event": ", ".join(event_names(entry.event)),
+        "kind": entry.event.kind,
+    }
+    own = {name: text_of(getattr(entry.event, name)) for name in own_fields(entry.event.kind)}
+    return of_debate | own
+
+
+def text_of(value: object) -> str:
+    """A value as it is written in a file, so that 2 and "2" are the same."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def hears(on: Iterable[str], event: Event) -> bool:
+    """Whether an event has one of the names."""
+    return not {EVERY, *event_names(event)}.isdisjoint(on)
+
+
+def meets(when: Mapping[str, tuple[str, ...]], fields: Mapping[str, Field]) -> bool:
+    """Whether each field has one of the values that it may have."""
+    for name, wanted in when.items():
+        found = fields.get(name)
+        values = set() if found is None else {found} if isinstance(found, str) else set(found)
+        if not values & set(wanted):
+            return False
+    return True
+
+
+def placeholders(template: str) -> list[str]:
+    """The names in braces.
+
+    Raises:
+        ValueError: a brace is left open, or says more than a name.
+    """
+    named = []
+    for _, name, spec, conversion in Formatter().parse(template):
+        if name is None:
+            continue
+        if spec or conversion or not re.fullmatch(r"[a-z_]+", name):
+            raise ValueError(f"{{{name[:40]}}} is no placeholder: write a name, or double the braces")
+        named.append(name)
+    return named
+
+
+def filled(template: str, fields: Mapping[str, Field], longest: int) -> str:
+    """The text with its placeholders filled; what the event does not have is left empty."""
+    pieces = []
+    for literal, name, _, _ in Formatter().parse(template):
+        pieces.append(literal)
+        if name is not None:
+            value = fields.get(name, "")
+            told = one_line(clean(value if isinstance(value, str) else ", ".join(value)))
+            pieces.append(told if len(told) <= LONGEST_VALUE else told[: LONGEST_VALUE - 1] + "…")
+    return "".join(pieces)[:longest]

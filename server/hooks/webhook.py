@@ -1,0 +1,142 @@
+"""One request to a webhook: signed, to an address that was checked, and what its answer means.
+
+The request goes to the address itself, with the host's name in `Host` and in the TLS handshake (its
+certificate has to be for that name): between the check and the connection nobody can point the name at
+another address. That is httpx's own `sni_hostname`; no proxy, no redirect, no connection kept for later.
+"""
+
+import hashlib
+import hmac
+import json
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from server.debate.events import Recorded
+from server.debate.logs import event_row
+from server.debate.rules import status
+from server.debate.state import Debate
+from server.hooks.addresses import Resolve, is_public
+from server.hooks.hookfile import Allow, Webhook
+
+LARGEST_BODY = 512 * 1024
+"""Bytes. A debate's documents can be longer, and who wants them can ask for them."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds that a server may ask us to wait."""
+
+OK, REDIRECT, REFUSED, BROKEN = 200, 300, 400, 500
+TOO_MANY = 429
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    failed: str = ""  # why; "" when it worked
+    again: bool = False  # it may work later
+    wait: float = 0.0  # the seconds it was asked to wait
+
+
+def body(delivery_id: str, hook: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
+    """What is sent of an event: the whole of it, unless that is very long."""
+    told: dict[str, Any] = {
+        "id": delivery_id,
+        "hook": hook,
+        "event": event_row(entry),
+        "debate": {
+            "id": debate_id,
+            "question": debate.setup.question,
+            "format": debate.setup.format,
+            "status": status(debate),
+            "tags": list(debate.setup.tags),
+        },
+    }
+    made = json.dumps(told, ensure_ascii=False).encode()
+    if len(made) <= LARGEST_BODY:
+        return made
+    kept = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
+    told["event"] = {name: value for name, value in told["event"].items() if name in kept} | {"cut": True}
+    return json.dumps(told, ensure_ascii=False).encode()
+
+
+def signature(secret: str, timestamp: int, content: bytes) -> str:
+    """HMAC-SHA256 over the time, a full stop and the body."""
+    made = hmac.new(secret.encode(), f"{timestamp}.".encode() + content, hashlib.sha256)
+    return f"t={timestamp},v1={made.hexdigest()}"
+
+
+class Poster:
+    """Posts to webhooks. One a process, for the sake of the certificates, which take long to read."""
+
+    def __init__(self, allow: Allow, resolve: Resolve) -> None:
+        self.allow = allow
+        self.resolve = resolve
+        self.certificates: ssl.SSLContext | None = None
+
+    async def post(self, webhook: Webhook, content: bytes, headers: Mapping[str, str]) -> Outcome:
+        """One attempt, which takes no longer than the webhook's timeout. Raises nothing that it can name."""
+        try:
+            with anyio.fail_after(webhook.timeout):
+                addresses = await self.resolve(webhook.host, webhook.port)
+                private = self.allow.is_private(webhook.host, webhook.port)
+                if not addresses or not (private or all(map(is_public, addresses))):
+                    return Outcome(f"{webhook.host} has an address that is private, and is not allowed to")
+                return await self.reach(webhook, addresses, content, headers)
+        except TimeoutError:
+            return Outcome(f"there was no answer within {webhook.timeout:g} s", again=True)
+        except OSError as error:
+            return Outcome(f"{webhook.host} cannot be found ({error.strerror or error})", again=True)
+        except httpx2.HTTPError as error:
+            return Outcome(f"{webhook.host} cannot be reached ({type(error).__name__})", again=True)
+
+    async def reach(
+        self, webhook: Webhook, addresses: Sequence[str], content: bytes, headers: Mapping[str, str]
+    ) -> Outcome:
+        """The first of the addresses that lets us in: `localhost` has two, and often one server."""
+        # Of plain http nothing is read: that context trusts nobody.
+        trusted = await self.trusted() if webhook.url.startswith("https:") else nobody()
+        patience = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
+        client = httpx2.AsyncClient(verify=trusted, trust_env=False, follow_redirects=False, timeout=patience)
+        async with client:
+            for address in addresses[:-1]:
+                with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                    return await send(client, webhook, address, content, headers)
+            return await send(client, webhook, addresses[-1], content, headers)
+
+    async def trusted(self) -> ssl.SSLContext:
+        if self.certificates is None:
+            self.certificates = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+        return self.certificates
+
+
+def nobody() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+async def send(
+    client: httpx2.AsyncClient, webhook: Webhook, address: str, content: bytes, headers: Mapping[str, str]
+) -> Outcome:
+    url = httpx2.URL(webhook.url)
+    sending = client.stream(
+        "POST",
+        url.copy_with(host=address),
+        content=content,
+        headers={**headers, "Host": url.netloc.decode("ascii"), "Accept-Encoding": "identity"},
+        extensions={"sni_hostname": webhook.host},
+    )
+    async with sending as response:  # nobody reads its body
+        return meaning(response.status_code, response.headers.get("retry-after", ""))
+
+
+def meaning(code: int, retry_after: str) -> Outcome:
+    """What the status of an answer says. A redirect is a refusal: it could lead anywhere."""
+    if OK <= code < REDIRECT:
+        return Outcome()
+    again = code >= BROKEN or code == TOO_MANY
+    wait = min(float(retry_after), LONGEST_WAIT) if again and retry_after.isdecimal() else 0.0
+    return Outcome(f"it answered with HTTP {code}", again=again, wait=wait)
