@@ -10,7 +10,7 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import crowd, debates, kills, prefixes, startup, stored
+from benchmarks import crowd, debates, kills, prefixes, soak, startup, stored
 from benchmarks.report import Line, heading, load, row
 
 ROWS: dict[str, Callable[[], Awaitable[list[Line]]]] = {
@@ -27,8 +27,9 @@ ROWS: dict[str, Callable[[], Awaitable[list[Line]]]] = {
     "replay": stored.replay,
     "verdict": stored.verdict,
     "kills": kills.measured,
+    "soak": soak.measured,
 }
-ON_REQUEST = {"kills"}  # takes minutes
+ON_REQUEST = {"kills", "soak"}  # takes minutes
 
 
 async def measure(name: str) -> None:

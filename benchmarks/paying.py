@@ -1,32 +1,60 @@
 """A server whose model writes down, durably, every question it was asked: what would have been paid for.
 
-Usage: python -m benchmarks.paying DATABASE LEDGER DELAY
+Usage: python -m benchmarks.paying DATABASE LEDGER DELAY [CHAOS LEEWAY]
 """
 
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from time import time
 
 from server.app import build, open_hall
-from server.models import OnText, Reply, Request
+from server.hall import Hall
+from server.models import Model, OnText, Reply, Request
+from server.models.faulty import Chaos, Faulty
 from server.models.scripted import ScriptedModel
+from server.questions import LEEWAY
 from server.settings import Settings
+
+ANSWERED = "answered"
 
 
 class PayingModel:
-    def __init__(self, ledger: Path, delay: float) -> None:
-        self.ledger = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self.model = ScriptedModel(delay=delay)
+    def __init__(self, ledger: Path, model: Model) -> None:
+        # Lines this short are written whole, by whatever process, and outlive a kill of it.
+        self.ledger, self.answers = (
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for path in (ledger, ledger.with_suffix(f".{ANSWERED}"))
+        )
+        self.model = model
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        os.write(self.ledger, f"{request.seed} {request.seat}\n".encode())
-        return await self.model.reply(request, on_text)
+        self.write(self.ledger, request)
+        try:
+            return await self.model.reply(request, on_text)
+        finally:
+            self.write(self.answers, request)
+
+    def write(self, book: int, request: Request) -> None:
+        os.write(book, f"{time():.6f} {os.getpid()} {request.seed} {request.seat}\n".encode())
 
 
-def main(database: str, ledger: str, delay: str) -> None:
-    model = PayingModel(Path(ledger), float(delay))
-    settings = Settings(db=database, models=("paying",))
-    build(lambda: open_hall(settings, {"paying": model}, environ={})).run("stdio")
+def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = str(LEEWAY)) -> None:
+    model: Model = ScriptedModel(delay=float(delay), remember=False)
+    if chaos:
+        model = Faulty(model, Chaos.parse(chaos))
+    paying = PayingModel(Path(ledger), model)
+
+    @asynccontextmanager
+    async def hall() -> AsyncIterator[Hall]:
+        settings = Settings(db=database, models=("paying",))
+        async with open_hall(settings, {"paying": paying}, environ={}) as opened:
+            opened.runner.questions.leeway = float(leeway)
+            yield opened
+
+    build(hall).run("stdio")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from server.errors import storage_translated
 from server.hall import Hall
 from server.models import Model
 from server.models.choice import Models
+from server.models.faulty import Chaos
 from server.models.guard import Guard
 from server.models.prices import Prices
 from server.recovery import recover
@@ -49,18 +50,19 @@ async def open_hall(
     environ: Mapping[str, str] = os.environ,
     *,
     recovering: bool = False,
+    chaos: Chaos | None = None,
 ) -> AsyncIterator[Hall]:
     """The hall of this process, with its database open.
 
     `injected` are models of your own, by the name that debates use for them. With `recovering`, debates
-    that ran by themselves when their process ended go on.
+    that ran by themselves when their process ended go on. `chaos` befalls all models.
 
     Raises:
         BadSettings: the file of hooks cannot be used.
         Unreadable: the database cannot be opened.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
-    models = Models(injected or {}, guard)
+    models = Models(injected, guard, chaos)
     hooked = with_hooks(settings, environ)
     with storage_translated():
         journal = await SqliteJournal.open(settings.database, patience=PATIENCE)

@@ -21,6 +21,7 @@ from server.debate.setup import Handoff, Order
 from server.dialogue import Dialogue
 from server.hall import Hall
 from server.models import weights
+from server.models.faulty import EXAMPLE, Chaos
 from server.models.local import available
 from server.once import dumped, run
 from server.runner import Case
@@ -31,7 +32,17 @@ from server.terminal import Interruptible, Live, watch
 ACTOR = "terminal"
 MOTION = "Smartphones should be allowed in classrooms."
 
+OF_ANY_DEBATE = {"--continue", "--chaos", "--json", "--quiet"}
+"""The options that say nothing about what is debated."""
+
 Begin = Callable[[Hall], Awaitable[Case]]
+
+
+def chaos_in(_: click.Context, _option: click.Parameter, spec: str | None) -> Chaos | None:
+    try:
+        return None if spec is None else Chaos.parse(spec)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @click.command()
@@ -71,11 +82,19 @@ Begin = Callable[[Hall], Awaitable[Case]]
 @click.option("--instructions", help="For every seat that has no prompt of its own.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws the same orders again.")
 @click.option("--timeout", type=click.IntRange(1, 3600), metavar="SECONDS", help="For each answer.")
+@click.option("--chaos", metavar="SPEC", callback=chaos_in, help=f"Make all models fail at times: {EXAMPLE}")
 @click.option("--json", "as_json", is_flag=True, help="Only the outcome, as one JSON object on stdout.")
 @click.option("--quiet", is_flag=True, help="Only the verdict.")
 @click.pass_context
 def debate(
-    ctx: click.Context, /, question: str | None, past: str | None, as_json: bool, quiet: bool, **asked: Any
+    ctx: click.Context,
+    /,
+    question: str | None,
+    past: str | None,
+    chaos: Chaos | None,
+    as_json: bool,
+    quiet: bool,
+    **asked: Any,
 ) -> None:
     r"""Debate QUESTION here and now, and print the verdict.
 
@@ -88,14 +107,14 @@ def debate(
       counterpoint debate --continue k3x9w2m4p7qr
     """
     if past:
-        if others := [option for option in given(ctx) if option not in {"--continue", "--json", "--quiet"}]:
+        if others := [option for option in given(ctx) if option not in OF_ANY_DEBATE]:
             raise click.UsageError(f"--continue goes on as the debate began: leave out {', '.join(others)}.")
         begin = partial(go_on, past)
     elif question:
         begin = partial(start, proposal(question, **asked))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
-    run_debate(ctx.obj, begin, as_json=as_json, quiet=quiet)
+    run_debate(ctx.obj, begin, chaos=chaos, as_json=as_json, quiet=quiet)
 
 
 def given(ctx: click.Context) -> list[str]:
@@ -177,12 +196,21 @@ async def go_on(debate_id: str, hall: Hall) -> Case:
     return case
 
 
-def run_debate(settings: Settings, begin: Begin, *, as_json: bool = False, quiet: bool = False) -> None:
+def run_debate(
+    settings: Settings,
+    begin: Begin,
+    *,
+    chaos: Chaos | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
     """Run a debate before the user's eyes; the exit code says whether it was concluded."""
+    if chaos:  # said where it is seen, whatever else is asked for
+        click.echo(f"Chaos: {chaos}. Faults are made on purpose; this is no real debate.", err=as_json)
     live = Live(Screen.here(), turns=not (as_json or quiet), bar=not quiet)
     with Interruptible() as interruptible:
         try:
-            case = run(settings, partial(debated, begin, live))
+            case = run(settings, partial(debated, begin, live), chaos)
         except KeyboardInterrupt:
             go_on = f"go on with: counterpoint debate --continue {live.case.id}" if live.case else ""
             click.echo("\nStopped." + (f" What was said is kept; {go_on}" if go_on else ""), err=True)

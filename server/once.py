@@ -10,12 +10,13 @@ import anyio
 from server import reading
 from server.doctor import cause
 from server.hall import Hall
+from server.models.faulty import Chaos
 from server.settings import Settings
 
 T = TypeVar("T")
 
 
-def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]]) -> T:
+def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]], chaos: Chaos | None = None) -> T:
     """Do something in the hall, and raise what it raised."""
     # They bring the SDK with them, and `--help` does without.
     from server.app import open_hall  # noqa: PLC0415
@@ -24,7 +25,7 @@ def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]]) -> T
     log_to_stderr(settings)
 
     async def inside() -> T:
-        async with open_hall(settings) as hall:
+        async with open_hall(settings, chaos=chaos) as hall:
             return await work(hall)
 
     try:

@@ -38,9 +38,10 @@ log = logging.getLogger(__name__)
 
 
 class Questions:
-    def __init__(self, models: Models, research: Research | None = None) -> None:
+    def __init__(self, models: Models, research: Research | None = None, leeway: float = LEEWAY) -> None:
         self.models = models
         self.research = research
+        self.leeway = leeway
 
     async def answer(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None = None) -> Event:
         """The event that a call comes to, after so many attempts at most. Raises nothing."""
@@ -49,16 +50,14 @@ class Questions:
         except ModelError as error:
             return failed(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
-            return failed(
-                call, "timeout", f"{call.model} gave no answer in {timeout_for(debate.setup, call)} s"
-            )
+            return failed(call, "timeout", f"{call.model} gave up waiting for an answer")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task and task.cancelling():
                 raise
             # A library let the end of a task of its own escape; nobody here has asked to stop.
             return failed(call, "crashed", f"{call.model} cancelled itself")
-        except Exception as error:  # a seat's own code may raise anything, and only that seat fails
+        except (Exception, SystemExit) as error:  # a seat's own code may raise anything: only that seat fails
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
@@ -78,8 +77,10 @@ class Questions:
             attempts=attempts,
         )
         # The model keeps its own time; this limit is for one that does not.
-        with anyio.fail_after(self.models.longest(call.model, seconds) + LEEWAY):
+        with anyio.move_on_after(self.models.longest(call.model, seconds) + self.leeway) as limit:
             reply = await self.models.get(call.model).reply(request, on_text)
+        if limit.cancelled_caught:
+            raise ModelError("timeout", f"{call.model} gave no answer in {seconds} s")
         if offered and (lookups := await self.look_up(reply, servers)):
             return Researched(
                 seat=call.seat, round=call.round, reading=call.number, lookups=lookups, usage=reply.usage

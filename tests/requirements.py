@@ -144,6 +144,7 @@ BUILT: dict[str, str] = {
         "hard budgets on calls, tokens, money and time; what it cost so far is always visible; estimate "
         "before the start"
     ),
+    "D16": "chaos: seeded latency, failure, timeout and corrupt replies around any model",
 }
 
 PARTLY: dict[str, str] = {
@@ -182,7 +183,6 @@ PLANNED: dict[str, str] = {
         "honest about how it was obtained; HIGH, MEDIUM, LOW and confidence; exact quotes checked against "
         "the given documents"
     ),
-    "D16": "chaos: seeded latency, failure, timeout and corrupt replies around any model",
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (
         "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, str] = {
         "server.app server.debate server.errors server.hooks server.installing server.models "
         "server.research server.screen server.settings"
     ),
-    "server.once": "server server.app server.doctor server.hall server.serving server.settings",
+    "server.once": "server server.app server.doctor server.hall server.models server.serving server.settings",
     "server.debating": (
         "server server.debate server.dialogue server.hall server.models server.once server.runner "
         "server.screen server.settings server.terminal"

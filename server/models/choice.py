@@ -9,6 +9,7 @@ from server.debate.refused import DebateError, Refused
 from server.debate.setup import CALLER
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models import local as embedded
+from server.models.faulty import Chaos, Faulty, is_faulty, parts
 from server.models.guard import Guard, Guarded
 from server.models.litellm_model import LitellmModel, loaded, provider_of, refusal
 from server.models.scripted import ScriptedModel
@@ -80,13 +81,20 @@ class Models:
     """The models of this process by name. `objects` are models of your own, under names of your own.
 
     What goes through litellm is guarded, for all debates together. Your own models, the embedded one, which
-    has a queue itself, and those that answer from this process are asked as they are.
+    has a queue itself, and those that answer from this process are asked as they are. `chaos` befalls every
+    one of them, but not who speaks for a seat by hand.
     """
 
-    def __init__(self, objects: Mapping[str, Model] | None = None, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        objects: Mapping[str, Model] | None = None,
+        guard: Guard | None = None,
+        chaos: Chaos | None = None,
+    ) -> None:
         self._objects = dict(objects or {})
         self._guard = guard or Guard()
         self._made: dict[str, Model] = {}
+        self._chaos = chaos
 
     def get(self, name: str) -> Model:
         """The model of that name, the same one every time.
@@ -94,10 +102,11 @@ class Models:
         Raises:
             Refused: no model can be called that.
         """
-        if name in self._objects:
-            return self._objects[name]
         if name not in self._made:
-            self._made[name] = make(name, self._guard)
+            model = self._objects[name] if name in self._objects else make(name, self._guard)
+            if self._chaos and not isinstance(model, CallerModel):
+                model = Faulty(model, self._chaos, name=name)
+            self._made[name] = model
         return self._made[name]
 
     def longest(self, name: str, timeout: float) -> float:
@@ -106,7 +115,7 @@ class Models:
         Raises:
             Refused: no model can be called that.
         """
-        return 2 * timeout if isinstance(self.get(name), Guarded) else timeout
+        return 2 * timeout if isinstance(behind(self.get(name)), Guarded) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Refuse a model that cannot answer before anything is spent; names of your own are good.
@@ -125,7 +134,7 @@ class Models:
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need before they are first asked. Never raises: the asking will."""
-        if any(isinstance(self.get(name), Guarded) for name in names):
+        if any(isinstance(behind(self.get(name)), Guarded) for name in names):
             with suppress(Exception):
                 await loaded()
 
@@ -138,8 +147,18 @@ class CallerModel:
         raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
 
 
+def behind(model: Model) -> Model:
+    """The model that really answers."""
+    while isinstance(model, Faulty):
+        model = model.model
+    return model
+
+
 def make(name: str, guard: Guard) -> Model:
     check(name)
+    if is_faulty(name):
+        inner, chaos = parts(name)
+        return Faulty(make(inner, guard), chaos, name=inner)
     if name == CALLER:
         return CallerModel()
     if is_scripted(name):
@@ -161,17 +180,27 @@ def check(name: str) -> None:
             f'"{name[:LONGEST_NAME]}" is no name of a model. Write one such as "{PROVIDERS[1].default}", '
             f'"local" or "scripted": without spaces, {LONGEST_NAME} characters at most.'
         )
-    if is_scripted(name):
-        try:
-            ScriptedModel.from_name(name)
-        except ValueError as error:
-            raise Refused(str(error)) from None
+    if is_faulty(name) or is_scripted(name):
+        check_parameters(name)
     elif reason := refusal(name):
         raise Refused(reason)
     elif name.startswith(("local/", "local?")):
         raise Refused(f'"{name}" is no name of a model. The embedded model is called "local".')
     elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
         raise Refused(f'"{name}" is no name of a model. A seat that you speak for has the model "{CALLER}".')
+
+
+def check_parameters(name: str) -> None:
+    try:
+        if is_scripted(name):
+            ScriptedModel.from_name(name)
+            return
+        inner, _ = parts(name)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if inner == CALLER:
+        raise Refused(f'"{name}" is no name of a model: a seat that you speak for has no faults but yours.')
+    check(inner)
 
 
 def is_scripted(name: str) -> bool:
@@ -218,8 +247,19 @@ def usual(own: Sequence[str], configured: Sequence[str], environ: Mapping[str, s
     return tuple(own) if everyone_has_one and found == ("local",) and not configured else found
 
 
+def answering(name: str) -> str:
+    """The name of the model that really answers."""
+    while is_faulty(name):
+        try:
+            name, _ = parts(name)
+        except ValueError:  # the name of somebody's own model
+            break
+    return name
+
+
 def family(name: str) -> str:
     """Who trained the model: two of one family are hardly two voices."""
+    name = answering(name)
     if is_scripted(name):
         return "scripted"
     if name in ("local", CALLER):
@@ -244,6 +284,7 @@ def asked_through(name: str) -> str:
 
 def missing_key(name: str, environ: Mapping[str, str]) -> str:
     """The environment variable that the model's provider needs and lacks; "" where none is known to."""
+    name = answering(name)
     by_name = {provider.name: provider for provider in PROVIDERS}
     provider = by_name.get(asked_through(name))
     if provider is None or any(environ.get(key) for key in provider.keys):
