@@ -2,20 +2,22 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
 from server import reading
-from server.debate import logs, markdown, views
-from server.debating import debate, demo
+from server.debate import markdown, views
+from server.debate.comparing import as_markdown as comparison
+from server.debating import debate, demo, fork
 from server.doctor import doctor, models
 from server.errors import DebateError, NoSuchDebate
+from server.exporting import LARGEST, exported, parsed, restore
+from server.forking import Family, compare, family
 from server.hall import Hall
 from server.installing import install, write_atomically
 from server.models import weights
 from server.once import dumped, run
-from server.runner import Case
 from server.screen import Screen, one_line, plain
 from server.settings import Settings, release
 
@@ -75,6 +77,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 counterpoint.add_command(debate)
 counterpoint.add_command(demo)
+counterpoint.add_command(fork)
 counterpoint.add_command(doctor)
 counterpoint.add_command(install)
 counterpoint.add_command(models)
@@ -150,12 +153,16 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def export(settings: Settings, debate_id: str, kind: str, output: Path | None) -> None:
-    """Write a debate as Markdown to read, or as JSON with every event, its hash and the receipt.
+    """Write a debate as Markdown to read, or as JSON that `counterpoint import` takes in again.
+
+    The JSON holds every entry with its hash, and the receipt; a debate can be exported mid-way.
 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
-    case = run(settings, lambda hall: hall.case(debate_id))
-    text = plain(reading.as_text(case, "transcript")) if kind == "markdown" else dumped(exported(case))
+    if kind == "markdown":
+        text = plain(reading.as_text(run(settings, lambda hall: hall.case(debate_id)), "transcript"))
+    else:
+        text = dumped(run(settings, lambda hall: exported(hall, debate_id)))
     if output is None:
         click.echo(text.rstrip("\n"))
         return
@@ -165,11 +172,51 @@ def export(settings: Settings, debate_id: str, kind: str, output: Path | None) -
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
 
 
-def exported(case: Case) -> dict[str, Any]:
-    return {
-        "question": case.debate.setup.question,
-        "setup": case.debate.setup.model_dump(mode="json", exclude={"kind"}),
-        "events": [logs.event_row(entry) for entry in case.log],
-        "receipt": reading.read(case, "receipt"),
-        "result": reading.read(case, "result"),
-    }
+@counterpoint.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_obj
+def import_debate(settings: Settings, file: BinaryIO) -> None:
+    """Take in a debate that was exported as JSON; FILE may be - for stdin.
+
+    Every entry is checked against the chain of hashes. The debate keeps its id, and can be gone on with. If a
+    beginning of it is here already, what is missing is added.
+
+    Example: counterpoint import debate.json
+    """
+    data = parsed(file.read(LARGEST + 1))
+    case, added = run(settings, lambda hall: restore(hall, data))
+    new = f"{added} of them new here" if added else "all of them here already"
+    click.echo(f"debate {case.id}: {case.status}, entries: {case.debate.version}, {new}.")
+    if not case.debate.ended:
+        click.echo(f"Go on with: counterpoint debate --continue {case.id}")
+
+
+@counterpoint.command("compare")
+@click.argument("one", metavar="ID")
+@click.argument("other", metavar="OTHER", required=False)
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_obj
+def compare_debates(settings: Settings, one: str, other: str | None, as_json: bool) -> None:
+    """Put two debates side by side: what each came to, what it cost, what differs, what they share.
+
+    Without OTHER: beside the debate it was forked from, its forks, and the other forks of that.
+
+    Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
+    """
+
+    async def relatives(hall: Hall) -> Family:
+        return await family(hall, await hall.case(one))
+
+    if other:
+        pair = run(settings, lambda hall: compare(hall, one, other))
+        pairs, data = [pair], pair.model_dump()
+    else:
+        found = run(settings, relatives)
+        pairs, data = found.relatives, found.as_data()
+    if as_json:
+        click.echo(dumped(data))
+        return
+    for pair in pairs:
+        click.echo(Screen.here().render(comparison(pair)))
+    if not pairs:
+        click.echo(f"No fork of {one} is here, and nothing that it is a fork of.", err=True)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,11 +12,11 @@ import click
 from click.core import ParameterSource
 from pydantic import ValidationError
 
-from server import reading
+from server import forking, reading
 from server.debate import cautions, markdown, views
 from server.debate.formats import FORMATS, PHASES
 from server.debate.interventions import Wish
-from server.debate.proposal import Proposal
+from server.debate.proposal import ChangesAsked, Proposal
 from server.debate.setup import Handoff, Order
 from server.dialogue import Dialogue
 from server.hall import Hall
@@ -115,6 +115,78 @@ def debate(
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
     run_debate(ctx.obj, begin, chaos=chaos, as_json=as_json, quiet=quiet)
+
+
+@click.command()
+@click.argument("debate_id", metavar="ID")
+@click.option("--at-round", type=click.IntRange(0), required=True, help="The last round to share; 0: none.")
+@click.option(
+    "--debater",
+    "debaters",
+    multiple=True,
+    metavar='"NAME: STANCE"',
+    help='Another stance for one; "NAME=MODEL: STANCE" also another model. Repeatable.',
+)
+@click.option("--model", "models", multiple=True, help="Handed out to the debaters in turn. Repeatable.")
+@click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge.")
+@click.option("--judges", type=click.IntRange(1, 9), help="How many judges.")
+@click.option("--moderator-model", "moderator", help="Of the moderator that there is.")
+@click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those that are shared included.")
+@click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="One more text file for everybody to read. Repeatable.",
+)
+@click.option("--instructions", help="For every seat that has no prompt of its own.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws other orders.")
+@click.option("--json", "as_json", is_flag=True, help="Only the outcome, as one JSON object on stdout.")
+@click.option("--quiet", is_flag=True, help="Only the verdict.")
+@click.pass_obj
+def fork(
+    settings: Settings, /, debate_id: str, at_round: int, as_json: bool, quiet: bool, **asked: Any
+) -> None:
+    """Give a debate another future: a new one with the same first rounds, run here and now.
+
+    What is not asked for otherwise stays as it is. `counterpoint compare` puts the two side by side.
+
+    Example: counterpoint fork k3x9w2m4p7qr --at-round 1 --judge-model openai/gpt-5.6-terra
+    """
+    begin = partial(fork_off, debate_id, at_round, asked)
+    run_debate(settings, begin, as_json=as_json, quiet=quiet)
+
+
+async def fork_off(debate_id: str, at_round: int, asked: dict[str, Any], hall: Hall) -> Case:
+    names = (await hall.case(debate_id)).debate.names
+    return await forking.fork(hall, debate_id, at_round, changes(names, **asked), actor=ACTOR)
+
+
+def changes(
+    names: Sequence[str], models: Sequence[str], debaters: Sequence[str], **asked: Any
+) -> ChangesAsked:
+    """What a fork is to do otherwise. Raises click.UsageError for what cannot be understood."""
+    moved = [debater_named(text) for text in debaters]
+    handed_out = {name: models[index % len(models)] for index, name in enumerate(names)} if models else {}
+    given: dict[str, Any] = {
+        name: asked[name] for name in ("moderator", "instructions", "seed") if asked[name]
+    }
+    if asked["judges"] or asked["judge_models"]:
+        given["judges"] = {"count": asked["judges"] or 0, "models": list(asked["judge_models"])}
+    try:
+        return ChangesAsked.model_validate(
+            {
+                **given,
+                "models": handed_out | {one["name"]: one["model"] for one in moved if one["model"]},
+                "stances": {one["name"]: one["stance"] for one in moved},
+                "documents": [{"title": path.name, "text": text_of(path)} for path in asked["documents"]],
+                "max_rounds": asked["rounds"] or 0,
+                "run": True,
+            }
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
 
 
 def given(ctx: click.Context) -> list[str]:

@@ -28,6 +28,7 @@ from server.debate.speaking import talk_is_over
 from server.debate.state import Debate
 from server.debate.submissions import submission
 from server.errors import storage_translated
+from server.ids import new_id
 from server.leases import BEAT, Leases
 from server.models import OnText
 from server.models.choice import Models, usual
@@ -44,16 +45,9 @@ LOOK = 0.2
 GLANCE = 5.0
 """Seconds between reports to who waits, when nothing new is recorded: clients give up on silence."""
 
-ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def new_id() -> str:
-    """Short, and not to be guessed: 59 bits, without letters that look alike."""
-    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
 
 
 class Hall:
@@ -143,9 +137,15 @@ class Hall:
         models = proposal.models or usual(own, self.configured, self.environ)
         seed = secrets.randbelow(2**31 - 1) + 1
         setup = open_debate(proposal, models=models, seed=seed, price=self.prices.of)
+        return await self.begin(setup, (), actor, terminate_when)
+
+    async def begin(
+        self, setup: Opened, past: Sequence[Event], actor: str, terminate_when: TerminateWhen | None = None
+    ) -> Case:
+        """As `start`, of a debate that is set up, and may have a past."""
         self.check(setup)
         debate_id = new_id()
-        opened = await self.runner.open(debate_id, setup, actor)
+        opened = await self.runner.open(debate_id, setup, actor, past)
         self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self.predicates[debate_id] = terminate_when

@@ -32,7 +32,7 @@ from server.debate.rules import (
     wanted,
 )
 from server.debate.state import Debate
-from server.debate.transitions import apply, replay
+from server.debate.transitions import replay
 from server.errors import NoSuchDebate, Unreadable, storage_translated
 from server.models import OnText
 from server.questions import Questions
@@ -88,23 +88,25 @@ class Runner:
         self.clock = clock
         self.watcher = watcher
 
-    async def open(self, debate_id: str, setup: Opened, actor: str) -> Case:
-        """Begin a debate.
+    async def open(self, debate_id: str, setup: Opened, actor: str, past: Sequence[Event] = ()) -> Case:
+        """Begin a debate, with a past if it has one.
 
         Raises:
+            IllegalEvent: that past cannot be its own; nothing was written.
             Unreadable: the database cannot be written.
         """
-        debate = apply(None, setup)
+        events = (setup, *past)
+        debate = replay(events)
         with storage_translated():
             entries = await self.journal.append(
                 debate_id,
                 after=0,
                 at=self.now(),
                 actor=actor,
-                bodies=[body(setup)],
-                heading=heading(debate, [setup]),
+                bodies=[body(event) for event in events],
+                heading=heading(debate, events),
             )
-        case = Case(debate_id, debate, (recorded(entries[0]),))
+        case = Case(debate_id, debate, tuple(recorded(entry) for entry in entries))
         self.watcher.committed(case)
         return case
 
@@ -289,6 +291,7 @@ def heading(debate: Debate, events: Sequence[Event]) -> Heading:
             "outcome": debate.verdict.outcome if debate.verdict else "",
             "winner": views.verdict_of(debate).winner_stance,
             "tags": list(debate.setup.tags),
+            "forked_from": debate.setup.forked_from,
         },
         words=None if answers else markdown.words(debate),
     )

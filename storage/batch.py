@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import rfc8785
 
-from storage.journal import Conflict, Entry, Heading, canonical, genesis, link
+from storage.chain import texts
+from storage.journal import Conflict, Diverges, Entry, Heading, canonical, genesis, link
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,34 @@ class Write:
         stream.encode()  # A surrogate would fail inside the transaction.
         if heading is None:
             return cls(stream, after, at, actor, texts, None, None)
-        details = rfc8785.dumps(dict(heading.details)).decode()
-        for text in (heading.title, heading.status, heading.words or ""):
-            text.encode()
-        return cls(stream, after, at, actor, texts, (heading.title, heading.status, details), heading.words)
+        return cls(stream, after, at, actor, texts, as_stored(heading), heading.words)
+
+
+def as_stored(heading: Heading) -> tuple[str, str, str]:
+    """Title, status and details. Raises ValueError for what is no JSON or no Unicode."""
+    details = rfc8785.dumps(dict(heading.details)).decode()
+    for text in (heading.title, heading.status, heading.words or ""):
+        text.encode()
+    return heading.title, heading.status, details
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A stream as it was elsewhere, checked."""
+
+    stream: str
+    entries: tuple[Entry, ...]
+    texts: tuple[bytes, ...]
+    heading: tuple[str, str, str]
+    words: str | None
+
+    @classmethod
+    def of(cls, stream: str, entries: Sequence[Entry], heading: Heading) -> Self:
+        """Raise Damaged for what is no chain, ValueError for what is no JSON, no Unicode, or nothing."""
+        if not entries:
+            raise ValueError("there is nothing to restore")
+        checked = tuple(texts(stream, entries))
+        return cls(stream, tuple(entries), checked, as_stored(heading), heading.words)
 
 
 @dataclass(slots=True)
@@ -103,6 +128,27 @@ class Batch:
             self.journal += [
                 (write.stream, e.seq, text, e.hash) for e, text in zip(entries, texts, strict=True)
             ]
+        return self
+
+    @classmethod
+    def restoring(cls, past: "Past", head: Head | None, kept: Mapping[int, str]) -> Self:
+        """What is missing of a stream that is to be as it was. `kept`: the hashes that are there, by number.
+
+        Raises:
+            Diverges: it holds other entries.
+        """
+        for entry in past.entries:
+            if kept.get(entry.seq, entry.hash) != entry.hash:
+                raise Diverges(past.stream, entry.seq)
+        head, last = head or Head(past.stream), past.entries[-1]
+        missing = list(zip(past.entries, past.texts, strict=True))[head.seq :]
+        if not missing:
+            return cls()
+        self = cls(journal=[(past.stream, e.seq, text.decode(), e.hash) for e, text in missing])
+        head.opened_at = head.opened_at or past.entries[0].at
+        head.seq, head.digest, head.changed_at = last.seq, bytes.fromhex(last.hash), last.at
+        head.heading, head.words = past.heading, past.words
+        self.moved[past.stream] = head
         return self
 
     def begun(self) -> list[tuple[Any, ...]]:

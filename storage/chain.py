@@ -1,9 +1,9 @@
 """Reading a stream back: is it what was written? Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from storage.journal import Damaged, Entry, genesis, link
+from storage.journal import Damaged, Entry, canonical, genesis, link
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -49,3 +49,23 @@ def _parsed(stream: str, seq: int, text: bytes, kept: bytes) -> Entry:
     if entry.seq != seq:
         raise Damaged(stream, seq, MOVED)
     return entry
+
+
+def texts(stream: str, entries: Sequence[Entry]) -> list[bytes]:
+    """The text of each entry of a stream that comes from elsewhere, whole and from its first one on.
+
+    Raises:
+        Damaged: their numbers or their hashes are not those of this stream.
+        ValueError: one of them is no JSON.
+    """
+    found: list[bytes] = []
+    digest = genesis(stream)
+    for number, entry in enumerate(entries, start=1):
+        if entry.seq != number:
+            raise Damaged(stream, number, MOVED)
+        text = canonical(entry.seq, entry.at, entry.actor, entry.body)
+        digest = link(digest, text)
+        if entry.hash != digest.hex():
+            raise Damaged(stream, number, CHANGED)
+        found.append(text)
+    return found

@@ -23,6 +23,15 @@ class Conflict(Exception):  # noqa: N818  (it is named for what happened)
     """Somebody else has written the next entry of this stream already."""
 
 
+class Diverges(Conflict):
+    """A stream holds another entry than the one that was to be restored. `seq` is the first such."""
+
+    def __init__(self, stream: str, seq: int) -> None:
+        super().__init__(f"entry {seq} of {stream} is another one here")
+        self.stream = stream
+        self.seq = seq
+
+
 class Damaged(StorageError):  # noqa: N818  (as Conflict)
     """A stream is not what was written. `seq` is the first entry that is wrong."""
 
@@ -94,6 +103,20 @@ class Journal(Protocol):
 
         Raises:
             Conflict: entry `after + 1` exists already, or entry `after` does not.
+            StorageError: the database cannot be written.
+        """
+        ...
+
+    async def restore(self, stream: str, entries: Sequence[Entry], heading: Heading) -> int:
+        """Write a stream as it was: numbers, times, actors and hashes. All or none, and the heading with it.
+
+        A stream that is a beginning of it is completed; one that holds all of it, or more, is left alone.
+        Returns how many entries were missing. Cancelled, as `append`.
+
+        Raises:
+            Damaged: the entries are no chain of this stream.
+            Diverges: the stream holds other entries.
+            ValueError: an entry or the heading is no JSON, no Unicode, or there are none.
             StorageError: the database cannot be written.
         """
         ...

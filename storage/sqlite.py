@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import anyio
 
-from storage.batch import Batch, Head, Write
+from storage.batch import Batch, Head, Past, Write
 from storage.chain import checked
 from storage.connection import Connection, make_room
 from storage.journal import Entry, Heading, Listed, StorageError, genesis
@@ -71,6 +71,8 @@ RENEW = """
 update lease set until = ? where owner = ? and stream in (select value from json_each(?))
 returning stream
 """
+
+HASHES = "select seq, hash from journal where stream = ?"
 
 ADD_ENTRY = "insert into journal (stream, seq, entry, hash) values (?, ?, ?, ?)"
 
@@ -184,20 +186,33 @@ class SqliteJournal:
         db = self._writer
         async with db.transaction():
             batch = Batch.of(writes, await self._heads({write.stream for write in writes}))
-            if batch.journal:
-                await db.many(ADD_ENTRY, batch.journal)
-            if begun := batch.begun():
-                await db.many(BEGIN_STREAM, begun)
-            if continued := batch.continued():
-                await db.many(CONTINUE_STREAM, continued)
-            if words := batch.words():
-                await db.many(REPLACE_WORDS, words)
+            await self._put(batch)
         return batch.outcomes
+
+    async def _put(self, batch: Batch) -> None:
+        db = self._writer
+        if batch.journal:
+            await db.many(ADD_ENTRY, batch.journal)
+        if begun := batch.begun():
+            await db.many(BEGIN_STREAM, begun)
+        if continued := batch.continued():
+            await db.many(CONTINUE_STREAM, continued)
+        if words := batch.words():
+            await db.many(REPLACE_WORDS, words)
 
     async def _heads(self, streams: set[str]) -> dict[str, Head]:
         marks = ", ".join("?" * len(streams))
         sql = f"select name, number, seq, cast(head as blob), opened_at from stream where name in ({marks})"
         return {row[0]: Head(*row) for row in await self._writer.rows(sql, *streams)}
+
+    async def restore(self, stream: str, entries: Sequence[Entry], heading: Heading) -> int:
+        past = Past.of(stream, entries, heading)
+        async with self._lock, self._writer.transaction():
+            heads = await self._heads({stream})
+            hashes = await self._writer.rows(HASHES, stream)
+            batch = Batch.restoring(past, heads.get(stream), dict(hashes))
+            await self._put(batch)
+        return len(batch.journal)
 
     # Reading
 

@@ -145,6 +145,8 @@ BUILT: dict[str, str] = {
         "before the start"
     ),
     "D16": "chaos: seeded latency, failure, timeout and corrupt replies around any model",
+    "D8": "checkpoint: export and import of a whole debate mid-way",
+    "N9": "fork a debate at any round with changes; compare the verdicts",
 }
 
 PARTLY: dict[str, str] = {
@@ -155,7 +157,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "D8": "checkpoint: export and import of a whole debate mid-way",
     "D10": (
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
         "exact fractions; abstentions and unreadable votes never count as agreement"
@@ -205,7 +206,6 @@ PLANNED: dict[str, str] = {
     "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": ("equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate"),
-    "N9": "fork a debate at any round with changes; compare the verdicts",
     "N12": (
         "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
         "HTML export"

@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, str] = {
     "server.models": "server.debate",
     # What holds them together. Only the runner knows all three.
     "server.errors": "server.debate storage.journal",
+    "server.ids": "",
     "server.owners": "",
     "server.settings": "server.debate",
     "server.research": "server.debate server.models server.settings",
@@ -28,13 +29,17 @@ MAY_IMPORT: dict[str, str] = {
     "server.runner": "server.debate server.errors server.models server.questions storage.journal",
     "server.work": "server.debate server.runner",
     "server.hall": (
-        "server.debate server.errors server.leases server.models server.questions server.research "
+        "server.debate server.errors server.ids server.leases server.models server.questions server.research "
         "server.runner server.work storage.journal"
     ),
     "server.recovery": "server.errors server.hall",
     "server.reading": "server.debate server.errors server.runner storage.journal",
+    "server.forking": "server.debate server.errors server.hall server.runner",
+    "server.exporting": "server server.debate server.errors server.hall server.runner storage.journal",
     # The faces: MCP, and the terminal.
-    "server.tools": "server.debate server.hall server.models server.reading server.runner server.work",
+    "server.tools": (
+        "server.debate server.forking server.hall server.models server.reading server.runner server.work"
+    ),
     "server.resources": "server.debate server.errors server.hall server.reading server.runner",
     "server.updates": "server.hall server.runner storage.journal",
     "server.hooks": (
@@ -60,8 +65,8 @@ MAY_IMPORT: dict[str, str] = {
         "server.screen server.settings server.terminal"
     ),
     "server.cli": (
-        "server server.debate server.debating server.doctor server.errors server.hall server.installing "
-        "server.models server.once server.runner server.screen server.serving server.settings"
+        "server server.debate server.debating server.doctor server.errors server.exporting server.forking "
+        "server.hall server.installing server.models server.once server.screen server.serving server.settings"
     ),
     "server.__main__": "server.cli server.serving",
     "server": "",
@@ -80,6 +85,8 @@ LIBRARIES: dict[str, str] = {
     "server.work": "anyio",
     "server.hall": "anyio",
     "server.recovery": "anyio",
+    "server.forking": "pydantic",
+    "server.exporting": "pydantic",
     "server.tools": "mcp pydantic",
     "server.resources": "mcp",
     "server.updates": "anyio mcp",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from server.debate.opening import restanced
 from server.debate.setup import CALLER
 from server.debate.speaking import ASKED_AGAIN
 from server.debate.state import Debate
@@ -38,6 +39,8 @@ def cautions(debate: Debate) -> list[str]:
         said.append(f"{counted(failed, 'answer')} failed; see failures. {degradation(debate)}".rstrip())
     if drawn:
         said.append(f"{counted(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn.")
+    if debate.setup.forked_restanced:
+        said.append(restanced(debate.setup))
     if any(turn.cut for turn in debate.turns):
         said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
     return said

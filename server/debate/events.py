@@ -99,6 +99,10 @@ class Opened(Fact):
     ] = ()  # of every model that may be asked, where a limit or an estimate needs them
     hidden_from_client: tuple[Kind, ...] = ()
     hidden_from_seats: tuple[Kind, ...] = ()
+    forked_from: str = ""  # the debate whose first rounds this one begins with
+    forked_at_round: Count = 0  # how many rounds these are
+    forked_hash: str = ""  # of the last of its entries that were taken over
+    forked_restanced: tuple[str, ...] = ()  # who defended something else in those rounds
 
 
 class PhaseEntered(Fact):

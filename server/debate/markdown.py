@@ -12,7 +12,16 @@ from server.debate.record import letter_of, lettered
 from server.debate.rules import status
 from server.debate.state import Debate
 from server.debate.text import counted, shortened, size
-from server.debate.views import UsageSum, Verdict, judgments, reason, shows, usage_sum, verdict_of
+from server.debate.views import (
+    UsageSum,
+    Verdict,
+    judgments,
+    provenance,
+    reason,
+    shows,
+    usage_sum,
+    verdict_of,
+)
 
 VERDICT_LIMIT = 4_000
 """Bytes: what a verdict, or any other answer of a tool, may take of an assistant's context."""
@@ -42,7 +51,7 @@ def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) ->
     parts = [f"# {heading(debate.setup.question)}"]
     if since_round <= 1:
         parts += [f"- **{letter}. {d.name}**: {heading(d.stance)}" for letter, d in lettered(debate)]
-        parts.append(f"\nFormat {debate.setup.format}, opened {log[0].at}.")
+        parts.append(f"\nFormat {debate.setup.format}, opened {log[0].at}. {provenance(debate)}".rstrip())
     for entered in debate.rounds:
         if entered.round >= since_round:
             parts.append(f"\n## Round {entered.round}: {entered.phase}")
@@ -194,7 +203,7 @@ def ended_line(debate: Debate) -> str:
     told = f"{counted(debate.talk_rounds, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
     if debate.ended and debate.ended.reason:
         told += f"The talk ended: {ENDINGS.get(debate.ended.reason, heading(debate.ended.reason))}. "
-    return told
+    return f"{told}{provenance(debate)} " if debate.setup.forked_from else told
 
 
 def deliverable_block(debate: Debate, deliverable: Any, room: int) -> str:
@@ -240,7 +249,7 @@ def estimate_line(setup: Opened) -> str:
 def words(debate: Debate) -> str:
     """Everything a search may find a debate by: nothing that is hidden from who searches."""
     setup = debate.setup
-    parts = [setup.question, *setup.tags]
+    parts = [setup.question, *setup.tags, setup.forked_from]  # forks are found by what they are forks of
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
     parts += [document.title for document in setup.documents]
     parts += [turn.text for turn in debate.turns if shows(debate, "debaters")]

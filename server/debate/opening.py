@@ -289,6 +289,8 @@ def warnings(setup: Opened, families: int) -> list[str]:
     if left_out := unheld(setup):
         few = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
         told.append(f"{few} too few for every phase: {', '.join(left_out)} left out.")
+    if setup.forked_restanced:
+        told.append(restanced(setup))
     if not decided_by(setup) and not setup.synthesizer:
         told.append("Nobody decides at the end of these phases: the result is what was said.")
     if families == 1 and any(debater.model != CALLER for debater in setup.debaters):
@@ -297,6 +299,13 @@ def warnings(setup: Opened, families: int) -> list[str]:
             "Models of two or more families make a better debate."
         )
     return told
+
+
+def restanced(setup: Opened) -> str:
+    names = ", ".join(setup.forked_restanced)
+    return (
+        f"What {names} said up to round {setup.forked_at_round} was said for another stance, before the fork."
+    )
 
 
 def unheld(setup: Opened) -> list[str]:

@@ -11,6 +11,7 @@ LONGEST_DOCUMENT = 200_000
 
 Name = Annotated[str, Field(max_length=40)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Stance = Annotated[str, Field(max_length=500)]
 ModelName = Annotated[str, Field(max_length=200)]
 ToolNames = Annotated[list[Annotated[str, Field(max_length=120)]], Field(max_length=20)]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
@@ -39,7 +40,7 @@ class DocumentAsked(Asked):
 
 
 class JudgesAsked(Asked):
-    count: Annotated[int, Field(ge=0, le=9, description="0: one per model given, or 1")] = 0
+    count: Annotated[int, Field(ge=0, le=9)] = 0  # 0: one per model given, or 1
     models: Annotated[list[ModelName], Field(max_length=9)] = []
     both_orders: Annotated[bool | None, Field(description="default: the format's")] = None
     anonymize: bool = True
@@ -76,7 +77,7 @@ class VisibilityAsked(Asked):
 
 
 class LimitsAsked(Asked):
-    turn_timeout: Annotated[Seconds, Field(description="seconds per answer")] = 120
+    turn_timeout: Annotated[Seconds, Field(description="seconds")] = 120
     max_turn_tokens: TurnTokens = 0
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
     max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
@@ -92,17 +93,15 @@ class OptionsAsked(Asked):
     judges: JudgesAsked | None = None
     referee: bool | OfficerAsked = False
     synthesizer: bool | OfficerAsked | None = None
-    output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema of the result")] = None
+    output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema")] = None
     speaking: Order | None = None
     handoff: Handoff = "structured"
-    phases: Annotated[
-        list[PhaseAsked | Name], Field(max_length=12, description="in place of the format's; names will do")
-    ] = []
+    phases: Annotated[list[PhaseAsked | Name], Field(max_length=12, description="or names")] = []
     fallback_models: Annotated[list[ModelName], Field(max_length=5)] = []
     limits: LimitsAsked = LimitsAsked()
     visibility: VisibilityAsked = VisibilityAsked()
     instructions: Annotated[str, Field(max_length=LONGEST_TEXT, description="for seats without prompt")] = ""
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")] = 0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
 
 
@@ -116,4 +115,18 @@ class Proposal(Asked):
     models: list[ModelName] = []
     max_rounds: int = 0
     options: OptionsAsked = OptionsAsked()
+    run: bool = False
+
+
+class ChangesAsked(Asked):
+    """What a fork does otherwise than the debate it is made of; everything else stays."""
+
+    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="{debater: model}")] = {}
+    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="{debater: stance}")] = {}
+    judges: Annotated[JudgesAsked | None, Field(description="as options.judges")] = None
+    moderator: Annotated[ModelName, Field(description="its model")] = ""
+    documents: Annotated[list[DocumentAsked], Field(max_length=20, description="added")] = []
+    max_rounds: Annotated[int, Field(ge=0)] = 0
+    instructions: Text | None = None
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     run: bool = False

@@ -174,11 +174,12 @@ class Debate:
 
     @property
     def usage(self) -> tuple[Usage, ...]:
-        """Every answer that was paid for, the useless ones too."""
+        """Every answer that this debate paid for, the useless ones too; not those it was forked with."""
         spoken = (fact for fact in self.talk if not isinstance(fact, Intervened))
         result = () if self.deliverable is None else (self.deliverable,)
         paid = (*spoken, *self.research, *self.ballots, *self.judged, *result, *self.failures)
-        return tuple(fact.usage for fact in paid if fact.usage is not None)
+        own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
+        return tuple(fact.usage for fact in own if fact.usage is not None)
 
 
 def judges(setup: Opened) -> tuple[str, ...]:

@@ -79,6 +79,8 @@ class State(BaseModel):
     notes: int
     usage: UsageSum
     tags: list[str]
+    forked_from: str
+    forked_at_round: int
     opened_at: str
     changed_at: str
     entries: int
@@ -247,6 +249,8 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
         notes=len(debate.notes),
         usage=usage_sum(debate.usage),
         tags=list(setup.tags),
+        forked_from=setup.forked_from,
+        forked_at_round=setup.forked_at_round,
         opened_at=log[0].at,
         changed_at=log[-1].at,
         entries=debate.version,
@@ -270,6 +274,15 @@ def reason(debate: Debate) -> str:
     if debate.paused:
         return debate.paused.reason
     return awaited(pending(debate)) if status(debate) == "waiting" else ""
+
+
+def provenance(debate: Debate) -> str:
+    """What a fork has its past from, and that it is not paid for twice; "" for a debate that is none."""
+    setup = debate.setup
+    if not setup.forked_from:
+        return ""
+    where = f"after round {setup.forked_at_round}" if setup.forked_at_round else "before its first round"
+    return f"Forked from {setup.forked_from} {where}; what that past cost is counted there."
 
 
 def awaiting(debate: Debate) -> list[str]:

@@ -4,6 +4,7 @@ from mcp.types import ToolAnnotations
 
 from server.tools.arguments import CheckedTool
 from server.tools.find_debates import find_debates
+from server.tools.fork_debate import fork_debate
 from server.tools.get_verdict import get_verdict
 from server.tools.intervene import intervene
 from server.tools.read_debate import read_debate
@@ -26,4 +27,5 @@ def all_tools() -> list[CheckedTool]:
         tool(submit_turn, title="Write a turn", annotations=SPENDS),
         tool(read_debate, title="Read a debate", annotations=READS),
         tool(find_debates, title="Find debates", annotations=READS),
+        tool(fork_debate, title="Fork a debate", annotations=SPENDS),
     ]

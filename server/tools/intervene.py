@@ -16,7 +16,7 @@ async def intervene(
     action: Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})],
     ctx: Context[Hall, Any],
     text: Annotated[str, Field(description="inject, challenge")] = "",
-    to: Annotated[str, Field(description="A debater, empty for all; replace_model, retract: the seat")] = "",
+    to: Annotated[str, Field(description="A debater, empty for all; or a seat")] = "",
     rounds: Annotated[int, Field(ge=0, description="extend: more")] = 0,
     round: Annotated[  # noqa: A002  (the argument's name is a contract)
         int, Field(ge=0, description="retract")

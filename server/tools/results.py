@@ -124,8 +124,9 @@ def progress_text(case: Case, found: Progress, extra: str) -> str:
         return markdown.verdict(debate, TEXT_LIMIT - size(last)) + last
     last = "\n\n" + found.next
     parts = [part for part in (extra, standing(case, working=found.working)) if part]
-    parts += [f"Warning: {warning}" for warning in found.warnings] if not found.round else []
-    parts += [found.estimate] if not found.round else []
+    if found.round == debate.setup.forked_at_round:  # it has just begun
+        parts += [f"Warning: {warning}" for warning in found.warnings]
+        parts.append(found.estimate)
     parts += [f"Failed: {shortened(line, LONGEST_FAILURE)}" for line in found.failures[:MOST_FAILURES]]
     if (more := len(found.failures) - MOST_FAILURES) > 0:
         parts.append(f"And {more} more failed: read_debate(debate_id='{case.id}', view='state').")

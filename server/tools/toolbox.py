@@ -1,5 +1,6 @@
 """How a function becomes a tool: strict arguments, lean schemas, errors that say what to do."""
 
+import re
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from server.work import OnChange, Work
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
-Wait = Annotated[int, Field(ge=0, le=600, description="Seconds to wait at most; call again to wait on")]
+Wait = Annotated[int, Field(ge=0, le=600, description="At most; call again to wait on")]
 
 
 class Strict(ArgModelBase):
@@ -35,8 +36,10 @@ def tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) ->
     loose = made.fn_metadata.arg_model
     made.fn_metadata.arg_model = create_model(loose.__name__, __base__=(Strict, loose))
     made.whole = lean(made.fn_metadata.arg_model.model_json_schema(by_alias=True))
-    made.parameters = told_in_words(made.whole, "options")
-    made.fn_metadata.output_schema = of_results(made.fn_metadata.output_schema)
+    made.parameters = told_in_words(told_in_words(made.whole, "options"), "changes")
+    made.fn_metadata.output_schema = texts_untold(
+        lean(made.fn_metadata.output_schema, left_out=NOISE | IN_RESULTS)
+    )
     return made
 
 
@@ -57,28 +60,27 @@ NOISE = frozenset({"title", "maxLength", "minLength", "maxItems", "minimum", "ma
 """What pydantic adds that an assistant does not need: bounds are enforced, and named when they are broken."""
 
 
+TEXT = {"type": "string"}
+
 IN_RESULTS = frozenset({"required", "items", "$defs"})
 """Every field of a result is always there; what its lists hold is plain from the first one."""
 
 
-def of_results(schema: Any) -> Any:
-    """The schema of a result. A field of which nothing is said is text, as most are."""
-    found = lean(schema, left_out=NOISE | IN_RESULTS)
-    fields = found["properties"].items()
-    return {
-        **found,
-        "properties": {name: {} if part == {"type": "string"} else part for name, part in fields},
-    }
+def texts_untold(schema: dict[str, Any]) -> dict[str, Any]:
+    """A result's schema where a field without a type is text, as most of them are."""
+    fields = schema["properties"].items()
+    return {**schema, "properties": {name: {} if part == TEXT else part for name, part in fields}}
 
 
 def told_in_words(schema: dict[str, Any], name: str) -> dict[str, Any]:
     """The schema with one argument as a line of text, which is a third as long; the rest as it is."""
     if name not in schema["properties"]:
         return schema
-    told = {"type": "object", "description": notation(schema["properties"][name], schema["$defs"])}
+    told = {"type": "object", "description": once(notation(schema["properties"][name], schema["$defs"]))}
     slim = {**schema, "properties": {**schema["properties"], name: told}}
     used = {part["items"]["$ref"].rsplit("/", 1)[-1] for part in slim["properties"].values() if refers(part)}
-    return {**slim, "$defs": {key: part for key, part in schema["$defs"].items() if key in used}}
+    del slim["$defs"]
+    return {**slim, "$defs": {name: schema["$defs"][name] for name in sorted(used)}} if used else slim
 
 
 def refers(part: dict[str, Any]) -> bool:
@@ -87,6 +89,8 @@ def refers(part: dict[str, Any]) -> bool:
 
 def notation(part: dict[str, Any], defs: dict[str, Any]) -> str:
     """What may stand there, as short as a person would write it: {key, key=default, list[], a|b}."""
+    if "$ref" in part and "description" in part:  # told by that
+        return ""
     if reference := part.get("$ref"):
         part = defs[reference.rsplit("/", 1)[-1]]
     if "properties" in part:
@@ -95,6 +99,18 @@ def notation(part: dict[str, Any], defs: dict[str, Any]) -> str:
     if part.get("type") == "array":
         return notation(part["items"], defs) + "[]"
     return "|".join(part["enum"]) if "enum" in part else ""
+
+
+def once(text: str) -> str:
+    """The text with each list of values told where it comes first only."""
+    told: set[str] = set()
+
+    def again(found: re.Match[str]) -> str:
+        repeated = found[1] in told
+        told.add(found[1])
+        return "" if repeated else found[0]
+
+    return re.sub(r": (\w+(?:\|\w+)+)", again, text)
 
 
 def noted(part: dict[str, Any], defs: dict[str, Any]) -> str:
@@ -123,6 +139,7 @@ def lean(schema: Any, *, left_out: frozenset[str] = NOISE, names: bool = False) 
         key: lean(part, left_out=left_out, names=key in {"properties", "$defs"})
         for key, part in schema.items()
         if key not in left_out
+        and (key != "additionalProperties" or part is False)
         and not (key == "description" and "properties" in schema)
         and not (key == "default" and (not part or isinstance(part, dict)))
     }

@@ -9,6 +9,7 @@ from anyio.lowlevel import checkpoint
 
 from storage.journal import Conflict, Entry, Heading, Journal, canonical, genesis, link
 from tests.contract.journal_lists import Listing, Noticing, Searching
+from tests.contract.journal_restoring import Restoring
 from tests.contract.writing import AT, LATER, PATIENCE, add, found
 
 HARD = {
@@ -285,5 +286,5 @@ class Leasing:
 
 
 @pytest.mark.requirement("M3")
-class JournalContract(Appending, Contending, Listing, Searching, Noticing, Leasing):
+class JournalContract(Appending, Contending, Restoring, Listing, Searching, Noticing, Leasing):
     pass

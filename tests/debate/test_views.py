@@ -221,6 +221,8 @@ class TestState:
             "notes": 0,
             "usage": views.usage_sum(at.debate.usage).model_dump(),
             "tags": ["x"],
+            "forked_from": "",
+            "forked_at_round": 0,
             "opened_at": "2026-12-01T10:00:01.000Z",
             "changed_at": "2026-12-01T10:00:12.000Z",
             "entries": 12,

@@ -129,7 +129,7 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
     arguments += ["--document", str(plan), "--instructions", "Be brief.", "--model", "scripted", "--json"]
 
     debate_id = json.loads(cli("debate", "Ship?", *arguments).stdout)["debate_id"]
-    setup = json.loads(cli("export", debate_id, "--as", "json").stdout)["setup"]
+    setup = json.loads(cli("export", debate_id, "--as", "json").stdout)["entries"][0]["body"]
 
     assert (setup["format"], setup["max_rounds"], setup["seed"], setup["turn_timeout"]) == (
         "verdict",
@@ -269,8 +269,9 @@ def test_an_export_holds_every_event_and_the_hash_it_ends_with(
     assert (result.exit_code, result.output) == (0, "")
     exported = json.loads(target.read_text(encoding="utf-8"))
     assert exported["question"] == "Is tea better than coffee?"
-    assert [row["seq"] for row in exported["events"]] == list(range(1, exported["receipt"]["entries"] + 1))
-    assert exported["events"][-1]["hash"] == exported["receipt"]["head"]
+    assert exported["counterpoint"] == "debate/1"
+    assert [row["seq"] for row in exported["entries"]] == list(range(1, exported["receipt"]["entries"] + 1))
+    assert exported["entries"][-1]["hash"] == exported["receipt"]["head"]
     assert exported["result"] == past["result"]
     assert [path.name for path in tmp_path.glob("*debate.json*")] == ["debate.json"]
     assert cli("export", past["debate_id"]).stdout.startswith("# Is tea better than coffee?")

@@ -44,6 +44,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
         "submit_turn",
         "read_debate",
         "find_debates",
+        "fork_debate",
     ]
     assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
     assert saw["reports"] > 0
