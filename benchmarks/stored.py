@@ -96,7 +96,7 @@ async def fill(journal: Journal) -> None:
                     at=AT,
                     actor="benchmark",
                     bodies=[body(event) for event in events],
-                    heading=heading(debate, events),
+                    heading=heading(debate, events, ()),
                 )
             )
         await asyncio.gather(*appends)
@@ -162,7 +162,7 @@ async def replay() -> list[Line]:
                 at=AT,
                 actor="benchmark",
                 bodies=[body(event) for event in events],
-                heading=heading(after, events),
+                heading=heading(after, events, ()),
             )
             times = await repeated(lambda: hall.case("long"), 25)
             reads = await repeated(lambda: hall.journal.read("long"), 25)

@@ -9,8 +9,9 @@ from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
 from mcp.types import Icon
 
+from server.daily import Daily
 from server.errors import storage_translated
-from server.hall import Hall
+from server.hall import Hall, utc_now
 from server.models import Model
 from server.models.choice import Models
 from server.models.faulty import Chaos
@@ -75,6 +76,7 @@ async def open_hall(
                 configured=settings.models,
                 environ=environ,
                 research=research,
+                daily=Daily(journal, utc_now, calls=settings.daily_calls, cost_usd=settings.daily_cost_usd),
                 prices=Prices({name: (row.input, row.output) for name, row in settings.prices.items()}),
             ) as hall,
             hooked(hall, journal.outbox),

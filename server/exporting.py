@@ -111,7 +111,7 @@ async def restore(hall: Hall, data: Any) -> tuple[Case, int]:
     check_research(hall, debate)
     with storage_translated():
         try:
-            added = await hall.journal.restore(found.debate_id, entries, heading(debate, [debate.setup]))
+            added = await hall.journal.restore(found.debate_id, entries, heading(debate, [debate.setup], ()))
         except Damaged as error:
             raise Refused(f"The file was altered: entry {error.seq} {error.why}.") from error
         except Diverges as error:

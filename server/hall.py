@@ -18,6 +18,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
+from server.daily import Daily
 from server.debate.events import Event, Opened
 from server.debate.interventions import Wish, conclude_now, intervention
 from server.debate.opening import open_debate
@@ -64,6 +65,7 @@ class Hall:
         clock: Callable[[], datetime],
         research: Research | None,
         prices: Prices,
+        daily: Daily | None,
     ) -> None:
         self.journal = journal
         self.models = models
@@ -80,7 +82,8 @@ class Hall:
         self.busy = anyio.Event()
         self.research = research
         questions = Questions(models, research)
-        self.runner = Runner(journal, questions, clock, Watcher(self.committed, self.writing))
+        watcher = Watcher(self.committed, self.writing)
+        self.runner = Runner(journal, questions, clock, watcher, daily)
 
     @classmethod
     @asynccontextmanager
@@ -94,6 +97,7 @@ class Hall:
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
         prices: Prices | None = None,
+        daily: Daily | None = None,
     ) -> AsyncIterator[Self]:
         """`configured`: the models of debates that name none; without any, the keys in `environ` decide.
 
@@ -111,6 +115,7 @@ class Hall:
                 clock=clock,
                 research=research,
                 prices=prices or Prices(),
+                daily=daily,
             )
             tasks.start_soon(hall.keep_leases)
             yield hall
@@ -380,14 +385,11 @@ class Hall:
             listener(case)
 
     def writing(self, debate_id: str, seat: str) -> OnText | None:
-        if not self.texts:
-            return None
-
         def tell(piece: str) -> None:
             for listener in self.texts:
                 listener(debate_id, seat, piece)
 
-        return tell
+        return tell if self.texts else None
 
 
 def next_round(debate: Debate) -> int:

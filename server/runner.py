@@ -17,8 +17,9 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
+from server.daily import Daily, spent_by_day
 from server.debate import markdown, views
-from server.debate.events import Event, Opened, Recorded, load
+from server.debate.events import Event, Opened, Paused, Recorded, load
 from server.debate.rules import (
     Ask,
     Call,
@@ -82,11 +83,13 @@ class Runner:
         questions: Questions,
         clock: Callable[[], datetime],
         watcher: Watcher = Watcher(),
+        daily: Daily | None = None,
     ) -> None:
         self.journal = journal
         self.questions = questions
         self.clock = clock
         self.watcher = watcher
+        self.daily = daily or Daily(journal, clock)
 
     async def open(self, debate_id: str, setup: Opened, actor: str, past: Sequence[Event] = ()) -> Case:
         """Begin a debate, with a past if it has one.
@@ -104,7 +107,7 @@ class Runner:
                 at=self.now(),
                 actor=actor,
                 bodies=[body(event) for event in events],
-                heading=heading(debate, events),
+                heading=heading(debate, events, ()),
             )
         case = Case(debate_id, debate, tuple(recorded(entry) for entry in entries))
         self.watcher.committed(case)
@@ -138,7 +141,11 @@ class Runner:
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
-                    case = await self.ask(case, follows)
+                    left = await self.daily.room()
+                    if left.calls:
+                        case = await self.ask(case, follows)
+                    else:
+                        case = await self.record(case, (Paused(reason=f"{left.reason}. Go on tomorrow."),))
                 case Wait() | Over():
                     return case
         return case
@@ -152,15 +159,18 @@ class Runner:
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
         asked: set[tuple[str, int]] = set()  # the seats whose answer is on its way
+        flying = self.daily.flight()
         try:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
                     step = decide(case.debate, age=self.age(case))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
+                        most = min(step.at_most, len(asked) + (await self.daily.room()).calls)
                         for call in step.calls:
-                            if call.answers not in asked and len(asked) < step.at_most:
+                            if call.answers not in asked and len(asked) < most:
                                 asked.add(call.answers)
+                                flying.add(1)
                                 questions.start_soon(self.put, case, call, step.attempts, send)
                     if not asked:
                         break
@@ -169,8 +179,11 @@ class Runner:
                         arrived.append(receive.receive_nowait())
                     asked -= {call.answers for call, _ in arrived}
                     case = await self.record_answers(case, arrived, nothing if asked else follows)
+                    flying.add(-len(arrived))
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
+        finally:
+            flying.land()
         return case
 
     async def put(
@@ -208,16 +221,17 @@ class Runner:
             IllegalEvent: a bug of ours; nothing was written.
             Unreadable: the database cannot be written.
         """
-        after = replay(events, case.debate)
+        after, at = replay(events, case.debate), self.now()
+        soon = (Recorded(0, at, actor, "", event) for event in events)
         try:
             with storage_translated():
                 entries = await self.journal.append(
                     case.id,
                     after=case.debate.version,
-                    at=self.now(),
+                    at=at,
                     actor=actor,
                     bodies=[body(event) for event in events],
-                    heading=heading(after, events),
+                    heading=heading(after, events, (*case.log, *soon)),
                 )
         except Conflict:
             case = await self.load(case.id)
@@ -275,7 +289,7 @@ def body(event: Event) -> dict[str, Any]:
     return event.model_dump(mode="json")
 
 
-def heading(debate: Debate, events: Sequence[Event]) -> Heading:
+def heading(debate: Debate, events: Sequence[Event], log: Sequence[Recorded]) -> Heading:
     """What lists show.
 
     The words for searches are renewed where a round begins or ends: a turn alone is not worth
@@ -292,6 +306,7 @@ def heading(debate: Debate, events: Sequence[Event]) -> Heading:
             "winner": views.verdict_of(debate).winner_stance,
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
+            "spent": spent_by_day(log, debate.setup.forked_at_round),
         },
         words=None if answers else markdown.words(debate),
     )

@@ -151,6 +151,18 @@ class Settings(BaseModel):
             "table. In the environment: as JSON."
         ),
     ] = {}
+    daily_calls: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Requests to models that all debates together may make in a day (UTC), retries "
+            "included. Debates pause when they are used up. 0: no limit.",
+        ),
+    ] = 0
+    daily_cost_usd: Annotated[
+        Decimal,
+        Field(ge=0, description="Dollars likewise, of the answers whose price is known. 0: no limit."),
+    ] = Decimal(0)
     max_recovery_age_hours: Annotated[
         float,
         Field(

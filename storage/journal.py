@@ -145,6 +145,10 @@ class Journal(Protocol):
 
     async def listed(self, stream: str) -> Listed | None: ...
 
+    async def details_since(self, at: str) -> list[Mapping[str, Any]]:
+        """The details of the streams that were written to at this time (ISO 8601) or later."""
+        ...
+
     async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
         """Streams whose name begins so, newest first."""
         ...

@@ -250,6 +250,11 @@ class SqliteJournal:
         rows = await self._rows(ONE, stream)
         return _listed(rows[0]) if rows else None
 
+    async def details_since(self, at: str) -> list[Mapping[str, Any]]:
+        rows = await self._rows("select cast(details as blob) from stream where changed_at >= ?", at)
+        found = [_details(bytes(text or b"").decode(errors="replace")) for (text,) in rows]
+        return [details for details in found if details is not None]
+
     async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
         # A range, which needs no escaping and walks the index; nothing follows the last code point.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
@@ -292,16 +297,22 @@ def matching(query: str) -> str:
     return " ".join(f'"{word}"' for word in words) + "*" if words else ""
 
 
+def _details(text: str) -> dict[str, Any] | None:
+    """What a heading holds; None where that cannot be read."""
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
 def _listed(row: Sequence[Any]) -> Listed:
     """A row as it is, or as much of it as can be read: one damaged heading must not hide the others."""
     name, number, *texts = row
     title, status, details, opened_at, changed_at = (
         bytes(text or b"").decode(errors="replace") for text in texts
     )
-    try:
-        parsed = json.loads(details)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
+    parsed = _details(details)
+    if parsed is None:
         title, parsed = f"(this heading is damaged) {title}", {}
     return Listed(str(name), number, title, status, parsed, opened_at, changed_at)

@@ -26,10 +26,14 @@ MAY_IMPORT: dict[str, str] = {
     "server.research": "server.debate server.models server.settings",
     "server.questions": "server.debate server.models server.research",
     "server.leases": "server.owners storage.journal",
-    "server.runner": "server.debate server.errors server.models server.questions storage.journal",
+    "server.daily": "server.debate server.errors storage.journal",
+    "server.runner": (
+        "server.daily server.debate server.errors server.models server.questions storage.journal"
+    ),
     "server.work": "server.debate server.runner",
     "server.hall": (
-        "server.debate server.errors server.ids server.leases server.models server.questions server.research "
+        "server.daily server.debate server.errors server.ids server.leases server.models "
+        "server.questions server.research "
         "server.runner server.work storage.journal"
     ),
     "server.recovery": "server.errors server.hall",
@@ -47,7 +51,7 @@ MAY_IMPORT: dict[str, str] = {
         "storage.journal storage.outbox"
     ),
     "server.app": (
-        "server.errors server.hall server.hooks server.models server.recovery server.research "
+        "server.daily server.errors server.hall server.hooks server.models server.recovery server.research "
         "server.resources server.settings server.tools server.updates storage.outbox storage.sqlite"
     ),
     "server.serving": "server.app server.debate server.settings",

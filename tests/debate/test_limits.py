@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.debate import views
+from server.debate import logs, markdown, views
 from server.debate.events import Intervened, Resumed
+from server.debate.interventions import Wish, intervention
 from server.debate.limits import estimate, kept_back, room, spent
 from server.debate.opening import open_debate
 from server.debate.refused import Refused
@@ -188,3 +189,40 @@ class TestEstimates:
         opened = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
         low, high = estimate(opened).cost_usd
         assert Decimal(0) < Decimal(low) < Decimal(high)
+
+    def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
+        assert markdown.estimate_line(setup()).endswith("tokens, price unknown.")
+        known = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
+        assert "$0." in markdown.estimate_line(known)
+        unknown = open_debate(proposal(), models=["m"], seed=1, price=lambda name: Price(model=name))
+        assert markdown.estimate_line(unknown).endswith("the price of m is unknown.")
+
+
+class TestRaisingThem:
+    def extended(self, **limits: Any) -> Table:
+        at = table(setup(options=limited(max_calls=6, max_seconds=60))).to_round(1)
+        return at.do(intervention(at.debate, "extend", Wish(limits=limits)).event)
+
+    def test_those_that_are_named_change_and_the_others_stay(self) -> None:
+        at = self.extended(max_calls=9, on_budget="pause")
+        assert at.debate.limits == Limits(max_calls=9, max_seconds=60, on_budget="pause")
+        (row,) = logs.interventions(at.debate, at.log)["log"]
+        assert row["text"] == "max_calls=9, max_seconds=60, on_budget=pause"
+
+    def test_rounds_can_be_added_with_them(self) -> None:
+        at = table(setup(options=limited(max_calls=6))).to_round(1)
+        made = intervention(at.debate, "extend", Wish(rounds=1, limits={"max_calls": 9}))
+        assert at.do(made.event).debate.max_rounds == 3
+        assert at.debate.limits.max_calls == 9
+
+    @pytest.mark.parametrize(
+        ("limits", "why"),
+        [
+            ({"max_calls": -1}, "limits.max_calls: "),
+            ({"colour": 1}, "limits.colour: "),
+            ({"turn_timeout": 9}, "`limits` that can be changed: max_calls, "),
+        ],
+    )
+    def test_what_is_no_limit_is_refused(self, limits: dict[str, Any], why: str) -> None:
+        with pytest.raises(Refused, match=why):
+            self.extended(**limits)

@@ -308,6 +308,7 @@ class TestRefusing:
             with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
                 other.execute(f"update stream set {damage} where name = 't'")  # noqa: S608  (our own words)
             hurt, whole = await journal.find()
+            assert await journal.details_since("") == [{}]
         assert (whole.title, whole.details) == ("whole", {})
         assert (hurt.stream, hurt.title, hurt.details) == ("t", "(this heading is damaged) hurt", {})
 
