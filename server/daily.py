@@ -11,6 +11,7 @@ from typing import Any
 
 from server.debate.events import Recorded
 from server.debate.limits import UNBOUNDED, Room
+from server.debate.setup import CALLER
 from server.errors import storage_translated
 from storage.journal import Journal
 
@@ -79,7 +80,8 @@ def spent_by_day(log: Sequence[Recorded], inherited_rounds: int) -> Days:
     for entry in log:
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
-        if not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
+        unasked = getattr(entry.event, "handoff", False) or (usage and usage.model == CALLER)
+        if unasked or not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
             continue
         calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from server.debate import forking
 from server.debate.comparing import Comparison, Side, compared
 from server.debate.proposal import ChangesAsked
+from server.debate.refused import Refused
 from server.debate.rules import TerminateWhen
 from server.debate.speaking import seated
 from server.errors import NoSuchDebate, Unreadable, storage_translated
@@ -34,7 +35,11 @@ async def fork(
     case = await hall.case(debate_id)
     setup, past = forking.fork(case.id, case.debate, case.log, at_round, changes or ChangesAsked())
     names = dict.fromkeys([*seated(setup).values(), *setup.fallback_models])
-    priced = setup.model_copy(update={"prices": tuple(map(hall.prices.of, names))})
+    prices = tuple(map(hall.prices.of, names))
+    unknown = [price.model for price in prices if not price.input]
+    if setup.limits.max_cost_usd and unknown:
+        raise Refused(f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown.")
+    priced = setup.model_copy(update={"prices": prices})
     return await hall.begin(priced, past, actor, terminate_when)
 
 

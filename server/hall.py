@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
@@ -182,9 +183,7 @@ class Hall:
         following = next_round(case.debate)
         if expected > following:
             raise Refused(f"Round {expected} cannot run yet: pass round={following}, the next one.")
-        if case.debate.paused or 0 < expected < following:
-            return case
-        if case.status == "waiting":
+        if case.debate.paused or 0 < expected < following or case.status == "waiting":
             return case
         return await self.wait(self.ensure(case, following), wait, on_change, through_round=following)
 
@@ -192,9 +191,8 @@ class Hall:
         """End the talk and let the judges decide on what is there, unless they have it already."""
         case = await self.case(debate_id)
         if not (case.debate.ended or talk_is_over(case.debate)):
-            case = await self.steer(
-                case, lambda debate: conclude_now(debate, Wish(reason=reason)).event, actor
-            )
+            wish = Wish(reason=reason)
+            case = await self.steer(case, lambda debate: conclude_now(debate, wish).event, actor)
         if case.status == "running":
             self.ensure(case, None)
         return case
@@ -237,8 +235,9 @@ class Hall:
             Refused: it cannot be done now.
         """
         effects: list[str] = []
-        if action == "replace_model" and wish.model.strip():
-            self.models.check(wish.model.strip(), self.environ)
+        if action == "replace_model" and (model := wish.model.strip()):
+            self.models.check(model, self.environ)
+            wish = replace(wish, price=self.prices.of(model))
 
         def act(debate: Debate) -> Event:
             made = intervention(debate, action, wish)

@@ -166,9 +166,10 @@ class Runner:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
                     step = decide(case.debate, age=self.age(case))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
-                        most = min(step.at_most, len(asked) + (await self.daily.room()).calls)
+                        today = (await self.daily.room()).calls
+                        step = replace(step, at_most=min(step.at_most, len(asked) + today))
                         for call in step.calls:
-                            if call.answers not in asked and len(asked) < most:
+                            if call.answers not in asked and len(asked) < step.at_most:
                                 asked.add(call.answers)
                                 flying.add(1)
                                 questions.start_soon(self.put, case, call, step.attempts, send)

@@ -85,7 +85,7 @@ def side(debate_id: str, debate: Debate) -> Compared:
         winner_stance=found.winner_stance,
         votes=[vote_line(debate, vote.judge) for vote in votes],
         margin=min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
-        rounds_of_talk=debate.talk_rounds,
+        rounds_of_talk=debate.rounds_held,
         turns=len(debate.turns),
         models=models | {name: officer.model for name, officer in officers.items() if officer},
         usage=usage_sum(debate.usage),

@@ -288,6 +288,7 @@ class Intervened(Fact):
     reason: str = ""
     rounds: int = 0  # extend: how many more
     model: str = ""  # replace_model
+    price: Price | None = None  # of that model
     weights: tuple[Weight, ...] = ()  # those that change
     threshold: str = ""  # of the votes' weight, a fraction such as "2/3"
     retracted: tuple[int, int] = (0, 0)  # (round, which of the seat's turns in it)

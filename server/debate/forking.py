@@ -32,7 +32,7 @@ from server.debate.rules import (
     round_is_over,
     talk_over_because,
 )
-from server.debate.setup import Debater, Panel
+from server.debate.setup import MODERATOR, Debater, Panel
 from server.debate.speaking import decided_by, seated
 from server.debate.state import Debate, judges
 from server.debate.text import clean
@@ -58,16 +58,24 @@ def fork(
             "forked_hash": taken[-1].hash if taken else log[0].hash,
         }
     )
-    past = tuple(entry.event for entry in taken)
+    past = tuple(entry.event for entry in taken if not without_seat(setup, entry.event))
     past += seated_anew(setup, past, changes)
     setup = setup.model_copy(update={"max_rounds": unextended(setup, past, changes)})
     check_future(setup, past, at_round)
     return setup, past
 
 
+def without_seat(setup: Opened, event: Event) -> bool:
+    """Whether it gave a model to a seat that there is no longer: that of a judge of a larger panel."""
+    if not isinstance(event, Intervened) or event.action != "replace_model":
+        return False
+    return event.to not in seated(setup)
+
+
 def seated_anew(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> tuple[Event, ...]:
     """What puts the models that were asked for on seats whose model was replaced in the past."""
     changed_seats = {*changes.models, *(judges(setup) if changes.judges else ())}
+    changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
     replaced = {
         event.to for event in past if isinstance(event, Intervened) and event.action == "replace_model"
     }

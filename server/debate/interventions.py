@@ -1,7 +1,7 @@
 """Steering a debate: what a caller may do to it, when, and from when on it counts."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,8 +12,8 @@ from server.debate.events import Event, Intervened, Paused, Resumed, Weight
 from server.debate.limits import limits_asked
 from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
-from server.debate.setup import Limits
-from server.debate.speaking import seated, talk_is_over
+from server.debate.setup import Limits, Price
+from server.debate.speaking import candidates, decided_by, seated, talk_is_over
 from server.debate.state import Debate, judges
 from server.debate.text import clean, counted
 
@@ -34,6 +34,7 @@ class Wish:
     rounds: int = 0
     round: int = 0
     model: str = ""
+    price: Price | None = None  # of that model
     weights: Mapping[str, str | float] = field(default_factory=dict)
     threshold: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)  # those to change, as in options.limits
@@ -72,10 +73,9 @@ def pause(debate: Debate, wish: Wish) -> Intervention:
 def resume(debate: Debate, wish: Wish) -> Intervention:
     if not debate.paused:
         raise Refused("The debate is not paused. Call step_round to go on.")
-    return Intervention(
-        Resumed(reason=clean(wish.reason)),
-        "Seats that failed in this round are asked again with the next step_round.",
-    )
+    when = "at once" if debate.setup.run else "with the next step_round"
+    told = f"It goes on {when}; seats that failed in this round are asked again."
+    return Intervention(Resumed(reason=clean(wish.reason)), told)
 
 
 def inject(debate: Debate, wish: Wish) -> Intervention:
@@ -125,9 +125,10 @@ def conclude_now(debate: Debate, wish: Wish = Wish()) -> Intervention:
 
 def extend(debate: Debate, wish: Wish) -> Intervention:
     limits = extended(debate, wish) if wish.limits else None
+    in_force = "The new limits are in force from the next question on."
     if limits and not wish.rounds:
         event = made(debate, wish, "extend", limits=limits)
-        return Intervention(event, "The new limits are in force from the next question on.")
+        return Intervention(event, in_force + (" Resume the debate now." if debate.paused else ""))
     if not 1 <= wish.rounds <= MOST_ROUNDS:
         raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}; or `limits`, as in options.limits.")
     if debate.phase and talk_is_over(debate):
@@ -138,26 +139,60 @@ def extend(debate: Debate, wish: Wish) -> Intervention:
         raise Refused("No phase that is still to come repeats, so that more rounds would change nothing.")
     event = made(debate, wish, "extend", rounds=wish.rounds, limits=limits)
     most = debate.max_rounds + wish.rounds
-    return Intervention(
-        event, f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
-    )
+    told = f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
+    return Intervention(event, f"{told} {in_force}" if limits else told)
 
 
 def extended(debate: Debate, wish: Wish) -> Limits:
     """The limits with those changed that were given."""
+    for name in wish.limits:
+        if name not in Limits.model_fields:
+            there = ", ".join(Limits.model_fields)
+            raise Refused(f"limits.{name[:60]} is none that can be changed. There are: {there}.")
     try:
         asked = limits_asked(LimitsAsked.model_validate(dict(wish.limits)))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise Refused(f"limits.{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        wrong = str(error.errors(include_url=False)[0]["loc"][0])
+        raise Refused(f"limits.{wrong} must be {LIMIT_VALUES.get(wrong, A_NUMBER)}.") from None
     given = asked.model_dump(include=set(wish.limits))
-    if not given:
-        raise Refused(f"`limits` that can be changed: {', '.join(Limits.model_fields)}.")
-    return debate.limits.model_copy(update=given)
+    limits = debate.limits.model_copy(update=given)
+    seats = seated(debate.setup)
+    unknown = unpriced(debate, [model for seat in seats for model in candidates(debate, seat)])
+    if limits.max_cost_usd and unknown:
+        raise Refused(f"limits.max_cost_usd cannot be held: {unknown}.")
+    return limits
+
+
+A_NUMBER = "a whole number above 0, and not beyond all measure"
+LIMIT_VALUES = {
+    "max_cost_usd": "a number of US dollars above 0, at most 1,000,000",
+    "on_budget": "conclude or pause",
+}
+
+
+def unpriced(debate: Debate, models: Iterable[str], price: Price | None = None) -> str:
+    """What is to be said of the models whose price is unknown; "" where there are none."""
+    known = {row.model for row in (*debate.prices, *([price] if price else [])) if row.input}
+    unknown = [model for model in dict.fromkeys(models) if model not in known]
+    return f"the price of {', '.join(unknown)} is unknown, and unknown is not free" if unknown else ""
+
+
+def voters_of(debate: Debate) -> tuple[str, ...]:
+    """Whose votes make the verdict.
+
+    Raises:
+        Refused: nobody votes, or they have been counted.
+    """
+    voters = {"judges": judges(debate.setup), "ballots": debate.names}.get(decided_by(debate.setup))
+    if voters is None:
+        raise Refused("No votes are counted in this debate, so that there is nothing to weigh.")
+    if debate.verdict:
+        raise Refused("There is a verdict already; the votes were counted. Fork the debate instead.")
+    return voters
 
 
 def weights(debate: Debate, wish: Wish) -> Intervention:
-    voters = (*debate.names, *judges(debate.setup))
+    voters = voters_of(debate)
     if not wish.weights:
         raise Refused(f"Pass `weights`: a number or a fraction for each voter. Voters: {', '.join(voters)}.")
     for name in wish.weights:
@@ -172,6 +207,7 @@ def weights(debate: Debate, wish: Wish) -> Intervention:
 
 
 def threshold(debate: Debate, wish: Wish) -> Intervention:
+    voters_of(debate)
     share = fraction(wish.threshold, "threshold", most=1)
     event = made(debate, wish, "threshold", threshold=str(share))
     told = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
@@ -194,7 +230,10 @@ def replace_model(debate: Debate, wish: Wish) -> Intervention:
         raise Refused(f"There is no seat {wish.to[:60]!r}. Pass `to`: one of {', '.join(seats)}.")
     if not wish.model.strip():
         raise Refused("Pass `model`: the name of the model that is to take the seat.")
-    event = made(debate, wish, "replace_model", to=wish.to, model=wish.model.strip())
+    model = wish.model.strip()
+    if debate.limits.max_cost_usd and (unknown := unpriced(debate, [model], wish.price)):
+        raise Refused(f"The debate's max_cost_usd could not be held: {unknown}. Choose another model.")
+    event = made(debate, wish, "replace_model", to=wish.to, model=model, price=wish.price)
     told = f"{wish.to} is asked of it from the next question on, and again where it failed in this round."
     return Intervention(event, f"{told} An answer that is on its way is kept.")
 

@@ -103,7 +103,7 @@ def settled(debate: Debate) -> Concluded:
     if last.settled:
         outcome: Outcome = "decided" if last.informative else "undecided"
         return Concluded(outcome=outcome, winner="", verdict=last.decision, reasoning=last.summary, votes=())
-    unsettled = f"Not settled in {count_of(debate.talk_rounds, 'round')}."
+    unsettled = f"Not settled in {count_of(debate.rounds_held, 'round')}."
     verdict = f"{unsettled} {last.decision}".rstrip()
     return Concluded(outcome="undecided", winner="", verdict=verdict, reasoning=last.summary, votes=())
 

@@ -10,9 +10,10 @@ from decimal import Decimal
 
 from server.debate.events import Opened
 from server.debate.proposal import LimitsAsked
-from server.debate.setup import Limits
+from server.debate.setup import CALLER, Limits
 from server.debate.speaking import decided_by, readings
 from server.debate.state import Debate
+from server.debate.text import counted
 
 CHARACTERS_A_TOKEN = 4
 RULES_TOKENS = 700
@@ -56,9 +57,11 @@ def limits_asked(asked: LimitsAsked) -> Limits:
 
 def spent(debate: Debate) -> Spent:
     used = debate.usage
-    unanswered = [failure.attempts for failure in debate.failures if failure.usage is None]
+    own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
+    # Of a hand-off that could not be used the turn itself is counted, and the caller's are no requests.
+    unanswered = [failure.attempts for failure in own if failure.usage is None and not failure.handoff]
     return Spent(
-        calls=sum(usage.attempts for usage in used) + sum(unanswered),
+        calls=sum(usage.attempts for usage in used if usage.model != CALLER) + sum(unanswered),
         input_tokens=sum(usage.input_tokens for usage in used),
         output_tokens=sum(usage.output_tokens for usage in used),
         cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0)),
@@ -86,11 +89,11 @@ def a_question(debate: Debate) -> tuple[int, int]:
     return asked, max(sum(answers) // len(answers), 1) if answers else USUAL_ANSWER
 
 
-def price_of(setup: Opened, tokens: tuple[int, int]) -> Decimal:
+def price_of(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     """What a question costs at most: asked of the dearest of the models."""
     costs = [
         Decimal(price.input) * tokens[0] + Decimal(price.output) * tokens[1]
-        for price in setup.prices
+        for price in debate.prices
         if price.input
     ]
     return max(costs, default=Decimal(0))
@@ -106,7 +109,7 @@ def room(debate: Debate, age: float = 0.0) -> Room:
         bound("calls", limits.max_calls, used.calls, 1, kept),
         bound("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
         bound("output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept),
-        bound("US dollars", limits.max_cost_usd, used.cost_usd, price_of(debate.setup, tokens), kept),
+        bound("US dollars", limits.max_cost_usd, used.cost_usd, price_of(debate, tokens), kept),
         time_left(debate, limits.max_seconds, age),
     ]
     return min(bounds, key=lambda one: one.calls)
@@ -119,7 +122,7 @@ def bound(what: str, most: int | str, used: int | Decimal, each: int | Decimal, 
         return Room(UNBOUNDED)
     told = f"budget: {used} of {allowed} {what} spent"
     if kept:
-        told += f", and {kept} questions kept back for deciding"
+        told += f", and {counted(kept, 'question')} kept back for deciding"
     if not each:
         return Room(UNBOUNDED if used < allowed else 0, told)
     return Room(max(int((allowed - used) / each) - kept, 0), told)

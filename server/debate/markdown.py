@@ -200,7 +200,7 @@ def head(debate: Debate, found: Verdict) -> str:
 
 
 def ended_line(debate: Debate) -> str:
-    told = f"{counted(debate.talk_rounds, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
+    told = f"{counted(debate.rounds_held, 'round')} of talk, {counted(len(debate.turns), 'turn')}. "
     if debate.ended and debate.ended.reason:
         told += f"The talk ended: {ENDINGS.get(debate.ended.reason, heading(debate.ended.reason))}. "
     return f"{told}{provenance(debate)} " if debate.setup.forked_from else told

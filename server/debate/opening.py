@@ -85,10 +85,12 @@ def checked(opening: Opened, options: OptionsAsked, price: Callable[[str], Price
     """The set-up with its prices.
 
     Raises:
-        Refused: nobody judges who was asked for; or its budget cannot be held, or leaves nothing to say.
+        Refused: nobody judges, or stands in, who was asked for; or its budget cannot be held, or is nothing.
     """
     if options.judges and decided_by(opening) != "judges":
         raise Refused(f"{opening.format} has no judges as asked for here: leave options.judges out.")
+    if CALLER in opening.fallback_models:
+        raise Refused("The caller cannot stand in for a model: leave it out of options.fallback_models.")
     names = dict.fromkeys([*seated(opening).values(), *opening.fallback_models])
     prices = tuple(map(price, names)) if price else ()
     opened = opening.model_copy(update={"prices": prices})

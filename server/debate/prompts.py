@@ -174,7 +174,8 @@ def debaters_words(debate: Debate, call: Call) -> Iterator[str]:
         return
     if call.task == "answer":
         asker = next(t for t in debate.turns_of(call.round) if t.seat == call.to and t.act != "answer")
-        yield f"{letter_of(debate, call.to)} to you, {asker.act}:\n{quote(asker.text)}"
+        text = quote(asker.text) if debate.stands(asker) else "It was taken back since; answer in a sentence."
+        yield f"{letter_of(debate, call.to)} to you, {asker.act}:\n{text}"
     yield f"You are {letter}. {SEATS[call.task]}"
     if call.task == "message":
         yield f"The others: {named_by_letter(debate, others(debate, call))}"
@@ -273,7 +274,8 @@ def choices(debate: Debate, call: Call, hands: Handoff | None) -> tuple[str, ...
 def opponent(debate: Debate, call: Call) -> str:
     """What was last said by somebody else, as far as this seat has seen it."""
     if call.task == "answer":
-        return next(t.text for t in debate.turns_of(call.round) if t.seat == call.to and t.act != "answer")
+        asker = next(t for t in debate.turns_of(call.round) if t.seat == call.to and t.act != "answer")
+        return asker.text if debate.stands(asker) else ""
     if "debaters" in debate.setup.hidden_from_seats and call.task in DEBATING:
         return ""
     unseen = debate.phase_of(call.round).order == "together" and call.task in DEBATING

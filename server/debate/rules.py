@@ -134,15 +134,18 @@ def decide(debate: Debate, terminate_when: TerminateWhen | None = None, age: flo
 
 
 def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
-    """What follows where there is no room for another question: the talk ends, or the debate pauses."""
+    """What follows where there is no room for another question: it is decided, or the debate pauses."""
     phase = debate.phase
     talking = phase is not None and phase.is_talk and not debate.concluding
-    if talking and debate.limits.on_budget == "pause":
-        return (Paused(reason=f"{reason}. Extend the limits, or conclude."),)
+    if debate.limits.on_budget == "pause":
+        told = "Extend the limits, or conclude." if talking and debate.turns else "Extend the limits."
+        return (Paused(reason=f"{reason}. {told}"),)
     if talking and debate.turns:
         return (Intervened(action="conclude", round=debate.round, reason=reason),)
-    if phase is not None and phase.asks == "judges" and debate.judged:
-        return advance(debate, None)  # on the findings there are
+    if phase is not None and not phase.is_talk:
+        counted, needed = quorum(debate, phase)
+        if sum(place.key in debate.heard for place in counted) >= needed:
+            return advance(debate, None)  # on the findings, or the ballots, that there are
     return (Ended(ending="truncated", reason=reason),)
 
 

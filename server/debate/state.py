@@ -23,7 +23,7 @@ from server.debate.events import (
     Synthesized,
     Usage,
 )
-from server.debate.setup import Debater, Limits, Phase
+from server.debate.setup import Debater, Limits, Phase, Price
 
 Talk = RoundOpened | Spoke | Intervened | Audited | RoundClosed
 """What stands in the record of a round."""
@@ -74,6 +74,11 @@ class Debate:
         return extended[-1] if extended else self.setup.limits
 
     @property
+    def prices(self) -> tuple[Price, ...]:
+        """Of every model that may be asked, those that took a seat on the way included."""
+        return (*self.setup.prices, *(made.price for made in self.steering if made.price is not None))
+
+    @property
     def weights(self) -> dict[str, Fraction]:
         """How much each vote counts where that is not 1."""
         changed = (weight for made in self.steering for weight in made.weights)
@@ -105,6 +110,13 @@ class Debate:
     @property
     def talk_rounds(self) -> int:
         return sum(self.phase_of(entered.round).is_talk for entered in self.rounds)
+
+    @property
+    def rounds_held(self) -> int:
+        """Those of the talk, without a last one that was concluded before anybody spoke in it."""
+        talked = [entered.round for entered in self.rounds if self.phase_of(entered.round).is_talk]
+        unspoken = self.concluding and talked and all(turn.round != talked[-1] for turn in self.turns)
+        return len(talked) - bool(unspoken)
 
     @property
     def turns(self) -> tuple[Spoke, ...]:

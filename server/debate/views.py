@@ -138,7 +138,7 @@ def raw_result(debate: Debate) -> dict[str, Any]:
     """The whole outcome as plain data (requirement C11), with what only some formats have."""
     verdict = verdict_of(debate)
     found: dict[str, Any] = {
-        "rounds": debate.talk_rounds,
+        "rounds": debate.rounds_held,
         "question": debate.setup.question,
         "transcript": [turn.model_dump(exclude_defaults=True) for turn in turns(debate)],
         "verdict": {
@@ -222,7 +222,7 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
         reason=reason(debate),
         phase=debate.phase.name if debate.phase else "",
         round=debate.round,
-        rounds_of_talk=debate.talk_rounds,
+        rounds_of_talk=debate.rounds_held,
         max_rounds=debate.max_rounds,
         debaters=[
             Seat(

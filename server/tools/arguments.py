@@ -90,7 +90,7 @@ def line(wrong: Mapping[str, Any], schema: Schema) -> str:
         return f"{name} is missing: {needed(str(path[-1]), found)}."
     if say := BOUNDS.get(wrong["type"]):
         return f"{name} {say(wrong.get('ctx', {}), wrong['input'])}."
-    if kind := KINDS.get(found.get("type", "")):
+    if kind := KINDS.get(found.get("type", "") or wrong["type"].removesuffix("_type")):
         return f"{name} must be {kind}."
     return f"{name}: {wrong['msg']}."
 

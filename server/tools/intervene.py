@@ -2,13 +2,16 @@ from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from server.debate.interventions import ACTIONS, Wish
 from server.debate.proposal import ModelName
 from server.hall import Hall
 from server.tools.results import Progress, progress
 from server.tools.toolbox import DebateId, actor_of, hall_of
+
+Share = Annotated[str, BeforeValidator(lambda share: str(share) if type(share) in (int, float) else share)]
+"""A fraction as text; a number is taken as well."""
 
 
 async def intervene(
@@ -22,14 +25,24 @@ async def intervene(
         int, Field(ge=0, description="retract")
     ] = 0,
     model: ModelName = "",
-    weights: Annotated[dict[str, str | float], Field(description='{voter: "3/2"}')] = {},  # noqa: B006
-    threshold: Annotated[str, Field(max_length=20, examples=["2/3"])] = "",
+    weights: Annotated[dict[str, Share], Field(description='{voter: "3/2"}')] = {},  # noqa: B006
+    threshold: Annotated[Share, Field(max_length=20, examples=["2/3"])] = "",
     limits: Annotated[dict[str, Any], Field(description="extend: as in options.limits")] = {},  # noqa: B006
     reason: Annotated[str, Field(max_length=1000, description="Kept in the record")] = "",
 ) -> Annotated[CallToolResult, Progress]:
     """Steer a debate while it runs; the answer says from when on it counts."""
     hall = hall_of(ctx)
     actor = actor_of(ctx)
-    wish = Wish(text, to, reason, rounds, round, model, weights, threshold, limits)
+    wish = Wish(
+        text=text,
+        to=to,
+        reason=reason,
+        rounds=rounds,
+        round=round,
+        model=model,
+        weights=weights,
+        threshold=threshold,
+        limits=limits,
+    )
     case, effect = await hall.intervene(debate_id, action, wish, actor=actor)
     return progress(case, working=hall.is_working(debate_id), extra=effect)

@@ -44,7 +44,7 @@ class TestPausing:
     def test_what_is_paused_can_be_resumed(self) -> None:
         made = asked(paused(), "resume", reason="back")
         assert made.event == Resumed(reason="back")
-        assert made.takes_effect.startswith("Seats that failed in this round are asked again")
+        assert made.takes_effect.endswith("seats that failed in this round are asked again.")
 
     def test_what_runs_is_not_resumed(self) -> None:
         assert refused(table(), "resume") == "The debate is not paused. Call step_round to go on."

@@ -1,18 +1,19 @@
 """Budgets are hard: what is there is judged, and nothing is asked that there is no room for."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from server.debate import logs, markdown, views
-from server.debate.events import Intervened, Resumed
+from server.debate.events import Intervened, Paused, Resumed
 from server.debate.interventions import Wish, intervention
 from server.debate.limits import estimate, kept_back, room, spent
 from server.debate.opening import open_debate
 from server.debate.refused import Refused
 from server.debate.replies import Reply
-from server.debate.rules import Ask, Call, Record, Wait, decide
+from server.debate.rules import Ask, Call, Record, Wait, decide, pending
 from server.debate.setup import Limits, Price
 from tests.debate.playing import Answer, Fails, Table, debaters, paid, proposal, setup, table, talk
 
@@ -36,7 +37,8 @@ class TestCalls:
         opened = setup(format="verdict", debaters=debaters(3), max_rounds=9, options=limited(max_calls=10))
         at = table(opened).play()
         assert (asked(at), at.status) == (10, "concluded")
-        assert views.reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 questions kept back")
+        assert views.reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 question kept back")
+        assert "3 rounds of talk, 9 turns." in markdown.verdict(at.debate)
         assert at.debate.verdict
 
     @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "full"])
@@ -218,11 +220,83 @@ class TestRaisingThem:
     @pytest.mark.parametrize(
         ("limits", "why"),
         [
-            ({"max_calls": -1}, "limits.max_calls: "),
-            ({"colour": 1}, "limits.colour: "),
-            ({"turn_timeout": 9}, "`limits` that can be changed: max_calls, "),
+            ({"max_calls": -1}, "limits.max_calls must be a whole number above 0"),
+            ({"on_budget": "stop"}, "limits.on_budget must be conclude or pause"),
+            ({"colour": 1}, "limits.colour is none that can be changed. There are: max_calls, "),
+            ({"max_calls": 9, "turn_timeout": 9}, "limits.turn_timeout is none that can be changed"),
+            ({"max_cost_usd": 1}, "the price of scripted is unknown, and unknown is not free"),
         ],
     )
     def test_what_is_no_limit_is_refused(self, limits: dict[str, Any], why: str) -> None:
         with pytest.raises(Refused, match=why):
             self.extended(**limits)
+
+    def test_paused_it_says_that_it_is_to_be_resumed(self) -> None:
+        at = table(setup(options=limited(max_calls=6, on_budget="pause"), max_rounds=4)).play()
+        made = intervention(at.debate, "extend", Wish(limits={"max_calls": 9}))
+        assert made.takes_effect.endswith("Resume the debate now.")
+
+
+class TestWhatIsNoRequest:
+    def test_turns_of_the_caller_are_no_calls(self) -> None:
+        at = table(setup(models=["caller"]), lambda call: Reply(str(talk(call)), paid("caller"))).to_round(1)
+        at.do(*(at.answer(call) for call in pending(at.debate)))
+        assert len(at.debate.turns) == 2
+        assert spent(at.debate).calls == 0
+
+    def test_a_hand_off_that_could_not_be_used_is_no_call_of_its_own(self) -> None:
+        at = table(setup(format="handoff", max_rounds=3)).play()
+        assert sum(failure.handoff for failure in at.debate.failures)
+        assert spent(at.debate).calls == asked(at)
+
+    def test_failures_that_a_fork_took_over_are_counted_where_they_were_made(self) -> None:
+        at = table(script=lambda call: Fails("timeout") if call.seat == "Opponent" else talk(call))
+        at.to_round(1).do(*(at.answer(call) for call in at.calls()))
+        assert spent(at.debate).calls == 2
+        forked = replace(at.debate, setup=at.debate.setup.model_copy(update={"forked_at_round": 1}))
+        assert spent(forked).calls == 0
+
+
+class TestWhileItIsDecided:
+    def test_pausing_on_a_budget_spares_the_verdict_too(self) -> None:
+        at = (
+            table().to_round(3).do(Intervened(action="extend", limits=Limits(max_calls=4, on_budget="pause")))
+        )
+        step = decide(at.debate)
+        assert step == Record((Paused(reason="budget: 4 of 4 calls spent. Extend the limits."),))
+        at.do(*step.events, Intervened(action="extend", limits=Limits(max_calls=6)), Resumed()).play()
+        assert at.status == "concluded"
+
+    def test_a_vote_there_is_no_room_for_leaves_the_judges_what_was_kept_back_for_them(self) -> None:
+        opened = setup(options={"phases": ["opening", "voting", "verdict"]})
+        at = table(opened).to_round(2).do(Intervened(action="extend", limits=Limits(max_calls=4))).play()
+        assert (at.status, asked(at)) == ("concluded", 4)
+        assert at.debate.verdict
+        assert not at.debate.ballots
+
+    def test_ballots_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
+        at = table(setup(options={"phases": ["opening", "voting"]})).to_round(2)
+        at.do(at.answer(at.calls()[0]), Intervened(action="extend", limits=Limits(max_calls=3))).play()
+        assert (at.status, spent(at.debate).calls) == ("concluded", 3)
+        assert at.debate.verdict
+        assert [vote.abstains for vote in at.debate.verdict.votes] == ["", "gave no usable ballot"]
+
+
+class TestPricesOnTheWay:
+    def opened(self) -> Table:
+        options = limited(max_cost_usd=1)
+        return table(open_debate(proposal(options=options), models=["m"], seed=1, price=priced("0.000001")))
+
+    def test_a_model_of_unknown_price_takes_no_seat_where_money_is_limited(self) -> None:
+        at = self.opened()
+        with pytest.raises(Refused, match="the price of b/x is unknown"):
+            intervention(
+                at.debate, "replace_model", Wish(to="Opponent", model="b/x", price=Price(model="b/x"))
+            )
+
+    def test_a_dearer_model_leaves_room_for_fewer_questions(self) -> None:
+        at = self.opened()
+        before = room(at.debate).calls
+        dear = Price(model="b/x", input="0.0001", output="0.0001")
+        at.do(intervention(at.debate, "replace_model", Wish(to="Opponent", model="b/x", price=dear)).event)
+        assert room(at.debate).calls < before // 10

@@ -256,3 +256,8 @@ class TestWarnings:
 
     def test_every_reason_is_told(self) -> None:
         assert len(warnings(setup(max_rounds=4, debaters=debaters(10)), families=1)) == 3
+
+
+def test_the_caller_stands_in_for_nobody() -> None:
+    with pytest.raises(Refused, match="The caller cannot stand in for a model"):
+        setup(options={"fallback_models": ["caller"]})

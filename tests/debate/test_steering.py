@@ -7,10 +7,15 @@ import pytest
 
 from server.debate import logs, markdown, views
 from server.debate.events import Intervened, Resumed
+from server.debate.forking import fork
 from server.debate.interventions import Wish, intervention
+from server.debate.prompts import render
+from server.debate.proposal import ChangesAsked
 from server.debate.refused import Refused
 from server.debate.rules import Call, pending
-from server.debate.transitions import IllegalEvent, apply
+from server.debate.speaking import model_of
+from server.debate.state import Debate, judges
+from server.debate.transitions import IllegalEvent, apply, replay
 from tests.debate.playing import Answer, Fails, Table, debaters, finding, setup, table, talk, text
 
 pytestmark = pytest.mark.requirement("D4")
@@ -117,7 +122,7 @@ class TestWeightsAndThreshold:
             ({}, "Pass `weights`"),
             (
                 {"Nobody": "1"},
-                "Nobody here who votes is called 'Nobody'. Voters: Proponent, Opponent, judge 1.",
+                "Nobody here who votes is called 'Nobody'. Voters: judge 1.",
             ),
             ({"judge 1": "0"}, "no fraction above 0"),
             ({"judge 1": "-1"}, "no fraction above 0"),
@@ -130,6 +135,18 @@ class TestWeightsAndThreshold:
     )
     def test_what_is_no_weight_is_refused(self, weights: dict[str, str], why: str) -> None:
         assert why in refused(table().to_round(1), "weights", weights=weights)
+
+    def test_only_votes_that_make_the_verdict_can_be_weighed(self) -> None:
+        assert "Voters: judge 1." in refused(table().to_round(1), "weights", weights={"Opponent": 2})
+        moderated = table(setup(format="settle")).to_round(1)
+        assert "No votes are counted" in refused(moderated, "weights", weights={"Opponent": 2})
+        assert "No votes are counted" in refused(moderated, "threshold", threshold="2/3")
+
+    def test_votes_that_were_counted_are_weighed_no_more(self) -> None:
+        at = table(setup(options={"synthesizer": True})).to_round(4)
+        assert at.debate.verdict
+        assert "the votes were counted" in refused(at, "weights", weights={"judge 1": 2})
+        assert "the votes were counted" in refused(at, "threshold", threshold="2/3")
 
     def test_what_is_no_threshold_is_refused(self) -> None:
         assert "at most 1" in refused(table().to_round(1), "threshold", threshold="3/2")
@@ -295,3 +312,34 @@ def test_a_retraction_of_what_was_never_said_is_no_event_of_this_debate() -> Non
     ):
         with pytest.raises(IllegalEvent):
             apply(at.debate, event)
+
+
+def test_a_message_that_was_taken_back_is_not_shown_to_who_answers_it() -> None:
+    at = table(setup(options={"phases": ["opening", "cross_examination", "verdict"]})).to_round(2)
+    at.do(*(at.answer(call) for call in at.calls()))
+    asker = at.debate.turns_of(2)[0]
+    steer(at, "retract", to=asker.seat, round=2)
+    (prompt,) = (text(render(at.debate, call)) for call in at.calls() if call.seat == asker.to)
+    assert asker.text not in prompt
+    assert "It was taken back since" in prompt
+    assert at.play().status == "concluded"
+
+
+def forked(at: Table, **changes: Any) -> Debate:
+    opened, past = fork("parent", at.debate, at.log, 1, ChangesAsked.model_validate(changes))
+    return replay((opened, *past))
+
+
+def test_a_fork_seats_the_moderator_it_asks_for_where_another_was_seated_on_the_way() -> None:
+    at = table(setup(format="settle")).to_round(1)
+    steer(at, "replace_model", to="moderator", model="vendor/new")
+    at.through(1)
+    assert model_of(forked(at), "moderator") == "vendor/new"
+    assert model_of(forked(at, moderator="vendor/other"), "moderator") == "vendor/other"
+
+
+def test_a_fork_with_fewer_judges_forgets_the_model_of_one_who_left() -> None:
+    at = table(setup(options={"judges": {"count": 2}})).through(1)
+    steer(at, "replace_model", to="judge 2", model="vendor/new")
+    child = forked(at, judges={"count": 1})
+    assert (judges(child.setup), child.round) == (("judge 1",), 1)

@@ -96,3 +96,11 @@ async def test_without_limits_nothing_is_looked_up(database: str) -> None:
     async with limited(database) as hall:
         await hall.journal.close()
         assert (await hall.runner.daily.room()).calls > 1000
+
+
+async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database: str) -> None:
+    model = ScriptedModel()
+    async with limited(database, model, daily_calls=7) as hall:
+        assert (await run(hall)).status == "concluded"
+        await run(hall)
+    assert (len(model.asked), model.asked[-1].attempts) == (7, 1)

@@ -39,7 +39,7 @@ def opened(cli: Cli, *arguments: str) -> dict[str, Any]:
     result = cli("debate", "Ship it?", *arguments, "--json")
     assert result.exit_code == 0, result.output
     exported = cli("export", json.loads(result.stdout)["debate_id"], "--as", "json")
-    return dict(json.loads(exported.stdout)["setup"])
+    return dict(json.loads(exported.stdout)["entries"][0]["body"])
 
 
 @pytest.mark.requirement("D1")

@@ -21,17 +21,7 @@ from storage.connection import Connection
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 from tests.receiving import receiving
-from tests.server.hooking import (
-    Lines,
-    debated,
-    hook,
-    hooked,
-    impatient,
-    one_fails,
-    started,
-    webhook,
-    written,
-)
+from tests.server.hooking import Lines, debated, hook, hooked, impatient, one_fails, started, webhook, written
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
