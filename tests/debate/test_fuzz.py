@@ -190,7 +190,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
     assert state.entries == len(accepted)
     assert bool(state.awaiting) <= (not debate.ended)
     assert len(views.turns(debate)) == len(debate.turns)
-    assert views.raw_result(debate)["rounds"] == debate.talk_rounds
+    assert views.raw_result(debate)["rounds"] == debate.rounds_held
     assert len(logs.analysis(debate)["rounds"]) == debate.round
     assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.failures)
     assert all(logs.event_row(entry)["names"] for entry in log)
