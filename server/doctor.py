@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -19,11 +19,15 @@ from time import perf_counter
 import anyio
 import click
 
+from server.debate.markdown import estimate_line
+from server.debate.opening import open_debate
+from server.debate.proposal import Proposal
 from server.debate.text import counted
 from server.errors import DebateError, storage_translated
 from server.installing import launch
 from server.models import Cue, Message, ModelError, Prompt, Reply, Request, local, weights
 from server.models.choice import PROVIDERS, Models, check, defaults, missing_key
+from server.models.prices import Prices
 from server.research import Research
 from server.screen import Screen, one_line
 from server.settings import PREFIX, BadSettings, Settings
@@ -113,7 +117,15 @@ def choice(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     lacking = [f"{name} needs {key}" for name, _ in used if (key := missing_key(name, environ))]
     if lacking:
         return [present, Check("models", False, "; ".join(lacking))]
-    return [present, Check("models", True, "; ".join(f"{name} ({reason})" for name, reason in used))]
+    found = Check("models", True, "; ".join(f"{name} ({reason})" for name, reason in used))
+    return [present, found, a_debate([name for name, _ in used], settings)]
+
+
+def a_debate(models: Sequence[str], settings: Settings) -> Check:
+    """What a second opinion would take on these models."""
+    prices = Prices({name: (row.input, row.output) for name, row in settings.prices.items()})
+    setup = open_debate(Proposal(question="?"), models=models, seed=1, price=prices.of)
+    return Check("a debate", True, estimate_line(setup).removeprefix("Estimate: "), needed=False)
 
 
 def embedded() -> Check:

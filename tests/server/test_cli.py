@@ -368,6 +368,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
     assert checks["keys"]["detail"] == "OPENAI_API_KEY"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
+    assert checks["a debate"]["detail"].startswith("6 calls, ")
     assert "secret" not in result.output
 
 
