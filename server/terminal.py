@@ -28,6 +28,7 @@ from server.debate.events import (
     RoundOpened,
     Spoke,
 )
+from server.debate.limits import calls_expected
 from server.debate.logs import changes, kind_of
 from server.debate.markdown import audit_block, closing_block, estimate_line, heading, opening_block
 from server.debate.opening import warnings
@@ -191,7 +192,7 @@ class Live:
 
     def bar_line(self, debate: Debate) -> str:
         """Answers so far, how long it takes, and the end of what is being written: one line exactly."""
-        done, total = answered(debate), expected(debate)
+        done, total = answered(debate), max(calls_expected(debate), 1)
         full, empty = "█░" if "utf" in (sys.stderr.encoding or "").lower() else "#."
         filled = round(10 * min(done / total, 1))
         phase = f"{debate.phase.name}: " if debate.phase else ""
@@ -271,18 +272,6 @@ def answered(debate: Debate) -> int:
     """How many answers there are."""
     talk = len(debate.talk) - len(debate.notes)
     return talk + len(debate.ballots) + len(debate.judged) + (debate.deliverable is not None)
-
-
-def expected(debate: Debate) -> int:
-    """How many answers the whole debate has: an estimate, since talk can end early and answers fail."""
-    setup = debate.setup
-    turns = debate.max_turns or debate.max_rounds * len(setup.debaters)
-    leading = (setup.moderator.opens + setup.moderator.closes) if setup.moderator else 0
-    each_round = leading + bool(setup.referee)
-    readings = 2 if setup.judges.both_orders else 1
-    deciding = len(setup.judges.models) * readings + bool(setup.synthesizer)
-    voting = sum(phase.wants == "ballot" for phase in setup.phases) * len(setup.debaters)
-    return max(turns + each_round * debate.max_rounds + voting + deciding, 1)
 
 
 async def watch(hall: Hall, case: Case, live: Live) -> Case:

@@ -146,14 +146,22 @@ class Estimate:
     cost_usd: tuple[str, str]
 
 
+def calls_expected(debate: Debate) -> int:
+    """How many answers the whole debate has, if none fails and the talk does not end early."""
+    setup = debate.setup
+    seats = len(setup.debaters)
+    turns = debate.max_turns or debate.max_rounds * seats
+    answers = 0 if debate.max_turns else seats * sum(phase.wants == "message" for phase in setup.phases)
+    leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
+    each_round = leading + (setup.referee is not None)
+    deciding = kept_back(Debate(setup)) - (decided_by(setup) == "moderator")
+    return turns + answers + each_round * debate.max_rounds + deciding
+
+
 def estimate(setup: Opened) -> Estimate:
     """By rounds and seats: answers of 100 to 400 tokens, prompts that grow with what was said."""
     debate = Debate(setup)
-    turns = setup.max_turns or setup.max_rounds * len(setup.debaters)
-    leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
-    each_round = leading + (setup.referee is not None)
-    deciding = kept_back(debate) - (decided_by(setup) == "moderator")
-    calls = turns + each_round * setup.max_rounds + deciding
+    calls = calls_expected(debate)
     first, _ = a_question(debate)
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
     return Estimate(calls, (low[0], high[0]), (low[1], high[1]), (cost(setup, low), cost(setup, high)))

@@ -64,9 +64,7 @@ def transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) ->
 
 
 def round_lines(debate: Debate, number: int) -> list[str]:
-    lines = []
-    if shows(debate, "moderator"):
-        lines += [opening_block(opened) for opened in debate.openings if opened.round == number]
+    lines = openings(debate, number)
     if shows(debate, "debaters"):
         lines += [turn_block(debate, turn) for turn in debate.spoken_in(number)]
         lines += [
@@ -80,10 +78,7 @@ def round_lines(debate: Debate, number: int) -> list[str]:
             if made.round == number and made.because == "chosen"
         ]
     lines += [note_block(note) for note in debate.notes if max(note.round, 1) == number]
-    if shows(debate, "referee"):
-        lines += [audit_block(audited) for audited in debate.audits if audited.round == number]
-    if shows(debate, "moderator"):
-        lines += [closing_block(closed) for closed in debate.closings if closed.round == number]
+    lines += remarks(debate, number)
     for judged in judgments(debate):
         if judged.round == number:
             found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
@@ -147,14 +142,24 @@ def indent(text: str) -> str:
 
 def led(debate: Debate, number: int) -> str:
     """What the moderator and the referee said in a round."""
+    return "\n".join([*openings(debate, number), *remarks(debate, number)]).strip()
+
+
+def openings(debate: Debate, number: int) -> list[str]:
+    """How the moderator opened a round."""
+    if not shows(debate, "moderator"):
+        return []
+    return [opening_block(opened) for opened in debate.openings if opened.round == number]
+
+
+def remarks(debate: Debate, number: int) -> list[str]:
+    """What the referee and the moderator said of a round when its turns were over."""
     lines = []
-    if shows(debate, "moderator"):
-        lines += [opening_block(opened) for opened in debate.openings if opened.round == number]
     if shows(debate, "referee"):
         lines += [audit_block(audited) for audited in debate.audits if audited.round == number]
     if shows(debate, "moderator"):
         lines += [closing_block(closed) for closed in debate.closings if closed.round == number]
-    return "\n".join(lines).strip()
+    return lines
 
 
 def has_result(debate: Debate) -> bool:

@@ -177,7 +177,7 @@ class TestTokensMoneyAndTime:
 class TestEstimates:
     def test_an_estimate_counts_every_seat(self) -> None:
         assert estimate(setup()).calls == 6
-        assert estimate(setup(format="full")).calls == 16
+        assert estimate(setup(format="full")).calls == 18
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
         assert estimate(setup(format="verdict", options=options)).calls == 4 + 6 + 2
 
