@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import datetime
 from functools import partial
 
 from mcp.server import MCPServer
@@ -17,7 +18,7 @@ from server.models.choice import Models
 from server.models.faulty import Chaos
 from server.models.guard import Guard
 from server.models.prices import Prices
-from server.recovery import recover
+from server.recovery import recover, recover_each_day
 from server.research import Research
 from server.resources import add_handlers, add_resources
 from server.settings import Settings, release
@@ -52,6 +53,7 @@ async def open_hall(
     *,
     recovering: bool = False,
     chaos: Chaos | None = None,
+    clock: Callable[[], datetime] = utc_now,
 ) -> AsyncIterator[Hall]:
     """The hall of this process, with its database open.
 
@@ -75,21 +77,17 @@ async def open_hall(
                 models,
                 configured=settings.models,
                 environ=environ,
+                clock=clock,
                 research=research,
-                daily=Daily(journal, utc_now, calls=settings.daily_calls, cost_usd=settings.daily_cost_usd),
+                daily=Daily(journal, clock, calls=settings.daily_calls, cost_usd=settings.daily_cost_usd),
                 prices=Prices({name: (row.input, row.output) for name, row in settings.prices.items()}),
             ) as hall,
             hooked(hall, journal.outbox),
         ):
-            if recovering and settings.max_recovery_age_hours:
-                hall.tasks.start_soon(
-                    partial(
-                        recover,
-                        hall,
-                        max_age_hours=settings.max_recovery_age_hours,
-                        at_once=settings.recovery_at_once,
-                    )
-                )
+            if recovering and (age := settings.max_recovery_age_hours):
+                for task in (recover, recover_each_day):
+                    asked = partial(task, hall, max_age_hours=age, at_once=settings.recovery_at_once)
+                    hall.tasks.start_soon(asked)
             yield hall
     finally:
         await journal.close()

@@ -5,7 +5,7 @@ database counts what the others spend, and a restart forgets nothing.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -39,6 +39,10 @@ class Daily:
     def flight(self) -> "Flight":
         """Questions that are put together, and counted as long as they are on their way."""
         return Flight(self)
+
+    def tomorrow(self) -> str:
+        """When the next day begins: UTC, ISO 8601."""
+        return f"{self.clock().date() + timedelta(days=1)}T00:00:00.000Z"
 
     async def room(self) -> Room:
         """How many more questions may be put today, and which limit says so.

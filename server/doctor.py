@@ -92,8 +92,8 @@ async def database(settings: Settings) -> Check:
             with storage_translated():
                 newest = await hall.journal.find(limit=1)
                 now = hall.clock().timestamp()
-                await hall.journal.lease("doctor", hall.leases.owner, now=now, seconds=1)
-                await hall.journal.release("doctor", hall.leases.owner)
+                await hall.journal.lease("doctor", hall.driving.leases.owner, now=now, seconds=1)
+                await hall.journal.release("doctor", hall.driving.leases.owner)
     except (DebateError, ExceptionGroup) as error:
         return Check("database", False, one_line(str(cause(error))))
     count = newest[0].number if newest else 0  # nothing is ever deleted, so the last one's is the count

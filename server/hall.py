@@ -3,9 +3,6 @@
 Work belongs to the hall, not to the request that asked for it: a request that is cancelled, times out
 or is repeated only stops watching, and a second one joins the first. Nothing here is state that could
 be lost; what a debate needs next is in its record, and any process can go on with it.
-
-Two processes may share a database. A lease names the one that is putting a debate's questions, so that
-no answer is paid for twice; the other waits, watches the record, and takes over when the first is gone.
 """
 
 import os
@@ -29,23 +26,16 @@ from server.debate.rules import TerminateWhen, round_is_over
 from server.debate.speaking import talk_is_over
 from server.debate.state import Debate
 from server.debate.submissions import submission
-from server.errors import storage_translated
+from server.driving import Driving
 from server.ids import new_id
-from server.leases import BEAT, Leases
 from server.models import OnText
 from server.models.choice import Models, usual
 from server.models.prices import Prices
 from server.questions import Questions
 from server.research import Research
-from server.runner import Case, Runner, Watcher, reached
-from server.work import OnChange, Work
+from server.runner import Case, Runner, Watcher
+from server.work import OnChange
 from storage.journal import Journal
-
-LOOK = 0.2
-"""Seconds between looks at a debate that another process is running."""
-
-GLANCE = 5.0
-"""Seconds between reports to who waits, when nothing new is recorded: clients give up on silence."""
 
 
 def utc_now() -> datetime:
@@ -74,17 +64,14 @@ class Hall:
         self.environ = environ
         self.prices = prices
         self.clock = clock
-        self.leases = Leases(journal, clock)
         self.tasks = tasks
-        self.working: dict[str, Work] = {}
-        self.predicates: dict[str, TerminateWhen] = {}
         self.listeners: list[Callable[[Case], None]] = []
         self.texts: list[Callable[[str, str, str], None]] = []
-        self.busy = anyio.Event()
         self.research = research
         questions = Questions(models, research)
         watcher = Watcher(self.committed, self.writing)
         self.runner = Runner(journal, questions, clock, watcher, daily)
+        self.driving = Driving(self.runner, clock, tasks)
 
     @classmethod
     @asynccontextmanager
@@ -118,7 +105,6 @@ class Hall:
                 prices=prices or Prices(),
                 daily=daily,
             )
-            tasks.start_soon(hall.keep_leases)
             yield hall
         finally:
             # Closed by hand: left to `async with`, it would wrap what the caller raises into a group.
@@ -154,9 +140,9 @@ class Hall:
         opened = await self.runner.open(debate_id, setup, actor, past)
         self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
-            self.predicates[debate_id] = terminate_when
+            self.driving.predicates[debate_id] = terminate_when
         if setup.run:
-            self.ensure(opened, None)
+            self.driving.ensure(opened, None)
         return opened
 
     async def case(self, debate_id: str) -> Case:
@@ -176,7 +162,7 @@ class Hall:
         Raises:
             Refused: `expected` is neither past, present nor next.
         """
-        case = await self.case(debate_id)
+        case = await self.runner.due(await self.case(debate_id))
         self.keep_promise(case)
         if case.debate.ended:
             return case
@@ -185,24 +171,25 @@ class Hall:
             raise Refused(f"Round {expected} cannot run yet: pass round={following}, the next one.")
         if case.debate.paused or 0 < expected < following or case.status == "waiting":
             return case
-        return await self.wait(self.ensure(case, following), wait, on_change, through_round=following)
+        work = self.driving.ensure(case, following)
+        return await self.driving.wait(work, wait, on_change, through_round=following)
 
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
         """End the talk and let the judges decide on what is there, unless they have it already."""
-        case = await self.case(debate_id)
+        case = await self.runner.due(await self.case(debate_id))
         if not (case.debate.ended or talk_is_over(case.debate)):
             wish = Wish(reason=reason)
             case = await self.steer(case, lambda debate: conclude_now(debate, wish).event, actor)
         if case.status == "running":
-            self.ensure(case, None)
+            self.driving.ensure(case, None)
         return case
 
     async def follow(self, debate_id: str, *, wait: float, on_change: OnChange | None = None) -> Case:
         """The debate when it is over or paused, or as it stands after `wait` seconds."""
-        case = await self.case(debate_id)
+        case = await self.runner.due(await self.case(debate_id))
         self.keep_promise(case)
-        work = self.working.get(debate_id)
-        return await self.wait(work, wait, on_change) if work else case
+        work = self.driving.working.get(debate_id)
+        return await self.driving.wait(work, wait, on_change) if work else case
 
     async def submit(
         self,
@@ -225,7 +212,8 @@ class Hall:
         number = case.debate.round
         if case.status == "running":
             through = None if case.debate.setup.run else number
-            return await self.wait(self.ensure(case, through), wait, on_change, through_round=through)
+            work = self.driving.ensure(case, through)
+            return await self.driving.wait(work, wait, on_change, through_round=through)
         return case
 
     async def intervene(self, debate_id: str, action: str, wish: Wish, *, actor: str) -> tuple[Case, str]:
@@ -246,14 +234,13 @@ class Hall:
 
         case = await self.steer(await self.case(debate_id), act, actor)
         if action == "conclude":
-            self.ensure(case, None)
+            self.driving.ensure(case, None)
         self.keep_promise(case)
         return case, effects[-1]
 
     def is_working(self, debate_id: str) -> bool:
         """Whether this process is driving the debate, or waiting to, at this moment."""
-        work = self.working.get(debate_id)
-        return work is not None and not work.finished
+        return self.driving.is_working(debate_id)
 
     def check(self, setup: Opened) -> None:
         """Refuse models and research servers that cannot answer before anything is spent.
@@ -289,97 +276,10 @@ class Hall:
     def keep_promise(self, case: Case) -> None:
         """A debate that was to run by itself runs, whichever process said so and whatever became of it."""
         if case.debate.setup.run and case.status == "running":
-            self.ensure(case, None)
-
-    def ensure(self, case: Case, through_round: int | None) -> Work:
-        """The work on this debate, under way: joined if there is some, begun if not."""
-        work = self.working.get(case.id)
-        if work:
-            work.widen(through_round)
-            return work
-        work = Work(case, through_round, self.predicates.get(case.id))
-        self.working[case.id] = work
-        self.tasks.start_soon(self.drive, work)
-        self.busy.set()
-        return work
-
-    async def drive(self, work: Work) -> None:
-        """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
-        try:
-            while not work.finished and await self.turn_comes(work):
-                with anyio.CancelScope() as work.driving:
-                    case = await self.runner.load(work.case.id)
-                    work.see(
-                        await self.runner.run(
-                            case, through_round=work.through_round, terminate_when=work.terminate_when
-                        )
-                    )
-                work.driving = None
-        except Exception as error:  # noqa: BLE001  (handed to every watcher)
-            work.error = error
-        finally:
-            del self.working[work.case.id]
-            if work.case.debate.ended:
-                self.predicates.pop(work.case.id, None)
-            work.done = True
-            work.tell()
-            with anyio.move_on_after(2, shield=True):
-                await self.give_back(work.case.id)
-
-    async def turn_comes(self, work: Work) -> bool:
-        """Wait for the lease of a debate. False once another process has done what was wanted."""
-        while True:
-            with storage_translated():
-                if await self.leases.take(work.case.id):
-                    return True
-                version = await self.journal.version(work.case.id)
-            if version != work.case.debate.version:
-                self.committed(await self.runner.load(work.case.id))
-            if work.finished:
-                return False
-            await anyio.sleep(LOOK)
-
-    async def give_back(self, debate_id: str) -> None:
-        if debate_id in self.working:  # somebody wants more of it already, under the same lease
-            return
-        await self.leases.give_back(debate_id)
-
-    async def keep_leases(self) -> None:
-        """Renew the leases of what is being driven, once a beat, and stop driving what has lost its own.
-
-        A process that was asleep for longer than a lease lasts finds that another has taken over.
-        """
-        while True:
-            if not self.working:
-                self.busy = anyio.Event()
-                await self.busy.wait()
-            await anyio.sleep(BEAT)
-            driven = {name: work.driving for name, work in self.working.items() if work.driving}
-            for name in driven.keys() - await self.leases.renew(driven):
-                driven[name].cancel()
-
-    async def wait(
-        self, work: Work, seconds: float, on_change: OnChange | None, *, through_round: int | None = None
-    ) -> Case:
-        """Watch work, at most so long, until it is done or has got through a round.
-
-        Giving up, or being cancelled, does not touch the work.
-        """
-        with anyio.move_on_after(seconds):
-            while not (work.done or reached(work.case.debate, through_round)):
-                changed = work.changed
-                if on_change:
-                    await on_change(work)
-                with anyio.move_on_after(GLANCE):
-                    await changed.wait()
-        if work.error:
-            raise work.error
-        return work.case
+            self.driving.ensure(case, None)
 
     def committed(self, case: Case) -> None:
-        work = self.working.get(case.id)
-        if work:
-            work.see(case)
+        self.driving.see(case)
         for listener in self.listeners:
             listener(case)
 

@@ -14,6 +14,7 @@ import anyio
 from server.debate.answers import interpret
 from server.debate.events import Event, Lookup, Opened, Researched
 from server.debate.functions import FunctionCall
+from server.debate.limits import Deadline
 from server.debate.prompts import render
 from server.debate.replies import Reply, failed
 from server.debate.rules import Call
@@ -43,8 +44,15 @@ class Questions:
         self.research = research
         self.leeway = leeway
 
-    async def answer(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None = None) -> Event:
-        """The event that a call comes to, after so many attempts at most. Raises nothing."""
+    async def answer(
+        self, debate: Debate, call: Call, attempts: int, until: Deadline, on_text: OnText | None = None
+    ) -> Event:
+        """The event that a call comes to, after so many attempts and seconds at most. Raises nothing."""
+        with anyio.move_on_after(until.seconds):
+            return await self.attempt(debate, call, attempts, on_text)
+        return failed(call, "late", f"{call.model} had not answered when the {until.of} were over")
+
+    async def attempt(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None) -> Event:
         try:
             return await self.put(debate, call, attempts, on_text)
         except ModelError as error:

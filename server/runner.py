@@ -19,7 +19,8 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from server.daily import Daily, spent_by_day
 from server.debate import markdown, views
-from server.debate.events import Event, Opened, Paused, Recorded, load
+from server.debate.events import Event, Opened, Paused, PhaseEntered, Recorded, Resumed, load
+from server.debate.limits import AT_ONCE, Elapsed
 from server.debate.rules import (
     Ask,
     Call,
@@ -39,10 +40,12 @@ from server.models import OnText
 from server.questions import Questions
 from storage.journal import Conflict, Entry, Heading, Journal
 
-Follows = Callable[[Debate], Sequence[Event]]
+Follows = Callable[[Debate, Elapsed], Sequence[Event]]
 
 RUNNER = "counterpoint"
 """The actor of everything that nobody asked for by hand."""
+
+BEGINS_A_ROUND = (Opened, PhaseEntered, Resumed)
 
 HELD_FOR = (1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to record an answer when the database cannot be written."""
@@ -134,23 +137,25 @@ class Runner:
 
         Returns earlier where the debate pauses.
         """
+        since = self.clock()
         # A predicate of the caller's may raise, which must not cost an answer: it is asked apart.
         follows = nothing if terminate_when else partial(what_follows, through_round=through_round)
         while not reached(case.debate, through_round):
-            match decide(case.debate, terminate_when, self.age(case)):
+            match decide(case.debate, terminate_when, self.elapsed(case, since)):
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
                     left = await self.daily.room()
                     if left.calls:
-                        case = await self.ask(case, follows)
+                        case = await self.ask(case, since, follows)
                     else:
-                        case = await self.record(case, (Paused(reason=f"{left.reason}. Go on tomorrow."),))
+                        told = f"{left.reason}. It goes on tomorrow (UTC)."
+                        case = await self.record(case, (Paused(reason=told, until=self.daily.tomorrow()),))
                 case Wait() | Over():
                     return case
         return case
 
-    async def ask(self, case: Case, follows: Follows) -> Case:
+    async def ask(self, case: Case, since: datetime, follows: Follows) -> Case:
         """Put the questions of this round, all that can be put at once; record each answer as it arrives.
 
         A seat whose reply was bad is asked again without waiting for the others. What follows from the
@@ -164,7 +169,7 @@ class Runner:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
-                    step = decide(case.debate, age=self.age(case))
+                    step = decide(case.debate, elapsed=self.elapsed(case, since))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
                         today = (await self.daily.room()).calls
                         step = replace(step, at_most=min(step.at_most, len(asked) + today))
@@ -172,14 +177,14 @@ class Runner:
                             if call.answers not in asked and len(asked) < step.at_most:
                                 asked.add(call.answers)
                                 flying.add(1)
-                                questions.start_soon(self.put, case, call, step.attempts, send)
+                                questions.start_soon(self.put, case, call, step, send)
                     if not asked:
                         break
                     arrived = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
                     asked -= {call.answers for call, _ in arrived}
-                    case = await self.record_answers(case, arrived, nothing if asked else follows)
+                    case = await self.record_answers(case, arrived, since, nothing if asked else follows)
                     flying.add(-len(arrived))
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
@@ -188,13 +193,14 @@ class Runner:
         return case
 
     async def put(
-        self, case: Case, call: Call, attempts: int, answers: MemoryObjectSendStream[tuple[Call, Event]]
+        self, case: Case, call: Call, asking: Ask, answers: MemoryObjectSendStream[tuple[Call, Event]]
     ) -> None:
         on_text = self.watcher.writing(case.id, call.seat)
-        await answers.send((call, await self.questions.answer(case.debate, call, attempts, on_text)))
+        answer = await self.questions.answer(case.debate, call, asking.attempts, asking.deadline, on_text)
+        await answers.send((call, answer))
 
     async def record_answers(
-        self, case: Case, arrived: Sequence[tuple[Call, Event]], follows: Follows
+        self, case: Case, arrived: Sequence[tuple[Call, Event]], since: datetime, follows: Follows
     ) -> Case:
         """Record what came in together, as far as the debate wants it.
 
@@ -203,7 +209,7 @@ class Runner:
         """
         pauses = list(HELD_FOR)
         while events := still_wanted(case.debate, arrived):
-            events += follows(replay(events, case.debate))
+            events += follows(replay(events, case.debate), self.elapsed(case, since))
             try:
                 case = await self.record(case, events)
             except Unreadable:
@@ -245,11 +251,25 @@ class Runner:
         self.watcher.committed(case)
         return case
 
-    def age(self, case: Case) -> float:
-        """Seconds since the debate was opened; 0 where nothing depends on it."""
-        if not case.debate.limits.max_seconds:
-            return 0.0
-        return (self.clock() - datetime.fromisoformat(case.log[0].at)).total_seconds()
+    def elapsed(self, case: Case, since: datetime) -> Elapsed:
+        """How late it is for a debate taken up at that time; no time where nothing depends on it."""
+        limits = case.debate.limits
+        if not (limits.max_seconds or limits.round_timeout):
+            return AT_ONCE
+        begun = next(entry for entry in reversed(case.log) if isinstance(entry.event, BEGINS_A_ROUND))
+        opened, round_begun = (datetime.fromisoformat(entry.at) for entry in (case.log[0], begun))
+        now = self.clock()
+        return Elapsed((now - opened).total_seconds(), (now - max(since, round_begun)).total_seconds())
+
+    async def due(self, case: Case) -> Case:
+        """The debate, resumed if it was paused until a time that has come.
+
+        Raises:
+            Unreadable: the database cannot be written.
+        """
+        while (paused := case.debate.paused) and "" < paused.until <= self.now():
+            case = await self.record(case, (Resumed(reason="the time it was paused until has come"),))
+        return case
 
     def now(self) -> str:
         return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -261,15 +281,15 @@ def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[
     return [event for call, event in arrived if (call.round, call.answers) in wanted_now]
 
 
-def nothing(_debate: Debate) -> Sequence[Event]:
+def nothing(_debate: Debate, _elapsed: Elapsed) -> Sequence[Event]:
     return ()
 
 
-def what_follows(debate: Debate, through_round: int | None) -> Sequence[Event]:
+def what_follows(debate: Debate, elapsed: Elapsed, through_round: int | None) -> Sequence[Event]:
     """What is to be recorded next without asking anybody, if it is wanted."""
     if reached(debate, through_round):
         return ()
-    step = decide(debate)
+    step = decide(debate, elapsed=elapsed)
     return step.events if isinstance(step, Record) else ()
 
 
@@ -307,6 +327,7 @@ def heading(debate: Debate, events: Sequence[Event], log: Sequence[Recorded]) ->
             "winner": views.verdict_of(debate).winner_stance,
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
+            "paused_until": debate.paused.until if debate.paused else "",
             "spent": spent_by_day(log, debate.setup.forked_at_round),
         },
         words=None if answers else markdown.words(debate),

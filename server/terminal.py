@@ -276,7 +276,7 @@ def answered(debate: Debate) -> int:
 
 async def watch(hall: Hall, case: Case, live: Live) -> Case:
     """Show a debate, wherever it stands, until it is over, paused, or waits for the caller's turn."""
-    hall.ensure(case, None)
+    hall.driving.ensure(case, None)
     try:
         async with anyio.create_task_group() as drawing:
             drawing.start_soon(live.keep_drawing)

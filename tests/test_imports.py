@@ -31,12 +31,12 @@ MAY_IMPORT: dict[str, str] = {
         "server.daily server.debate server.errors server.models server.questions storage.journal"
     ),
     "server.work": "server.debate server.runner",
+    "server.driving": "server.debate server.errors server.leases server.runner server.work",
     "server.hall": (
-        "server.daily server.debate server.errors server.ids server.leases server.models "
-        "server.questions server.research "
-        "server.runner server.work storage.journal"
+        "server.daily server.debate server.driving server.ids server.models server.questions "
+        "server.research server.runner server.work storage.journal"
     ),
-    "server.recovery": "server.errors server.hall",
+    "server.recovery": "server.errors server.hall storage.journal",
     "server.reading": "server.debate server.errors server.runner storage.journal",
     "server.forking": "server.debate server.errors server.hall server.runner",
     "server.exporting": "server server.debate server.errors server.hall server.runner storage.journal",
@@ -87,6 +87,7 @@ LIBRARIES: dict[str, str] = {
     "server.questions": "anyio",
     "server.runner": "anyio",
     "server.work": "anyio",
+    "server.driving": "anyio",
     "server.hall": "anyio",
     "server.recovery": "anyio",
     "server.forking": "pydantic",
@@ -109,7 +110,7 @@ LIBRARIES: dict[str, str] = {
 }
 """The libraries of each room; a room that is not here has none."""
 
-PURE = "collections dataclasses decimal fractions functools hashlib inspect itertools json re typing"
+PURE = "collections dataclasses decimal fractions functools hashlib inspect itertools json math re typing"
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "compile", "__import__", "breakpoint", "id", "hash"}

@@ -64,6 +64,7 @@ def degradation(debate: Debate) -> str:
 
 WORDS = {
     "timeout": "timed out",
+    "late": "was too late",
     "rate_limited": "was rate-limited",
     "unavailable": "could not be reached",
     "unauthorized": "refused the key",

@@ -44,6 +44,7 @@ Ending = Literal["concluded", "truncated"]
 Outcome = Literal["decided", "leaning", "contested", "undecided"]
 Cause = Literal[
     "timeout",  # no answer in time
+    "late",  # the time of the round, or of the debate, was over first
     "rate_limited",  # the provider wants fewer requests
     "unavailable",  # the provider is down, or cannot be reached
     "unauthorized",  # the key is missing or wrong
@@ -298,6 +299,7 @@ class Intervened(Fact):
 class Paused(Fact):
     kind: Literal["paused"] = "paused"
     reason: str
+    until: str = ""  # when it goes on by itself: UTC, ISO 8601; "" where somebody has to resume it
 
 
 class Resumed(Fact):

@@ -23,10 +23,10 @@ from server.debate.events import (
 from server.debate.formats import FORMATS
 from server.debate.opening import ALL_DOCUMENTS, document
 from server.debate.proposal import ChangesAsked, JudgesAsked
+from server.debate.quorum import lacks_quorum
 from server.debate.refused import Refused
 from server.debate.rules import (
     everybody_speaks,
-    lacks_quorum,
     next_phase,
     pending,
     round_is_over,

@@ -38,7 +38,6 @@ class Format:
     warn_above: int  # more rounds than this are allowed, and advised against
     most_rounds: int
     both_orders: bool = False
-    quorum: int = 2  # fewer voices than this in a round, and the debate pauses
     debaters: tuple[tuple[str, str], ...] = (("Proponent", "for"), ("Opponent", "against"))
     brief: Brief = "advocate"
     stances: bool = True  # each debater must have one; else a role will do

@@ -5,6 +5,7 @@ what deciding will take is kept back from the talk. What a question will take is
 it quotes and from the answers so far; a price that is unknown is never taken for nothing.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -25,7 +26,32 @@ USUAL_ANSWER = 400
 DECIDING_SHARE = Decimal("0.2")
 """Of `max_seconds`, kept back from the talk."""
 
+NO_TIME_LEFT = 0.1
+"""Seconds. With less than that nothing is asked: it could not be answered, and clocks disagree."""
+
 UNBOUNDED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Seconds. The core has no clock: who runs a debate says how late it is."""
+
+    debate: float = 0.0  # since it was opened
+    round: float = 0.0  # since this round was begun, or taken up again
+
+
+AT_ONCE = Elapsed()
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """How many seconds answers may still take, and whose time it is that is over then."""
+
+    seconds: float = math.inf
+    of: str = ""
+
+
+NO_DEADLINE = Deadline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +77,7 @@ def limits_asked(asked: LimitsAsked) -> Limits:
         max_output_tokens=asked.max_output_tokens,
         max_cost_usd=f"{Decimal(str(asked.max_cost_usd)):f}" if asked.max_cost_usd else "",
         max_seconds=asked.max_seconds,
+        round_timeout=asked.round_timeout,
         on_budget=asked.on_budget,
     )
 
@@ -99,8 +126,8 @@ def price_of(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     return max(costs, default=Decimal(0))
 
 
-def room(debate: Debate, age: float = 0.0) -> Room:
-    """How many questions there is room for. `age`: seconds since the debate was opened."""
+def room(debate: Debate, elapsed: Elapsed = AT_ONCE) -> Room:
+    """How many questions there is room for."""
     limits, used = debate.limits, spent(debate)
     if limits == Limits():
         return Room(UNBOUNDED)
@@ -110,7 +137,7 @@ def room(debate: Debate, age: float = 0.0) -> Room:
         bound("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
         bound("output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept),
         bound("US dollars", limits.max_cost_usd, used.cost_usd, price_of(debate, tokens), kept),
-        time_left(debate, limits.max_seconds, age),
+        time_left(debate, elapsed),
     ]
     return min(bounds, key=lambda one: one.calls)
 
@@ -128,12 +155,27 @@ def bound(what: str, most: int | str, used: int | Decimal, each: int | Decimal, 
     return Room(max(int((allowed - used) / each) - kept, 0), told)
 
 
-def time_left(debate: Debate, most: int, age: float) -> Room:
+def time_left(debate: Debate, elapsed: Elapsed) -> Room:
+    left = budgeted(debate, elapsed).seconds > NO_TIME_LEFT
+    told = f"budget: {int(elapsed.debate)} of {debate.limits.max_seconds} seconds spent"
+    return Room(UNBOUNDED if left else 0, told)
+
+
+def budgeted(debate: Debate, elapsed: Elapsed) -> Deadline:
+    """When the time of the debate is over; while there is talk, when that of the talk is."""
+    most = debate.limits.max_seconds
     if not most:
-        return Room(UNBOUNDED)
+        return NO_DEADLINE
     talking = debate.phase is not None and debate.phase.is_talk and not debate.concluding
-    share = Decimal(most) * (1 - DECIDING_SHARE) if talking else Decimal(most)
-    return Room(UNBOUNDED if Decimal(age) < share else 0, f"budget: {int(age)} of {most} seconds spent")
+    share = float(most * (1 - DECIDING_SHARE)) if talking else float(most)
+    return Deadline(share - elapsed.debate, f"{share:g} seconds of the {'talk' if talking else 'debate'}")
+
+
+def deadline(debate: Debate, elapsed: Elapsed) -> Deadline:
+    """When an answer of this round is too late."""
+    most = debate.limits.round_timeout
+    of_round = Deadline(most - elapsed.round, f"{most} seconds of the round") if most else NO_DEADLINE
+    return min(of_round, budgeted(debate, elapsed), key=lambda one: one.seconds)
 
 
 @dataclass(frozen=True, slots=True)

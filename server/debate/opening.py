@@ -58,7 +58,7 @@ def open_debate(
         debaters=debaters,
         judges=panel(options.judges, row, phases, pool),
         max_rounds=rounds(proposal.max_rounds, row, options, phases),
-        quorum=row.quorum,
+        quorum=options.quorum,
         seed=options.seed or seed,
         documents=tuple(map(document, proposal.documents)),
         instructions=clean(options.instructions),
@@ -89,6 +89,12 @@ def checked(opening: Opened, options: OptionsAsked, price: Callable[[str], Price
     """
     if options.judges and decided_by(opening) != "judges":
         raise Refused(f"{opening.format} has no judges as asked for here: leave options.judges out.")
+    for seats, name, quorum in (
+        (len(opening.debaters), "quorum", opening.quorum),
+        (len(opening.judges.models), "judges.quorum", opening.judges.quorum),
+    ):
+        if seats and quorum > seats:
+            raise Refused(f"options.{name}={quorum} can never be met: there are {seats}.")
     if CALLER in opening.fallback_models:
         raise Refused("The caller cannot stand in for a model: leave it out of options.fallback_models.")
     names = dict.fromkeys([*seated(opening).values(), *opening.fallback_models])
@@ -257,6 +263,7 @@ def panel(wish: JudgesAsked | None, row: Format, phases: Sequence[Phase], models
         anonymize=asked.anonymize,
         shuffle=asked.shuffle,
         prompt=clean(asked.prompt),
+        quorum=asked.quorum,
     )
 
 

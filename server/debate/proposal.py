@@ -42,10 +42,11 @@ class DocumentAsked(Asked):
 class JudgesAsked(Asked):
     count: Annotated[int, Field(ge=0, le=9)] = 0  # 0: one per model given, or 1
     models: Annotated[list[ModelName], Field(max_length=9)] = []
-    both_orders: Annotated[bool | None, Field(description="default: the format's")] = None
+    both_orders: bool | None = None  # None: the format's
     anonymize: bool = True
     shuffle: bool = True
     prompt: Text = ""
+    quorum: Annotated[int, Field(ge=1, le=9)] = 1
 
 
 class OfficerAsked(Asked):
@@ -77,7 +78,8 @@ class VisibilityAsked(Asked):
 
 
 class LimitsAsked(Asked):
-    turn_timeout: Annotated[Seconds, Field(description="seconds")] = 120
+    turn_timeout: Annotated[Seconds, Field(description="s")] = 120
+    round_timeout: Seconds = 0
     max_turn_tokens: TurnTokens = 0
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
     max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
@@ -97,6 +99,7 @@ class OptionsAsked(Asked):
     speaking: Order | None = None
     handoff: Handoff = "structured"
     phases: Annotated[list[PhaseAsked | Name], Field(max_length=12, description="or names")] = []
+    quorum: Annotated[int, Field(ge=1, le=26)] = 2
     fallback_models: Annotated[list[ModelName], Field(max_length=5)] = []
     limits: LimitsAsked = LimitsAsked()
     visibility: VisibilityAsked = VisibilityAsked()

@@ -32,28 +32,29 @@ from server.debate.events import (
     Task,
 )
 from server.debate.judging import conclude
-from server.debate.limits import UNBOUNDED, room
+from server.debate.limits import (
+    AT_ONCE,
+    NO_DEADLINE,
+    NO_TIME_LEFT,
+    UNBOUNDED,
+    Deadline,
+    Elapsed,
+    deadline,
+    room,
+    time_left,
+)
+from server.debate.quorum import lacks_quorum, quorum
 from server.debate.setup import CALLER, SYNTHESIZER, Phase
 from server.debate.speaking import (
-    ASKED_AGAIN,
-    CLOSING,
     Place,
     agenda,
-    decided_by,
     failures_of,
-    gave_up,
     is_open,
     last_word,
     model_of,
     open_places,
-    places,
 )
 from server.debate.state import Debate, judges
-
-MOST_CAUSES = 3
-"""How many failures the reason of a pause tells; the record has them all."""
-
-VOICES: frozenset[Task] = frozenset({"argument", "message"})
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, asked after each round of talk: has enough been said?"""
@@ -93,6 +94,7 @@ class Record:
 class Ask:
     calls: tuple[Call, ...]
     at_most: int = UNBOUNDED  # how many may be on their way together: what the budget leaves room for
+    deadline: Deadline = NO_DEADLINE
 
     @property
     def attempts(self) -> int:
@@ -113,24 +115,29 @@ class Over:
 Step = Record | Ask | Wait | Over
 
 
-def decide(debate: Debate, terminate_when: TerminateWhen | None = None, age: float = 0.0) -> Step:
-    """The next step. Raises only what `terminate_when` raises.
-
-    age: seconds since the debate was opened, for its limit on them.
-    """
+def decide(debate: Debate, terminate_when: TerminateWhen | None = None, elapsed: Elapsed = AT_ONCE) -> Step:
+    """The next step. Raises only what `terminate_when` raises."""
     if debate.ended:
         return Over(debate.ended)
     if debate.paused:
         return Wait(debate.paused.reason)
     if reason := lacks_quorum(debate):
-        return Record((Paused(reason=reason),))
+        late = time_left(debate, elapsed)
+        return Record((Paused(reason=reason),) if late.calls else out_of_budget(debate, late.reason))
     calls = pending(debate)
     if asked := tuple(call for call in calls if call.model != CALLER):
-        left = room(debate, age)
-        return Ask(asked, left.calls) if left.calls else Record(out_of_budget(debate, left.reason))
+        return ask(debate, asked, elapsed)
     if calls:
         return Wait(awaited(calls))
     return Record(everybody_speaks(debate) or advance(debate, terminate_when))
+
+
+def ask(debate: Debate, calls: tuple[Call, ...], elapsed: Elapsed) -> Step:
+    """To put these questions, as far as there is room and time for them."""
+    left, until = room(debate, elapsed), deadline(debate, elapsed)
+    if not left.calls:
+        return Record(out_of_budget(debate, left.reason))
+    return Ask(calls, left.calls, until) if until.seconds > NO_TIME_LEFT else Record(too_late(calls, until))
 
 
 def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
@@ -144,9 +151,26 @@ def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
         return (Intervened(action="conclude", round=debate.round, reason=reason),)
     if phase is not None and not phase.is_talk:
         counted, needed = quorum(debate, phase)
-        if sum(place.key in debate.heard for place in counted) >= needed:
+        if not needed or any(place.key in debate.heard for place in counted):
             return advance(debate, None)  # on the findings, or the ballots, that there are
     return (Ended(ending="truncated", reason=reason),)
+
+
+def too_late(calls: tuple[Call, ...], until: Deadline) -> tuple[Event, ...]:
+    """That these were not asked, because the time of their round was over."""
+    detail = f"not asked: the {until.of} were over"
+    return tuple(
+        Failed(
+            seat=call.seat,
+            round=call.round,
+            reading=call.number,
+            cause="late",
+            detail=detail,
+            attempts=0,
+            model=call.model,
+        )
+        for call in calls
+    )
 
 
 def status(debate: Debate) -> str:
@@ -210,50 +234,6 @@ def round_is_over(debate: Debate) -> bool:
     if debate.paused or lacks_quorum(debate) or pending(debate) or everybody_speaks(debate):
         return False
     return phase.asks == "debaters" and next_phase(debate, talk_over_because(debate)) is not None
-
-
-def lacks_quorum(debate: Debate) -> str:
-    """Why this round cannot be completed, or "".
-
-    A debate needs two voices, and one answer of those who decide; a talk that is being concluded
-    needs no more voices.
-    """
-    phase = debate.phase
-    if phase is None:
-        return ""
-    counted, needed = quorum(debate, phase)
-    # A debater who speaks twice in a round is one voice; each reading of a judge is an answer.
-    seats = {place.key: place.seat if phase.asks == "debaters" else place.key for place in counted}
-    heard = {seat for key, seat in seats.items() if key in debate.heard}
-    hoped = {seats[place.key] for place in counted if is_open(debate, place)}
-    if len(heard | hoped) >= needed:
-        return ""
-    causes = list(dict.fromkeys(f"{f.seat}: {f.detail}" for f in debate.missed))
-    told = "; ".join(causes[:MOST_CAUSES])
-    if len(causes) > MOST_CAUSES:
-        told += f"; and {len(causes) - MOST_CAUSES} more"
-    counts = f"{len(heard)} of {len(set(seats.values()))} answered"
-    return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {told}"
-
-
-def quorum(debate: Debate, phase: Phase) -> tuple[tuple[Place, ...], int]:
-    """(the places that count, how many of them must be filled)."""
-    here = places(debate)
-    if phase.asks == "judges":
-        return here, 1
-    if phase.asks == "synthesizer":
-        bad = failures_of(debate, (SYNTHESIZER, 0))
-        return here, 0 if bad and all(failure.cause in ASKED_AGAIN for failure in bad) else 1
-    decides = decided_by(debate.setup)
-    if phase.wants == "ballot":
-        last = [later for later in debate.setup.phases if later.wants == "ballot"][-1]
-        return here, int(decides == "ballots" and phase == last)
-    if decides == "moderator" and gave_up(debate, CLOSING.key):
-        return (CLOSING,), 1
-    if debate.concluding:
-        return (), 0
-    voices = tuple(place for place in here if place.task in VOICES)
-    return voices, min(debate.setup.quorum, len({place.seat for place in voices}))
 
 
 def everybody_speaks(debate: Debate) -> tuple[Event, ...]:

@@ -56,6 +56,7 @@ class Panel(Fact):
     anonymize: bool = True
     shuffle: bool = True
     prompt: str = ""
+    quorum: Count = 1  # fewer judges than this with all their readings, and the debate pauses
 
 
 class Moderator(Fact):
@@ -98,6 +99,7 @@ class Limits(Fact):
     max_output_tokens: Count = 0
     max_cost_usd: Dollars = ""
     max_seconds: Count = 0  # since it was opened
+    round_timeout: Count = 0  # seconds for a round; begun anew when a debate is taken up again
     on_budget: Literal["conclude", "pause"] = "conclude"
 
 

@@ -180,7 +180,8 @@ def failed(debate: Debate, event: Failed) -> Debate:
     check_open(debate, event, event.reading)
     model = event.model or model_of(debate, event.seat)
     after = replace(debate, failures=failures, missed=(*debate.missed, event))
-    if final(failures_of(after, (event.seat, event.reading))):
+    # A model that was too late for this round may be in time for the next.
+    if event.cause != "late" and final(failures_of(after, (event.seat, event.reading))):
         return replace(after, gone=debate.gone | {(event.seat, model)})
     return after
 

@@ -98,7 +98,7 @@ class Hooks:
         self.outbox = outbox
         self.pauses = pauses
         self.poster = Poster(rules.allow, resolver)
-        self.owner = hall.leases.owner
+        self.owner = hall.driving.leases.owner
         self.since: dict[str, int] = {}
         self.position = 0
         self.kept = 0  # the position that the outbox knows of

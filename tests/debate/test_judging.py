@@ -79,7 +79,8 @@ class TestVotes:
 
     def test_a_judge_who_answers_in_one_order_only_abstains(self) -> None:
         lost = Fails("timeout")
-        for found in (judged((finding("A"), lost)), judged((lost, finding("A")))):
+        for readings in ((finding("A"), lost), (lost, finding("A"))):
+            found = judged(readings, twice("A"))
             assert found.votes[0].abstains == "answered in one of the two orders only"
 
     def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:

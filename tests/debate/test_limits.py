@@ -9,7 +9,7 @@ import pytest
 from server.debate import logs, markdown, views
 from server.debate.events import Intervened, Paused, Resumed
 from server.debate.interventions import Wish, intervention
-from server.debate.limits import estimate, kept_back, room, spent
+from server.debate.limits import Elapsed, estimate, kept_back, room, spent
 from server.debate.opening import open_debate
 from server.debate.refused import Refused
 from server.debate.replies import Reply
@@ -161,14 +161,14 @@ class TestTokensMoneyAndTime:
 
     def test_a_fifth_of_the_time_is_kept_for_deciding(self) -> None:
         at = table(setup(options=limited(max_seconds=100))).through(1)
-        assert not isinstance(decide(at.debate, age=79), Wait)
+        assert not isinstance(decide(at.debate, elapsed=Elapsed(79)), Wait)
         at.to_round(2)
-        assert isinstance(decide(at.debate, age=79), Ask)
-        step = decide(at.debate, age=80)
+        assert isinstance(decide(at.debate, elapsed=Elapsed(79)), Ask)
+        step = decide(at.debate, elapsed=Elapsed(80))
         assert isinstance(step, Record)
         at.do(*step.events).to_round(3)
-        assert isinstance(decide(at.debate, age=99), Ask)
-        over = decide(at.debate, age=100)
+        assert isinstance(decide(at.debate, elapsed=Elapsed(99)), Ask)
+        over = decide(at.debate, elapsed=Elapsed(100))
         assert isinstance(over, Record)
         assert at.do(*over.events).status == "truncated"
         assert views.reason(at.debate) == "budget: 100 of 100 seconds spent"

@@ -211,9 +211,10 @@ class TestVerdict:
         assert "…\n\n**Judges**" in text
 
     def test_without_a_finding_it_says_why(self) -> None:
-        script = judges_say({("judge 1", 1): finding("A"), ("judge 1", 2): Fails("timeout")})
+        script = judges_say({("judge 1", 1): finding("A"), ("judge 1", 2): finding("B")})
         text = markdown.verdict(table(script=script).play().debate)
-        assert "\n\nNo finding: judge 1 answered in one of the two orders only.\n\n**Judges**" in text
+        why = "No finding: judge 1 found for another side when the order changed."
+        assert f"\n\n{why}\n\n**Judges**" in text
 
 
 class TestCost:

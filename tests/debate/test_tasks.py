@@ -75,13 +75,18 @@ class TestTasks:
         assert {row.state for row in logs.tasks(at.debate)} == {"done"}
 
     def test_every_kind_of_task_can_fail(self) -> None:
-        options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
+        options = {
+            "moderator": {"opens": True, "closes": True},
+            "referee": True,
+            "synthesizer": True,
+            "judges": {"count": 2},
+        }
         lost = Fails("timeout")
         voted = setup(format="full", debaters=debaters(3), options=options)
 
         def script(call: Call) -> Answer:
             spared = call.seat in ("Speaker 1", "Speaker 2") and call.task in ("argument", "message")
-            return talk(call) if spared or call.reading == 1 else lost
+            return talk(call) if spared or call.seat == "judge 1" else lost
 
         at = table(voted, script).play()
         assert {row.task for row in logs.tasks(at.debate) if row.state == "failed"} == {

@@ -17,6 +17,7 @@ from server.cli import counterpoint
 from server.debate import cautions
 from server.debate.formats import FORMATS
 from server.debate.interventions import Wish
+from server.debate.limits import NO_DEADLINE
 from server.debate.proposal import Proposal
 from server.debate.rules import Ask, Record, decide
 from server.debate.transitions import replay
@@ -131,7 +132,8 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
     assert isinstance(step, Ask)
 
     with anyio.fail_after(5):
-        event = await Questions(Models(chaos=Chaos(never=1)), leeway=0.01).answer(debate, step.calls[0], 1)
+        questions = Questions(Models(chaos=Chaos(never=1)), leeway=0.01)
+        event = await questions.answer(debate, step.calls[0], 1, NO_DEADLINE)
 
     assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")
 

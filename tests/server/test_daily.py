@@ -1,20 +1,22 @@
 """A day's budget is shared by all debates of a database, whichever process runs them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 
 from server.app import open_hall
-from server.daily import Daily
 from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
-from server.hall import Hall
+from server.hall import Hall, utc_now
 from server.models import Model, OnText, Reply, Request, Usage
 from server.models.scripted import ScriptedModel
+from server.recovery import due, recover, recover_each_day
 from server.runner import Case
 from server.settings import Settings
 
@@ -34,10 +36,31 @@ class Dear:
         return Reply(said.text, Usage(model="dear", cost_usd="0.01"))
 
 
+class Clock:
+    """Stands on a day until a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 12, 1, 10, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tomorrow(self) -> None:
+        self.now += timedelta(days=1)
+
+
 @asynccontextmanager
-async def limited(database: str, model: Model | None = None, **limits: Any) -> AsyncIterator[Hall]:
+async def limited(
+    database: str,
+    model: Model | None = None,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    recovering: bool = False,
+    **limits: Any,
+) -> AsyncIterator[Hall]:
     settings = Settings(db=database, models=("mine",), **limits)
-    async with open_hall(settings, {"mine": model or ScriptedModel()}, environ={}) as hall:
+    mine = {"mine": model or ScriptedModel()}
+    async with open_hall(settings, mine, environ={}, clock=clock, recovering=recovering) as hall:
         yield hall
 
 
@@ -54,7 +77,9 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
 
     assert (second.status, len(model.asked)) == ("paused", 8)
     assert second.debate.paused
-    assert second.debate.paused.reason == "the day's budget: 8 of 8 calls made today. Go on tomorrow."
+    assert second.debate.paused.reason == (
+        "the day's budget: 8 of 8 calls made today. It goes on tomorrow (UTC)."
+    )
 
 
 async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
@@ -83,13 +108,73 @@ async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
     assert second.debate.paused.reason.startswith("the day's budget: 0.06 of 0.06 US dollars")
 
 
-async def test_on_the_next_day_it_goes_on(database: str) -> None:
+async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await run(hall)
+        assert (await hall.follow(case.id, wait=5)).status == "paused"
+        clock.tomorrow()
+        assert (await hall.follow(case.id, wait=5)).status == "concluded"
+
+
+async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+        assert (await hall.step(case.id, wait=5)).status == "paused"
+        clock.tomorrow()
+        assert len((await hall.step(case.id, expected=1, wait=5)).debate.turns) == 2
+
+
+async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
     async with limited(database, daily_calls=6) as hall:
         await run(hall)
         case = await run(hall)
-        hall.runner.daily = Daily(hall.journal, lambda: datetime(2999, 1, 1, tzinfo=UTC), calls=6)
         await hall.intervene(case.id, "resume", Wish(), actor=ACTOR)
-        assert (await hall.follow(case.id, wait=5)).status == "concluded"
+        assert (await hall.follow(case.id, wait=5)).status == "paused"
+
+
+@pytest.mark.requirement("D7")
+async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await run(hall)
+        stepped = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+        await hall.step(stepped.id, wait=5)
+    async with limited(database, clock=clock, recovering=True, daily_calls=6) as same_day:
+        assert await due(same_day, 24) == ()
+        clock.tomorrow()
+        assert await due(same_day, 24) == (case.id,)
+        clock.tomorrow()
+        assert await due(same_day, 23) == ()
+    async with limited(database, clock=clock, daily_calls=6) as later, anyio.create_task_group() as tasks:
+        clock.tomorrow()
+        assert (await later.case(case.id)).status == "paused"
+        tasks.start_soon(partial(recover, later, max_age_hours=72, at_once=1))
+    async with limited(database) as after:
+        assert (await after.case(case.id)).status == "concluded"
+        assert (await after.case(stepped.id)).status == "paused"
+
+
+@pytest.mark.requirement("D7")
+async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall, anyio.create_task_group() as tasks:
+        await run(hall)
+        case = await run(hall)
+        over = anyio.Event()
+        hall.listeners.append(lambda seen: over.set() if seen.status == "concluded" else None)
+        tasks.start_soon(partial(recover_each_day, hall, max_age_hours=24, at_once=1, look=0.01))
+        await anyio.wait_all_tasks_blocked()
+        clock.tomorrow()
+        with anyio.fail_after(5):
+            await over.wait()
+        tasks.cancel_scope.cancel()
+    async with limited(database) as after:
+        assert (await after.case(case.id)).status == "concluded"
 
 
 async def test_without_limits_nothing_is_looked_up(database: str) -> None:

@@ -43,7 +43,7 @@ async def ended(hall: Hall, debate_id: str) -> str:
     """The status of a debate once nobody drives it any more; nothing here drives it either."""
     with anyio.fail_after(5):
         while hall.is_working(debate_id) or (await hall.case(debate_id)).status == "running":
-            work = hall.working.get(debate_id)
+            work = hall.driving.working.get(debate_id)
             await (work.changed.wait() if work else anyio.lowlevel.checkpoint())
     return (await hall.case(debate_id)).status
 
