@@ -1,23 +1,19 @@
 """`counterpoint debate` and `counterpoint demo`: a debate in the terminal, while it runs."""
 
-import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 from click.core import ParameterSource
-from pydantic import ValidationError
 
 from server import forking, reading
+from server.asking import COURSE, FAILURES, FORMAT, LIMITS, OUTPUT, SEATS, changes, debaters_option, proposal
 from server.debate import cautions, markdown, views
-from server.debate.formats import FORMATS, PHASES
 from server.debate.interventions import Wish
-from server.debate.proposal import ChangesAsked, Proposal
-from server.debate.setup import Handoff, Order
+from server.debate.proposal import Proposal
 from server.dialogue import Dialogue
 from server.hall import Hall
 from server.models import weights
@@ -32,6 +28,13 @@ from server.terminal import Interruptible, Live, watch
 ACTOR = "terminal"
 MOTION = "Smartphones should be allowed in classrooms."
 
+EXAMPLES = """\b
+Examples:
+  counterpoint debate "Tabs or spaces?" --debater "Ada: tabs" --debater "Bob: spaces"
+  counterpoint debate "Ship on Friday?" --model openai/gpt-5.6-terra --document plan.md
+  counterpoint debate "Rewrite it?" --max-calls 12 --round-timeout 90 --fallback-model local
+  counterpoint debate --continue k3x9w2m4p7qr"""
+
 OF_ANY_DEBATE = {"--continue", "--chaos", "--json", "--quiet"}
 """The options that say nothing about what is debated."""
 
@@ -45,46 +48,18 @@ def chaos_in(_: click.Context, _option: click.Parameter, spec: str | None) -> Ch
         raise click.UsageError(str(error)) from None
 
 
-@click.command()
+@click.command(epilog=EXAMPLES)
 @click.argument("question", required=False)
 @click.option("--continue", "past", metavar="ID", help="Go on with this debate; a paused one is resumed.")
-@click.option("--format", type=click.Choice(list(FORMATS)), default="second_opinion", show_default=True)
-@click.option(
-    "--debater",
-    "debaters",
-    multiple=True,
-    metavar='"NAME: STANCE"',
-    help='A debater; "NAME=MODEL: STANCE" also names its model. Repeatable. Default: one for, one against.',
-)
-@click.option("--model", "models", multiple=True, help="Handed out to the debaters in turn. Repeatable.")
-@click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge.")
-@click.option("--judges", type=click.IntRange(1, 9), help="How many judges.")
+@FORMAT
+@debaters_option("A debater", "Default: one for, one against.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before it is decided.")
-@click.option("--phase", "phases", multiple=True, help=f"In place of the format's: {', '.join(PHASES)}.")
-@click.option("--moderator", type=click.Choice(["opens", "closes", "both"]), help="What a moderator does.")
-@click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator.")
-@click.option("--referee", is_flag=True, help="Somebody audits the arguments of each round.")
-@click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when.")
-@click.option("--handoff", type=click.Choice(get_args(Handoff)), help="How a hand-off is read.")
-@click.option("--max-turns", type=click.IntRange(1, 1000), help="Of the whole talk.")
-@click.option(
-    "--output-schema",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A JSON Schema that the result is put into the shape of.",
-)
-@click.option(
-    "--document",
-    "documents",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A text file for everybody to read. Repeatable.",
-)
-@click.option("--instructions", help="For every seat that has no prompt of its own.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws the same orders again.")
-@click.option("--timeout", type=click.IntRange(1, 3600), metavar="SECONDS", help="For each answer.")
+@SEATS
+@COURSE
+@LIMITS
+@FAILURES
 @click.option("--chaos", metavar="SPEC", callback=chaos_in, help=f"Make all models fail at times: {EXAMPLE}")
-@click.option("--json", "as_json", is_flag=True, help="Only the outcome, as one JSON object on stdout.")
-@click.option("--quiet", is_flag=True, help="Only the verdict.")
+@OUTPUT
 @click.pass_context
 def debate(
     ctx: click.Context,
@@ -96,15 +71,9 @@ def debate(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    r"""Debate QUESTION here and now, and print the verdict.
+    """Debate QUESTION here and now, and print the verdict.
 
     Exit code 0 only for a concluded debate. Ctrl-C keeps what was said.
-
-    \b
-    Examples:
-      counterpoint debate "Tabs or spaces?" --debater "Ada: tabs" --debater "Bob: spaces"
-      counterpoint debate "Ship on Friday?" --model openai/gpt-5.6-terra --document plan.md
-      counterpoint debate --continue k3x9w2m4p7qr
     """
     if past:
         if others := [option for option in given(ctx) if option not in OF_ANY_DEBATE]:
@@ -120,29 +89,11 @@ def debate(
 @click.command()
 @click.argument("debate_id", metavar="ID")
 @click.option("--at-round", type=click.IntRange(0), required=True, help="The last round to share; 0: none.")
-@click.option(
-    "--debater",
-    "debaters",
-    multiple=True,
-    metavar='"NAME: STANCE"',
-    help='Another stance for one; "NAME=MODEL: STANCE" also another model. Repeatable.',
-)
-@click.option("--model", "models", multiple=True, help="Handed out to the debaters in turn. Repeatable.")
-@click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge.")
-@click.option("--judges", type=click.IntRange(1, 9), help="How many judges.")
+@debaters_option("Another stance for one")
 @click.option("--moderator-model", "moderator", help="Of the moderator that there is.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those that are shared included.")
-@click.option(
-    "--document",
-    "documents",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="One more text file for everybody to read. Repeatable.",
-)
-@click.option("--instructions", help="For every seat that has no prompt of its own.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws other orders.")
-@click.option("--json", "as_json", is_flag=True, help="Only the outcome, as one JSON object on stdout.")
-@click.option("--quiet", is_flag=True, help="Only the verdict.")
+@SEATS
+@OUTPUT
 @click.pass_obj
 def fork(
     settings: Settings, /, debate_id: str, at_round: int, as_json: bool, quiet: bool, **asked: Any
@@ -162,33 +113,6 @@ async def fork_off(debate_id: str, at_round: int, asked: dict[str, Any], hall: H
     return await forking.fork(hall, debate_id, at_round, changes(names, **asked), actor=ACTOR)
 
 
-def changes(
-    names: Sequence[str], models: Sequence[str], debaters: Sequence[str], **asked: Any
-) -> ChangesAsked:
-    """What a fork is to do otherwise. Raises click.UsageError for what cannot be understood."""
-    moved = [debater_named(text) for text in debaters]
-    handed_out = {name: models[index % len(models)] for index, name in enumerate(names)} if models else {}
-    given: dict[str, Any] = {
-        name: asked[name] for name in ("moderator", "instructions", "seed") if asked[name]
-    }
-    if asked["judges"] or asked["judge_models"]:
-        given["judges"] = {"count": asked["judges"] or 0, "models": list(asked["judge_models"])}
-    try:
-        return ChangesAsked.model_validate(
-            {
-                **given,
-                "models": handed_out | {one["name"]: one["model"] for one in moved if one["model"]},
-                "stances": {one["name"]: one["stance"] for one in moved},
-                "documents": [{"title": path.name, "text": text_of(path)} for path in asked["documents"]],
-                "max_rounds": asked["rounds"] or 0,
-                "run": True,
-            }
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
-
-
 def given(ctx: click.Context) -> list[str]:
     """The options and arguments that stand on the command line."""
     return [
@@ -196,65 +120,6 @@ def given(ctx: click.Context) -> list[str]:
         for parameter in ctx.command.params
         if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
     ]
-
-
-def proposal(question: str, documents: tuple[Path, ...], debaters: tuple[str, ...], **asked: Any) -> Proposal:
-    """Raises click.UsageError for what cannot be understood; what cannot be debated, the hall refuses."""
-    try:
-        return Proposal.model_validate(
-            {
-                "question": question,
-                "format": asked["format"],
-                "debaters": [debater_named(text) for text in debaters],
-                "documents": [{"title": path.name, "text": text_of(path)} for path in documents],
-                "models": list(asked["models"]),
-                "max_rounds": asked["rounds"] or 0,
-                "options": options(**asked),
-                "run": True,
-            }
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
-
-
-def options(**asked: Any) -> dict[str, Any]:
-    """The options of a proposal: those that were given."""
-    simple = ("instructions", "seed", "speaking", "handoff", "referee", "phases")
-    given = {name: asked[name] for name in simple if asked[name]}
-    limits = {"turn_timeout": asked["timeout"], "max_turns": asked["max_turns"]}
-    given["limits"] = {name: limit for name, limit in limits.items() if limit}
-    if asked["judges"] or asked["judge_models"]:
-        given["judges"] = {"count": asked["judges"] or 0, "models": list(asked["judge_models"])}
-    if does := asked["moderator"] or ("opens" if asked["tools"] else ""):
-        opens, closes = does in ("opens", "both"), does in ("closes", "both")
-        given["moderator"] = {"opens": opens, "closes": closes, "tools": list(asked["tools"])}
-    if asked["output_schema"]:
-        given["output_schema"] = schema_in(asked["output_schema"])
-    return given
-
-
-def schema_in(path: Path) -> Any:
-    try:
-        return json.loads(text_of(path, "--output-schema"))
-    except ValueError as error:
-        raise click.UsageError(f"--output-schema {path}: {error}.") from None
-
-
-def debater_named(text: str) -> dict[str, str]:
-    # A model's name may hold a colon; one that ends it has a space behind it.
-    head, colon, stance = text.partition(": ") if ": " in text else text.partition(":")
-    name, _, model = head.partition("=")
-    if not (colon and name.strip() and stance.strip()):
-        raise click.UsageError(f'--debater {text!r}: write "NAME: STANCE" or "NAME=MODEL: STANCE".')
-    return {"name": name.strip(), "model": model.strip(), "stance": stance.strip()}
-
-
-def text_of(path: Path, option: str = "--document") -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"{option} {path}: it is no text in UTF-8, or cannot be read.") from None
 
 
 async def start(wanted: Proposal, hall: Hall) -> Case:

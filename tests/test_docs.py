@@ -46,7 +46,7 @@ def test_every_format_and_setting_has_a_page() -> None:
 
 def test_every_command_has_help_with_an_example() -> None:
     for name, command in counterpoint.commands.items():
-        assert "Example" in (command.help or "") or hasattr(command, "commands"), name
+        assert "Example" in f"{command.help}{command.epilog}" or hasattr(command, "commands"), name
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.glob("*.md")], ids=lambda path: path.name)

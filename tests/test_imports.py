@@ -64,9 +64,10 @@ MAY_IMPORT: dict[str, str] = {
         "server.research server.screen server.settings"
     ),
     "server.once": "server server.app server.doctor server.hall server.models server.serving server.settings",
+    "server.asking": "server.debate",
     "server.debating": (
-        "server server.debate server.dialogue server.hall server.models server.once server.runner "
-        "server.screen server.settings server.terminal"
+        "server server.asking server.debate server.dialogue server.hall server.models server.once "
+        "server.runner server.screen server.settings server.terminal"
     ),
     "server.cli": (
         "server server.debate server.debating server.doctor server.errors server.exporting server.forking "
@@ -103,7 +104,8 @@ LIBRARIES: dict[str, str] = {
     "server.terminal": "anyio click",
     "server.dialogue": "anyio click",
     "server.once": "anyio",
-    "server.debating": "click pydantic",
+    "server.asking": "click pydantic",
+    "server.debating": "click",
     "server.installing": "click platformdirs",
     "server.doctor": "anyio click mcp",
     "server.cli": "click",
