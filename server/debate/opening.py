@@ -166,12 +166,17 @@ def moderator_asked(options: OptionsAsked, row: Format, pool: Sequence[str]) -> 
 
 
 def phases_of(options: OptionsAsked, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:
-    phases = phases_asked(options.phases) if options.phases else row.phases
-    order = "moderated" if moderator and moderator.opens else options.speaking
-    if order:
-        phases = with_order(phases, order)
-    elif any(phase.order == "moderated" for phase in phases):
+    opens = moderator is not None and moderator.opens
+    order = "moderated" if opens else options.speaking
+    if options.phases:
+        phases = phases_asked(options.phases, order)
+    else:
+        phases = with_order(row.phases, order) if order else row.phases
+    moderated = any(phase.order == "moderated" for phase in phases)
+    if moderated and not opens:
         raise Refused("A phase with order=moderated needs options.moderator with opens=true.")
+    if opens and not moderated:
+        raise Refused("options.moderator opens rounds, and every phase has another `order`: leave one out.")
     named = any(phase.asks == "synthesizer" for phase in phases)
     if options.synthesizer is False:
         if options.output_schema is not None:

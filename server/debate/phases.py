@@ -10,8 +10,8 @@ from server.debate.setup import Order, Phase
 from server.debate.text import clean
 
 
-def phases_asked(asked: Sequence[PhaseAsked | str]) -> tuple[Phase, ...]:
-    """The phases of a caller's list.
+def phases_asked(asked: Sequence[PhaseAsked | str], order: Order | None = None) -> tuple[Phase, ...]:
+    """The phases of a caller's list. `order`: how debaters speak in those that do not say it themselves.
 
     Raises:
         Refused: one of them cannot be held there; the text names it.
@@ -19,7 +19,8 @@ def phases_asked(asked: Sequence[PhaseAsked | str]) -> tuple[Phase, ...]:
     phases: list[Phase] = []
     for index, one in enumerate(asked):
         wish = PhaseAsked(name=one) if isinstance(one, str) else one
-        phases.append(phase_asked(wish, where(index, wish.name), [phase.name for phase in phases]))
+        before = [phase.name for phase in phases]
+        phases.append(phase_asked(wish, where(index, wish.name), before, order))
     check_order(phases)
     return tuple(phases)
 
@@ -28,7 +29,7 @@ def where(index: int, name: str) -> str:
     return f"options.phases[{index}] ({name[:40]})"
 
 
-def phase_asked(wish: PhaseAsked, place: str, before: Sequence[str]) -> Phase:
+def phase_asked(wish: PhaseAsked, place: str, before: Sequence[str], order: Order | None) -> Phase:
     name, instruction = " ".join(clean(wish.name).split()), clean(wish.instruction)
     if not name:
         raise Refused(f"{place}: a phase needs a name.")
@@ -42,10 +43,11 @@ def phase_asked(wish: PhaseAsked, place: str, before: Sequence[str]) -> Phase:
     if base.asks != "debaters" and (wish.order or wish.wants or wish.repeats):
         raise Refused(f"{place}: its order cannot be changed, and it is held once. Leave all but `name` out.")
     wants = wish.wants or base.wants
+    argued = (order or base.order) if base.asks == "debaters" else base.order
     phase = base.model_copy(
         update={
             "name": numbered(name, before),
-            "order": wish.order or (base.order if wants == "argument" else "together"),
+            "order": wish.order or (argued if wants == "argument" else "together"),
             "repeats": wish.repeats,
             "wants": wants,
             "instruction": instruction or base.instruction,

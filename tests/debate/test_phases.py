@@ -213,3 +213,20 @@ def test_phases_are_for_any_number_of_debaters() -> None:
     at = table(made).play()
     assert len(at.debate.turns) == 10
     assert len(at.debate.ballots) == 5
+
+
+def test_how_debaters_speak_is_for_the_phases_that_do_not_say_it() -> None:
+    own, other, _ = phases(
+        {"name": "opening", "order": "together"}, "rebuttal", "verdict", speaking="declared"
+    )
+    assert (own.order, other.order) == ("together", "declared")
+
+
+def test_a_moderator_opens_the_rounds_of_those_phases_only() -> None:
+    moderator = {"moderator": {"opens": True}}
+    at = played({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
+    assert [(opened.round, at.debate.phase_of(opened.round).name) for opened in at.debate.openings] == [
+        (2, "rebuttal")
+    ]
+    with pytest.raises(Refused, match="every phase has another `order`: leave one out"):
+        phases({"name": "opening", "order": "together"}, "verdict", **moderator)
