@@ -22,7 +22,7 @@ from server.debate.interventions import Wish, conclude_now, intervention
 from server.debate.opening import open_debate
 from server.debate.proposal import Proposal
 from server.debate.refused import Refused
-from server.debate.rules import TerminateWhen, round_is_over
+from server.debate.rules import TerminateWhen, round_is_over, runs_by_itself
 from server.debate.speaking import talk_is_over
 from server.debate.state import Debate
 from server.debate.submissions import submission
@@ -211,7 +211,7 @@ class Hall:
         )
         number = case.debate.round
         if case.status == "running":
-            through = None if case.debate.setup.run else number
+            through = None if runs_by_itself(case.debate) else number
             work = self.driving.ensure(case, through)
             return await self.driving.wait(work, wait, on_change, through_round=through)
         return case
@@ -274,8 +274,8 @@ class Hall:
             case = after
 
     def keep_promise(self, case: Case) -> None:
-        """A debate that was to run by itself runs, whichever process said so and whatever became of it."""
-        if case.debate.setup.run and case.status == "running":
+        """A debate that is to run by itself runs, whichever process said so and whatever became of it."""
+        if runs_by_itself(case.debate) and case.status == "running":
             self.driving.ensure(case, None)
 
     def committed(self, case: Case) -> None:

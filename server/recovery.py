@@ -12,6 +12,7 @@ from datetime import datetime
 
 import anyio
 
+from server.debate.rules import runs_by_itself
 from server.errors import DebateError, storage_translated
 from server.hall import Hall
 from storage.journal import Listed
@@ -37,7 +38,7 @@ async def unfinished(hall: Hall, max_age_hours: float) -> Unfinished:
     left: list[str] = []
     async for listed in every(hall, "running"):
         young = age_in_hours(listed.changed_at, hall.clock()) <= max_age_hours
-        (running if young and await runs_by_itself(hall, listed.stream) else left).append(listed.stream)
+        (running if young and await goes_on(hall, listed.stream) else left).append(listed.stream)
     return Unfinished(tuple(reversed(running)), tuple(reversed(left)))
 
 
@@ -47,7 +48,7 @@ async def due(hall: Hall, max_age_hours: float) -> tuple[str, ...]:
     async for listed in every(hall, "paused"):
         until = listed.details.get("paused_until")
         if until and 0 <= age_in_hours(until, hall.clock()) <= max_age_hours:
-            found += [listed.stream] if await runs_by_itself(hall, listed.stream) else []
+            found += [listed.stream] if await goes_on(hall, listed.stream) else []
     return tuple(reversed(found))
 
 
@@ -68,9 +69,9 @@ def age_in_hours(at: str, now: datetime) -> float:
     return (now - datetime.fromisoformat(at)).total_seconds() / 3600
 
 
-async def runs_by_itself(hall: Hall, debate_id: str) -> bool:
+async def goes_on(hall: Hall, debate_id: str) -> bool:
     try:
-        return (await hall.case(debate_id)).debate.setup.run
+        return runs_by_itself((await hall.case(debate_id)).debate)
     except DebateError as error:  # a damaged record stops nobody else
         log.warning("Debate %s cannot go on: %s", debate_id, error)
         return False

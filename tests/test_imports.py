@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, str] = {
         "server.daily server.debate server.driving server.ids server.models server.questions "
         "server.research server.runner server.work storage.journal"
     ),
-    "server.recovery": "server.errors server.hall storage.journal",
+    "server.recovery": "server.debate server.errors server.hall storage.journal",
     "server.reading": "server.debate server.errors server.runner storage.journal",
     "server.forking": "server.debate server.errors server.hall server.runner",
     "server.exporting": "server server.debate server.errors server.hall server.runner storage.journal",

@@ -12,6 +12,7 @@ from server.debate.events import Event, Intervened, Paused, Resumed, Weight
 from server.debate.limits import limits_asked
 from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
+from server.debate.rules import runs_by_itself
 from server.debate.setup import Limits, Price
 from server.debate.speaking import candidates, decided_by, seated, talk_is_over
 from server.debate.state import Debate, judges
@@ -73,7 +74,7 @@ def pause(debate: Debate, wish: Wish) -> Intervention:
 def resume(debate: Debate, wish: Wish) -> Intervention:
     if not debate.paused:
         raise Refused("The debate is not paused. Call step_round to go on.")
-    when = "at once" if debate.setup.run else "with the next step_round"
+    when = "at once" if runs_by_itself(debate) else "with the next step_round"
     told = f"It goes on {when}; seats that failed in this round are asked again."
     return Intervention(Resumed(reason=clean(wish.reason)), told)
 

@@ -279,8 +279,9 @@ def rounds(asked: int, row: Format, options: OptionsAsked, phases: Sequence[Phas
         usual = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
     most = max(row.most_rounds, len(options.phases))
     if not 0 <= (asked or usual) <= most:
+        name = "options.limits.max_turns" if row.turns and not asked else "max_rounds"
         raise Refused(
-            f"max_rounds={asked or usual} is out of range for {row.name}: 1 to {most}, "
+            f"{name}={asked or usual} is out of range for {row.name}: 1 to {most}, "
             f"or 0 for its own {row.rounds}."
         )
     return asked or usual

@@ -156,6 +156,11 @@ def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
     return (Ended(ending="truncated", reason=reason),)
 
 
+def runs_by_itself(debate: Debate) -> bool:
+    """Whether it goes on to its end without being stepped: agreed so, or somebody has asked for the end."""
+    return debate.setup.run or debate.concluding
+
+
 def too_late(calls: tuple[Call, ...], until: Deadline) -> tuple[Event, ...]:
     """That these were not asked, because the time of their round was over."""
     detail = f"not asked: the {until.of} were over"

@@ -12,6 +12,7 @@ from server.debate.markdown import VERDICT_LIMIT as TEXT_LIMIT
 from server.debate.markdown import heading
 from server.debate.opening import warnings
 from server.debate.refused import Refused
+from server.debate.rules import runs_by_itself
 from server.debate.state import Debate
 from server.debate.text import shortened, size
 from server.hall import next_round
@@ -183,7 +184,9 @@ def next_call(case: Case, *, working: bool) -> str:
     if waiting := awaited(debate):
         return f"Next: submit_turn({this}, speaker='{waiting[0].speaker}', text=…)."
     if debate.paused:
-        on = f"get_verdict({this})" if debate.setup.run else f"step_round({this})"
+        on = f"get_verdict({this})" if runs_by_itself(debate) else f"step_round({this})"
+        if until := debate.paused.until:
+            return f"Next: {on}, from {until} on."
         first = f"Next: when the cause is gone, intervene({this}, action='resume'), then {on}"
         return f"{first}; or {conclude} to have what was said judged." if conclude else f"{first}."
     if working:

@@ -176,6 +176,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"max_rounds": -1},
         "max_rounds=-1 is out of range for second_opinion: 1 to 4, or 0 for its own 2.",
     ),
+    "too many turns": (
+        {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
+        "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its own 10.",
+    ),
     "too many rounds": ({"max_rounds": 5}, "max_rounds=5 is out of range for second_opinion: 1 to 4"),
     "too many rounds for a verdict": (
         {"format": "verdict", "max_rounds": 21},

@@ -11,7 +11,9 @@ import pytest
 from server.app import open_hall
 from server.debate.proposal import Proposal
 from server.hall import Hall
-from server.models.scripted import ScriptedModel
+from server.models import Request
+from server.models.lines import answer
+from server.models.scripted import Said, ScriptedModel
 from server.recovery import recover, unfinished
 from server.settings import Settings
 from tests.gate import Gate
@@ -66,6 +68,25 @@ async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> No
         case = await hall.case(stepped)
     assert (case.status, case.debate.turns) == ("running", ())
     assert len(model.asked) == 6
+
+
+async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: str) -> None:
+    judging = anyio.Event()
+
+    async def never_judges(request: Request) -> Said:
+        if request.prompt.cue.asks == "judgment":
+            judging.set()
+            await anyio.sleep_forever()
+        return answer(request)
+
+    async with open_hall(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as hall:
+        case = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+        await hall.step(case.id, wait=5)
+        await hall.conclude(case.id, actor=ACTOR)
+        with anyio.fail_after(5):
+            await judging.wait()
+    async with open_hall(settings(database), {"mine": ScriptedModel()}, environ={}, recovering=True) as later:
+        assert await ended(later, case.id) == "concluded"
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
