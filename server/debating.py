@@ -157,7 +157,7 @@ def run_debate(
         stands = case.status in ("paused", "waiting")
         hint = f" Go on with: counterpoint debate --continue {case.id}" if stands else ""
         raise click.ClickException(
-            one_line(f"The debate is {case.status}: {views.reason(case.debate)}{hint}")
+            one_line(f"The debate is {case.status}: {views.reason(case.debate).removesuffix('.')}.{hint}")
         )
 
 

@@ -34,6 +34,9 @@ def cautions(debate: Debate) -> list[str]:
         )
     if debate.judged and not {judged.usage.model for judged in debate.judged} - (set(models) - {CALLER}):
         said.append("The judges' models also debated, and models lean towards their own words.")
+    unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
+    if debate.turns and unheard:
+        said.append(f"Never heard: {', '.join(unheard)}. What speaks for them was said by nobody.")
     drawn = sum(failure.handoff for failure in debate.failures)
     if failed := len(debate.failures) - drawn:
         said.append(f"{counted(failed, 'answer')} failed; see failures. {degradation(debate)}".rstrip())

@@ -168,13 +168,13 @@ def budgeted(debate: Debate, elapsed: Elapsed) -> Deadline:
         return NO_DEADLINE
     talking = debate.phase is not None and debate.phase.is_talk and not debate.concluding
     share = float(most * (1 - DECIDING_SHARE)) if talking else float(most)
-    return Deadline(share - elapsed.debate, f"{share:g} seconds of the {'talk' if talking else 'debate'}")
+    return Deadline(share - elapsed.debate, f"{share:g} s of the {'talk' if talking else 'debate'}")
 
 
 def deadline(debate: Debate, elapsed: Elapsed) -> Deadline:
     """When an answer of this round is too late."""
     most = debate.limits.round_timeout
-    of_round = Deadline(most - elapsed.round, f"{most} seconds of the round") if most else NO_DEADLINE
+    of_round = Deadline(most - elapsed.round, f"{most} s of the round") if most else NO_DEADLINE
     return min(of_round, budgeted(debate, elapsed), key=lambda one: one.seconds)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from server.debate.cautions import failure_lines
@@ -243,12 +244,16 @@ def estimate_line(setup: Opened) -> str:
     """What the whole debate will take, in a sentence. An unknown price is said to be unknown."""
     found = estimate(setup)
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
-    unknown = [price.model for price in setup.prices if not price.input]
-    if unknown:
-        price = f"the price of {', '.join(unknown)} is unknown"
-    else:
-        price = f"${found.cost_usd[0]} to ${found.cost_usd[1]}" if found.cost_usd[0] else "price unknown"
+    price = estimated_price(setup, *found.cost_usd)
     return f"Estimate: {counted(found.calls, 'call')}, {least:,} to {most:,} tokens, {price}."
+
+
+def estimated_price(setup: Opened, least: str, most: str) -> str:
+    if unknown := [price.model for price in setup.prices if not price.input]:
+        return f"the price of {', '.join(unknown)} is unknown"
+    if not most:
+        return "price unknown"
+    return f"${least} to ${most}" if Decimal(most) else "free of charge"
 
 
 def words(debate: Debate) -> str:

@@ -40,7 +40,7 @@ def left(at: Table, elapsed: Elapsed) -> tuple[float, str]:
 
 class TestRounds:
     def test_answers_have_what_is_left_of_the_round(self) -> None:
-        assert left(hurried().to_round(1), Elapsed(round=12.5)) == (47.5, "60 seconds of the round")
+        assert left(hurried().to_round(1), Elapsed(round=12.5)) == (47.5, "60 s of the round")
 
     def test_without_a_limit_they_have_all_the_time(self) -> None:
         assert left(table().to_round(1), Elapsed(10**6, 10**6)) == (math.inf, "")
@@ -51,7 +51,7 @@ class TestRounds:
             at.do(at.answer(at.calls()[0]))
         (failure,) = late(at)
         assert (failure.seat, failure.cause, failure.attempts) == ("Speaker 3", "late", 0)
-        assert failure.detail == "not asked: the 60 seconds of the round were over"
+        assert failure.detail == "not asked: the 60 s of the round were over"
         assert at.play().status == "concluded"
         assert len(at.debate.turns) == 5
         assert any("1 answer failed" in said for said in views.verdict_of(at.debate).cautions)
@@ -62,8 +62,8 @@ class TestRounds:
         assert at.play().status == "paused"
         assert views.reason(at.debate) == (
             "0 of 2 answered in round 1 (opening), 2 needed. "
-            "Proponent: not asked: the 60 seconds of the round were over; "
-            "Opponent: not asked: the 60 seconds of the round were over"
+            "Proponent: not asked: the 60 s of the round were over; "
+            "Opponent: not asked: the 60 s of the round were over"
         )
 
     def test_who_is_late_is_left_to_no_fallback_and_asked_again_in_the_next_round(self) -> None:
@@ -91,7 +91,7 @@ class TestRounds:
     def test_the_limit_can_be_changed_on_the_way(self) -> None:
         at = hurried().to_round(1)
         at.do(intervention(at.debate, "extend", Wish(limits={"round_timeout": 90})).event)
-        assert left(at, Elapsed(round=60)) == (30, "90 seconds of the round")
+        assert left(at, Elapsed(round=60)) == (30, "90 s of the round")
 
 
 class TestDebates:
@@ -100,14 +100,14 @@ class TestDebates:
 
     def test_the_talk_leaves_a_fifth_of_the_time_to_those_who_decide(self) -> None:
         at = self.limited().to_round(1)
-        assert left(at, Elapsed(debate=70)) == (10, "80 seconds of the talk")
+        assert left(at, Elapsed(debate=70)) == (10, "80 s of the talk")
         at.to_round(3)
-        assert left(at, Elapsed(debate=70)) == (30, "100 seconds of the debate")
+        assert left(at, Elapsed(debate=70)) == (30, "100 s of the debate")
 
     def test_the_nearer_end_counts(self) -> None:
         at = self.limited(round_timeout=20).to_round(1)
-        assert left(at, Elapsed(debate=70, round=3)) == (10, "80 seconds of the talk")
-        assert left(at, Elapsed(debate=30, round=3)) == (17, "20 seconds of the round")
+        assert left(at, Elapsed(debate=70, round=3)) == (10, "80 s of the talk")
+        assert left(at, Elapsed(debate=30, round=3)) == (17, "20 s of the round")
 
     def too_late(self, at: Table, elapsed: Elapsed) -> Table:
         """Everybody who is asked has not answered when the time is over."""

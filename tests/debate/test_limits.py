@@ -196,6 +196,8 @@ class TestEstimates:
         assert markdown.estimate_line(setup()).endswith("tokens, price unknown.")
         known = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
         assert "$0." in markdown.estimate_line(known)
+        free = open_debate(proposal(), models=["m"], seed=1, price=priced("0"))
+        assert markdown.estimate_line(free).endswith("tokens, free of charge.")
         unknown = open_debate(proposal(), models=["m"], seed=1, price=lambda name: Price(model=name))
         assert markdown.estimate_line(unknown).endswith("the price of m is unknown.")
 

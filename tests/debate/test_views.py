@@ -316,6 +316,14 @@ class TestCautions:
 
         assert "Cut at the length limit: 2 turns." in self.cautions(table(script=cut))
 
+    def test_who_was_never_heard_is_named(self) -> None:
+        def silent(call: Call) -> Answer:
+            return Fails("timeout") if call.seat == "Speaker 2" else talk(call)
+
+        never = "Never heard: Speaker 2. What speaks for them was said by nobody."
+        assert never in self.cautions(table(setup(debaters=debaters(3)), silent))
+        assert not any("Never heard" in said for said in self.cautions(table()))
+
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
         at = table()
         assert any("judges' models" in caution for caution in self.cautions(at))

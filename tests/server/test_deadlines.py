@@ -66,7 +66,7 @@ async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off
     assert case.status == "concluded"
     assert [turn.seat for turn in case.debate.turns] == ["Ada", "Bob"] * 2
     assert [(f.seat, f.cause, f.attempts, f.detail) for f in case.debate.failures] == [
-        ("Cid", "late", 1, "slow had not answered when the 60 seconds of the round were over")
+        ("Cid", "late", 1, "slow had not answered when the 60 s of the round were over")
     ] * 2
     assert slow.broken_off == 2
 
