@@ -18,6 +18,8 @@ _TRANSITION = re.compile(r"\btransition(?:ing)?\s+to\b[\s:]*([^\n]{1,120})", re.
 
 LONGEST_NAME = 60
 
+SENTENCE_ENDS = ("\n", ".", "!", "?", "…", "。")
+
 
 def handed(debate: Debate, call: Call, text: str, reply: Reply, how: Handoff) -> tuple[str, str, str]:
     """(the turn, who is to speak next or "", why the choice cannot be used or "").
@@ -27,7 +29,7 @@ def handed(debate: Debate, call: Call, text: str, reply: Reply, how: Handoff) ->
     """
     match how:
         case "text":
-            said, wanted = text, from_text(debate, text)
+            said, wanted = from_text(debate, text)
         case "tool":
             said, wanted = from_call(text, reply)
         case "structured":
@@ -61,17 +63,27 @@ def usable(debate: Debate, call: Call, wanted: str) -> tuple[str, str]:
     return found.pop(), ""
 
 
-def from_text(debate: Debate, text: str) -> str | None:
-    """The last "Transition to …": the name that it begins with, or what stands there."""
-    found = _TRANSITION.findall(text)
+def from_text(debate: Debate, text: str) -> tuple[str, str | None]:
+    """(the turn, the choice of the last "Transition to …" in it).
+
+    A choice that the turn ends with is no part of it: it holds a name, and judges read no names.
+    """
+    found = list(_TRANSITION.finditer(text))
     if not found:
-        return None
-    rest = plain(found[-1])
+        return text, None
+    said = text[: found[-1].start()].rstrip(" \t*_\"'([")
+    ends = not text[found[-1].end() :].strip() and said.endswith(SENTENCE_ENDS)
+    return said.rstrip() if ends and said.strip() else text, named(debate, found[-1][1])
+
+
+def named(debate: Debate, said: str) -> str:
+    """The name that this begins with, or what stands there."""
+    rest = plain(said)
     for known in (plain, without_article):
         beginnings = [name for name in debate.names if begins_with(known(rest), known(name))]
         if beginnings:
             return max(beginnings, key=len)
-    return re.split(r"[.,;!?\"')*]", found[-1].strip("\"'* "))[0].removeprefix("the ")
+    return re.split(r"[.,;!?\"')*]", said.strip("\"'* "))[0].removeprefix("the ")
 
 
 def without_article(name: str) -> str:

@@ -13,7 +13,7 @@ from server.debate.functions import FunctionCall
 from server.debate.prompts import render
 from server.debate.replies import Reply
 from server.debate.rules import Call, decide
-from tests.debate.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
+from tests.debate.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, talk, text
 
 pytestmark = pytest.mark.requirement("B1")
 
@@ -150,6 +150,31 @@ class TestText:
         made = turn("text", Reply(said, paid()))
         assert made.hands_to == name
         assert made.text == said
+
+    @pytest.mark.parametrize(
+        "choice",
+        [
+            "\nTransition to Anna",
+            " Transition to Anna.",
+            "\n\n**Transition to: Anna**\n",
+            " (Transition to Anna)",
+        ],
+    )
+    def test_a_choice_at_the_end_is_no_part_of_the_turn(self, choice: str) -> None:
+        made = turn("text", Reply(f"It pays.{choice}", paid()))
+        assert (made.text, made.hands_to) == ("It pays.", "Anna")
+
+    @pytest.mark.requirement("C9")
+    def test_judges_read_no_names_of_speakers_chosen(self) -> None:
+        def script(call: Call) -> Answer:
+            if call.task != "argument":
+                return talk(call)
+            return says("text", "It pays.", "Anna" if call.seat == "Ann" else "Ann")
+
+        at = table(setup(format="handoff", options={"handoff": "text"}, debaters=CAST, max_rounds=3), script)
+        at.play()
+        assert "It pays." in at.prompts("judge 1")[0]
+        assert "Ann" not in at.prompts("judge 1")[0]
 
     def test_a_name_that_begins_like_another_is_told_from_it(self) -> None:
         cast = [{"name": name, "stance": name} for name in ("Bob", "Ann", "Anna", "Ann Lee")]
