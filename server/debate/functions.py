@@ -96,19 +96,18 @@ def described_arguments(docstring: str) -> dict[str, str]:
     return {name: one_line(text) for name, text in described.items()}
 
 
-def arguments_of(call: FunctionCall) -> dict[str, Any]:
-    """The arguments of a call, by name.
+def arguments_of(call: FunctionCall, longest: int = LONGEST_ARGUMENTS) -> dict[str, Any]:
+    """The arguments of a call, by name; none where it has none. `longest`: in characters.
 
     Raises:
         ValueError: they are no JSON object, or hold what JSON cannot carry.
     """
-    if len(call.arguments) > LONGEST_ARGUMENTS:
+    if len(call.arguments) > longest:
         raise ValueError(
-            f"the arguments of {call.name} have {len(call.arguments):,} characters; "
-            f"{LONGEST_ARGUMENTS:,} are allowed"
+            f"the arguments of {call.name} have {len(call.arguments):,} characters; {longest:,} are allowed"
         )
     try:
-        arguments = json.loads(call.arguments)
+        arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the arguments of {call.name} are not JSON: {error}") from error
     if not isinstance(arguments, dict):

@@ -16,10 +16,10 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from server.debate.events import Lookup
-from server.debate.functions import Function, FunctionCall
+from server.debate.functions import Function, FunctionCall, arguments_of
 from server.debate.refused import Refused
 from server.debate.text import clean, one_line
-from server.research.findings import LONGEST_ARGUMENTS, Finding, Offer, Tool, arguments_of, offers
+from server.research.findings import LONGEST_ARGUMENTS, Finding, Offer, Tool, offers
 from server.settings import ResearchServer
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Research:
                 found = Finding(failed=self.unknown(offered, names))
             else:
                 tool = f"{offer.server}/{offer.tool}"
-                found = await self.ask(offer, call.arguments)
+                found = await self.ask(offer, call)
         except Exception:
             log.exception("The research tool %s could not be called", tool)
             found = Finding(failed="the call failed by a fault of ours")
@@ -146,9 +146,9 @@ class Research:
             return f"there is no such function; there are: {there}"
         return " ".join(["there is no function to call.", *self.problems(names)])
 
-    async def ask(self, offer: Offer, written: str) -> Finding:
+    async def ask(self, offer: Offer, call: FunctionCall) -> Finding:
         try:
-            arguments = arguments_of(written)
+            arguments = arguments_of(call, LONGEST_ARGUMENTS)
         except ValueError as error:
             return Finding(failed=str(error))
         connection = await self.connection(offer.server)

@@ -84,25 +84,6 @@ def unlike(wanted: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def arguments_of(written: str) -> dict[str, Any]:
-    """The arguments of a call.
-
-    Raises:
-        ValueError: they cannot be used; the text says why.
-    """
-    if len(written) > LONGEST_ARGUMENTS:
-        raise ValueError(f"the arguments are longer than {LONGEST_ARGUMENTS:,} characters")
-    try:
-        read = json.loads(written or "{}")
-        # Half a letter, escaped, is good JSON and cannot be sent.
-        read = json.loads(json.dumps(read, ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        raise ValueError("the arguments are no JSON") from None
-    if not isinstance(read, dict):
-        raise ValueError("the arguments have to be a JSON object")  # noqa: TRY004  (it is the model's fault)
-    return read
-
-
 def finding(
     texts: Sequence[str], others: Sequence[str], structured: Any, server: ResearchServer, *, is_error: bool
 ) -> Finding:

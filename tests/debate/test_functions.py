@@ -175,7 +175,7 @@ def test_the_arguments_of_a_call_are_read_as_they_were_written(arguments: dict[s
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("", "the arguments of handoff are not JSON: Expecting value"),
+        (" ", "the arguments of handoff are not JSON: Expecting value"),
         ('{"response": "x"', "the arguments of handoff are not JSON: Expecting ',' delimiter"),
         ("[" * 10_000, "the arguments of handoff are not JSON: "),
         ('["x", "B"]', "the arguments of handoff must be a JSON object"),
@@ -188,3 +188,7 @@ def test_the_arguments_of_a_call_are_read_as_they_were_written(arguments: dict[s
 def test_arguments_that_cannot_be_read_are_said_to_be_so(arguments: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         arguments_of(call(arguments))
+
+
+def test_a_call_without_arguments_has_none() -> None:
+    assert arguments_of(call("")) == {}
