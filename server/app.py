@@ -65,7 +65,8 @@ async def open_hall(
         Unreadable: the database cannot be opened.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
-    models = Models(injected, guard, chaos)
+    prices = Prices({name: (row.input, row.output) for name, row in settings.prices.items()})
+    models = Models(injected, guard, chaos, prices)
     hooked = with_hooks(settings, environ)
     with storage_translated():
         journal = await SqliteJournal.open(settings.database, patience=PATIENCE)
@@ -80,7 +81,7 @@ async def open_hall(
                 clock=clock,
                 research=research,
                 daily=Daily(journal, clock, calls=settings.daily_calls, cost_usd=settings.daily_cost_usd),
-                prices=Prices({name: (row.input, row.output) for name, row in settings.prices.items()}),
+                prices=prices,
             ) as hall,
             hooked(hall, journal.outbox),
         ):

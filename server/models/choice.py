@@ -12,6 +12,7 @@ from server.models import local as embedded
 from server.models.faulty import Chaos, Faulty, is_faulty, parts
 from server.models.guard import Guard, Guarded
 from server.models.litellm_model import LitellmModel, loaded, provider_of, refusal
+from server.models.prices import Prices
 from server.models.scripted import ScriptedModel
 
 LONGEST_NAME = 200
@@ -90,8 +91,10 @@ class Models:
         objects: Mapping[str, Model] | None = None,
         guard: Guard | None = None,
         chaos: Chaos | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self._objects = dict(objects or {})
+        self._prices = prices or Prices()
         self._guard = guard or Guard()
         self._made: dict[str, Model] = {}
         self._chaos = chaos
@@ -103,7 +106,7 @@ class Models:
             Refused: no model can be called that.
         """
         if name not in self._made:
-            model = self._objects[name] if name in self._objects else make(name, self._guard)
+            model = self._objects[name] if name in self._objects else make(name, self._guard, self._prices)
             if self._chaos and not isinstance(model, CallerModel):
                 model = Faulty(model, self._chaos, name=name)
             self._made[name] = model
@@ -154,11 +157,11 @@ def behind(model: Model) -> Model:
     return model
 
 
-def make(name: str, guard: Guard) -> Model:
+def make(name: str, guard: Guard, prices: Prices) -> Model:
     check(name)
     if is_faulty(name):
         inner, chaos = parts(name)
-        return Faulty(make(inner, guard), chaos, name=inner)
+        return Faulty(make(inner, guard, prices), chaos, name=inner)
     if name == CALLER:
         return CallerModel()
     if is_scripted(name):
@@ -166,7 +169,8 @@ def make(name: str, guard: Guard) -> Model:
     if name == "local":
         return embedded.LocalModel()
     provider = asked_through(name)
-    return Guarded(name, provider, LitellmModel(name, pause=guard.pause, rest=guard.rest(provider)), guard)
+    rest, price = guard.rest(provider), prices.own.get(name)
+    return Guarded(name, provider, LitellmModel(name, pause=guard.pause, rest=rest, price=price), guard)
 
 
 def check(name: str) -> None:

@@ -18,11 +18,13 @@ from urllib.parse import urlsplit
 import anyio
 from anyio import to_thread
 
+from server.debate.setup import Price
 from server.debate.text import clean, one_line
 from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
 from server.models.foreign import Failure, redact, understand
 from server.models.guard import Pause, Rest
 from server.models.heard import Answer, streamed, whole
+from server.models.prices import cost
 from server.models.sent import response_format, tools
 
 ATTEMPTS = 3
@@ -47,10 +49,19 @@ _litellm: Any = None
 
 
 class LitellmModel:
+    """`price`: what its tokens cost, where the operator says so; else litellm's table tells."""
+
     def __init__(
-        self, name: str, *, api_base: str = "", pause: Pause = anyio.sleep, rest: Rest | None = None
+        self,
+        name: str,
+        *,
+        api_base: str = "",
+        pause: Pause = anyio.sleep,
+        rest: Rest | None = None,
+        price: Price | None = None,
     ) -> None:
         self.name = name
+        self.price = price
         self.api_base = api_base
         self._pause = pause
         self._rest = rest  # of the provider, where others ask it too
@@ -189,7 +200,7 @@ class LitellmModel:
             input_tokens=count(counts, "prompt_tokens"),
             cached_tokens=count(details, "cached_tokens"),
             output_tokens=count(counts, "completion_tokens"),
-            cost_usd=price(litellm, self.name, counts),
+            cost_usd=price(litellm, self.name, counts, self.price),
             milliseconds=round(seconds * 1000),
             attempts=attempts,
         )
@@ -292,8 +303,17 @@ def answered(name: str, model: str) -> str:
     return f"{provider}/{model}"
 
 
-def price(litellm: Any, name: str, counts: Any) -> str:
-    """In dollars; "" where litellm knows no price, for which it may raise or say 0."""
+def price(litellm: Any, name: str, counts: Any, own: Price | None = None) -> str:
+    """In dollars, at the operator's own price if there is one.
+
+    "" where litellm knows no price, for which it may raise or say 0, and where the provider counted
+    nothing: no answer takes no tokens.
+    """
+    taken = count(counts, "prompt_tokens"), count(counts, "completion_tokens")
+    if not any(taken):
+        return ""
+    if own and own.input:
+        return cost(own, *taken)
     try:
         spent = sum(litellm.cost_per_token(model=name, usage_object=counts))
         known = litellm.get_model_info(model=name)["key"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.debate.setup import CALLER, Price
+from server.models.faulty import is_faulty, parts
 
 TABLE = "model_prices_and_context_window_backup.json"
 
@@ -29,13 +31,31 @@ class Prices:
         """Per token, in dollars as exact decimals; "" where it is not known, which is not for free."""
         if name in self.own:
             return self.own[name]
+        if is_faulty(name):  # what befalls it changes no price
+            with suppress(ValueError):
+                return self.of(parts(name)[0]).model_copy(update={"model": name})
         if name in (CALLER, "local") or name.partition("?")[0] == "scripted":
             return Price(model=name, input="0", output="0")
-        row = table().get(name) or table().get(name.partition("/")[2]) or {}
+        row = row_of(name)
         found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
         if not all(isinstance(cost, int | float) for cost in found):
             return Price(model=name)
         return Price(model=name, input=exact(found[0]), output=exact(found[1]))
+
+
+def cost(price: Price, input_tokens: int, output_tokens: int) -> str:
+    """What an answer cost, in dollars."""
+    spent = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
+    told = f"{spent:f}"
+    return told.rstrip("0").rstrip(".") if "." in told else told
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """What the table has on a model. Without its provider many are named, and each provider has its price."""
+    provider, _, bare = name.partition("/")
+    row = table().get(bare) or {}
+    sold_here = bool(bare) and str(row.get("litellm_provider", "")).startswith(provider)
+    return table().get(name) or (row if sold_here else {})
 
 
 def exact(cost: Any) -> str:
