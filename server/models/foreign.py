@@ -1,9 +1,13 @@
 """What litellm's errors mean to us, in one place. Knows its classes by name and never imports it."""
 
+import math
 import os
 import re
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from server.models import Cause
@@ -146,11 +150,22 @@ def retry_after(error: Exception) -> float | None:
         getattr(getattr(error, "response", None), "headers", None),
     )
     for headers in places:
-        try:
-            return max(0.0, float(headers["retry-after"]))
-        except (KeyError, TypeError, ValueError):
-            continue  # There is none, or it is a date: our own backoff will do.
+        with suppress(KeyError, TypeError):
+            if (pause := seconds_of(str(headers["retry-after"]))) is not None:
+                return pause
     return None
+
+
+def seconds_of(said: str) -> float | None:
+    """What a `Retry-After` asks for: a number of seconds, or the date until which to wait."""
+    try:
+        pause = float(said)
+    except ValueError:
+        try:
+            pause = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, pause) if math.isfinite(pause) else None
 
 
 def sentence(

@@ -172,7 +172,7 @@ class LitellmModel:
             self._rest.ask(failure.retry_after)
         if failure.transient and again:
             pause = failure.retry_after
-            if pause is None:
+            if not pause:  # "at once" would be answered by whoever is asked too often already
                 spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)
                 pause = min(LONGEST_PAUSE, 2.0 ** (attempt - 1)) * spread
             if await self._paused(pause):
