@@ -172,7 +172,8 @@ class Faulty:
         match fault:
             case "failure":
                 cause, told, attempts = one_of(FAILURES, self.chaos.drawn(request, "cause"))
-                raise ModelError(cause, f"{self.name}: {told} (chaos).", attempts=attempts)
+                tried = min(attempts, request.attempts)
+                raise ModelError(cause, f"{self.name}: {told} (chaos).", attempts=tried)
             case "timeout":
                 await anyio.sleep(request.timeout)
                 raise self.late(request)

@@ -31,6 +31,9 @@ class Answer:
 
 
 def whole(response: Any) -> Answer:
+    usage = getattr(response, "usage", None)
+    if not response.choices:  # as filters and proxies answer: with nothing, and 200
+        return Answer("", "", response.model or "", usage)
     choice = response.choices[0]
     calls = Calls()
     calls.take(getattr(choice.message, "tool_calls", None) or ())
@@ -38,7 +41,7 @@ def whole(response: Any) -> Answer:
         choice.message.content or "",
         choice.finish_reason or "",
         response.model or "",
-        getattr(response, "usage", None),
+        usage,
         calls.read(),
     )
 
