@@ -47,6 +47,15 @@ async def resolve(host: str, port: int) -> list[str]:
     return await done
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is written as an address, which nobody has to look up."""
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
 def is_public(address: str) -> bool:
     """Whether an address is one of the internet's, and leads to nothing nearer by another way of writing."""
     try:

@@ -19,12 +19,16 @@ from pydantic import (
 )
 
 from server.debate.interventions import LONGEST_NOTE
+from server.hooks.addresses import is_address, is_public
 from server.hooks.lined import Fault, Lined, read
 from server.hooks.matching import EVERY, fields_of, names, placeholders, text_of
 from server.settings import PREFIX, BadSettings
 
 ACTIONS = ("pause", "resume", "inject", "challenge", "conclude")
 """Those that words are enough for."""
+
+SAYING = ("inject", "challenge")
+"""Those that say something."""
 
 LARGEST_FILE = 64 * 1024
 """Bytes; a hook has a few hundred."""
@@ -138,8 +142,11 @@ class Webhook(Part):
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         if not around.allow.permits(host, port):
             raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
-        if parts.scheme == "http" and not around.allow.is_private(host, port):
+        private = around.allow.is_private(host, port)
+        if parts.scheme == "http" and not private:
             raise ValueError("http is for hosts under allow.private only: write https")
+        if is_address(host) and not (private or is_public(host)):
+            raise ValueError(f"{host} is a private address: name it under allow.private, or write another")
         return url
 
     @field_validator("secret_env")
@@ -156,7 +163,10 @@ class Webhook(Part):
 class Intervene(Part):
     action: Annotated[str, Field(description=f"One of {', '.join(f'`{name}`' for name in ACTIONS)}.")]
     text: Annotated[
-        str, Field(max_length=LONGEST_NOTE, description="The note to inject, with placeholders.")
+        str,
+        Field(
+            max_length=LONGEST_NOTE, description="The note to inject, or the challenge, with placeholders."
+        ),
     ] = ""
     to: Annotated[str, Field(description="The debater it is for, with placeholders. Default: all.")] = ""
 
@@ -174,8 +184,8 @@ class Intervene(Part):
 
     @model_validator(mode="after")
     def says_something(self) -> Self:
-        if (self.action == "inject") != bool(self.text.strip()):
-            raise ValueError("inject needs a text, and nothing else has one")
+        if (self.action in SAYING) != bool(self.text.strip()):
+            raise ValueError("inject needs a text, and nothing else but a challenge has one")
         return self
 
 
