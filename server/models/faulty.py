@@ -5,6 +5,7 @@ round), never from the order in which calls come in: the same debate meets the s
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
@@ -28,6 +29,8 @@ FAULTS: dict[Fault, str] = {
     "crash": "the model's own code raises something",
 }
 """What can befall a call: one of them at most, each at the rate it is given."""
+
+_NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
 
 LONGEST_LATENCY = 3600.0
 MOST_SEED = 2**31 - 1
@@ -57,7 +60,7 @@ class Chaos:
         """
         given: dict[str, str] = {}
         for part in spec.split(","):
-            name, sign, value = part.strip().partition("=")
+            name, sign, value = (piece.strip() for piece in part.partition("="))
             if not (name and sign) or name in given:
                 raise ValueError(
                     f'Chaos is written as in "{EXAMPLE}", each word once: "{part[:60]}" does not fit.'
@@ -102,10 +105,7 @@ class Chaos:
 
 
 def number(name: str, value: str, *, most: float) -> float:
-    try:
-        found = float(value)
-    except ValueError:
-        found = math.nan
+    found = float(value) if _NUMBER.fullmatch(value) else math.nan
     if not 0 <= found <= most:
         raise ValueError(f'Chaos: {name} is a number from 0 to {most:g}, not "{value[:60]}".')
     return found
@@ -195,5 +195,5 @@ class Faulty:
 
     def late(self, request: Request) -> ModelError:
         return ModelError(
-            "timeout", f"{self.name} did not answer within {request.timeout:g} seconds (chaos)."
+            "timeout", f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
         )

@@ -83,6 +83,10 @@ _SECRET_TEXT = re.compile(
     re.IGNORECASE,
 )
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+_MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<said>.+?)\2[,}]""")
+"""What an error says, where its whole JSON is quoted, by Python or as it came."""
+
+_OBJECT = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
 _FILTERED = ("content_filter", "content_policy", "content policy", "content management policy")
 
 
@@ -194,8 +198,10 @@ def sentence(
 def brief(said: str, environ: Mapping[str, str]) -> str:
     """The first line of what a provider said, without litellm's wrapping and without secrets."""
     text = redact(said, environ).strip()
-    line = text.splitlines()[0] if text else ""
-    return " ".join(_WRAPPING.sub("", line).replace('"', "'").split())
+    line = _OBJECT.sub("", _WRAPPING.sub("", text.splitlines()[0])) if text else ""
+    if told := _MESSAGE.search(line):
+        line = told["said"]
+    return " ".join(line.replace('"', "'").split())
 
 
 def redact(text: str, environ: Mapping[str, str]) -> str:
