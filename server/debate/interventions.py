@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from pydantic import ValidationError
 
 from server.debate.events import Event, Intervened, Paused, Resumed, Weight
-from server.debate.limits import limits_asked
+from server.debate.limits import limits_asked, room
 from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
 from server.debate.rules import runs_by_itself
@@ -126,10 +126,9 @@ def conclude_now(debate: Debate, wish: Wish = Wish()) -> Intervention:
 
 def extend(debate: Debate, wish: Wish) -> Intervention:
     limits = extended(debate, wish) if wish.limits else None
-    in_force = "The new limits are in force from the next question on."
     if limits and not wish.rounds:
         event = made(debate, wish, "extend", limits=limits)
-        return Intervention(event, in_force + (" Resume the debate now." if debate.paused else ""))
+        return Intervention(event, in_force(debate, event))
     if not 1 <= wish.rounds <= MOST_ROUNDS:
         raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}; or `limits`, as in options.limits.")
     if debate.phase and talk_is_over(debate):
@@ -141,7 +140,16 @@ def extend(debate: Debate, wish: Wish) -> Intervention:
     event = made(debate, wish, "extend", rounds=wish.rounds, limits=limits)
     most = debate.max_rounds + wish.rounds
     told = f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
-    return Intervention(event, f"{told} {in_force}" if limits else told)
+    return Intervention(event, f"{told} {in_force(debate, event)}" if limits else told)
+
+
+def in_force(debate: Debate, extension: Intervened) -> str:
+    """From when on the new limits count, and whether the debate can go on with them."""
+    left = room(replace(debate, steering=(*debate.steering, extension)))
+    if not left.calls:
+        return f"The new limits leave no room for another question ({left.reason})."
+    told = "The new limits are in force from the next question on."
+    return told + (" Resume the debate now." if debate.paused else "")
 
 
 def extended(debate: Debate, wish: Wish) -> Limits:
