@@ -9,6 +9,9 @@ import anyio
 from server.debate.text import clean, one_line
 from server.models import FunctionCall, OnText
 
+LONGEST_TEXT = 1_000_000
+"""Characters of a stream that are waited for: far more than any answer has, and less than memory."""
+
 MOST_CALLS = 16
 LONGEST_NAME = 128
 LONGEST_ARGUMENTS = 20_000
@@ -48,6 +51,7 @@ def whole(response: Any) -> Answer:
 
 async def streamed(stream: Any, on_text: OnText) -> Answer:
     pieces: list[str] = []
+    length = 0
     calls = Calls()
     finish, model, usage = "", "", None
     try:
@@ -61,7 +65,11 @@ async def streamed(stream: Any, on_text: OnText) -> Answer:
             calls.take(getattr(delta, "tool_calls", None) or ())
             if piece := delta.content:
                 pieces.append(piece)
+                length += len(piece)
                 on_text(piece)
+            if length >= LONGEST_TEXT:
+                finish = "length"
+                break
     finally:
         # Hanging up is what stops the provider's work, when we are cancelled above all.
         with anyio.move_on_after(1, shield=True):
