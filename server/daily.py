@@ -4,10 +4,13 @@ What was spent is summed up from what each debate's heading says of its days, so
 database counts what the others spend, and a restart forgets nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+
+import anyio
 
 from server.debate.events import Recorded
 from server.debate.limits import UNBOUNDED, Room
@@ -17,6 +20,14 @@ from storage.journal import Journal
 
 Days = dict[str, dict[str, Any]]
 """By day: `calls` (requests to models, retries included) and `cost_usd` (a decimal)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a question on its way may come to."""
+
+    requests: int
+    cost: Decimal
 
 
 class Daily:
@@ -34,18 +45,32 @@ class Daily:
         self.clock = clock
         self.calls = calls
         self.cost_usd = cost_usd
-        self.in_flight = 0  # questions of this process that are on their way
+        self.in_flight = 0  # requests that questions of this process, on their way, may come to
+        self.cost_in_flight = Decimal(0)  # what these will cost, as far as the price is known
+        self.landed = anyio.Event()
 
-    def flight(self) -> "Flight":
-        """Questions that are put together, and counted as long as they are on their way."""
-        return Flight(self)
+    def keep(self, requests: int, each: Decimal) -> Kept:
+        """Count a question that is put from now on, until it has landed."""
+        kept = Kept(requests, requests * each)
+        self.in_flight += kept.requests
+        self.cost_in_flight += kept.cost
+        return kept
+
+    def land(self, questions: Iterable[Kept]) -> None:
+        for kept in questions:
+            self.in_flight -= kept.requests
+            self.cost_in_flight -= kept.cost
+        self.landed.set()
+        self.landed = anyio.Event()
 
     def tomorrow(self) -> str:
         """When the next day begins: UTC, ISO 8601."""
         return f"{self.clock().date() + timedelta(days=1)}T00:00:00.000Z"
 
-    async def room(self) -> Room:
-        """How many more questions may be put today, and which limit says so.
+    async def room(self, each: Decimal = Decimal(0)) -> Room:
+        """How many more requests may be made today, and which limit says so.
+
+        `each`: what one of them costs, where that is known.
 
         Raises:
             Unreadable: the database cannot be read.
@@ -59,23 +84,13 @@ class Daily:
         calls = sum(int(spent.get("calls", 0)) for spent in today)
         cost = sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
         told = f"the day's budget: {calls} of {self.calls or 'any number of'} calls"
-        if self.cost_usd and cost >= self.cost_usd:
+        money = self.cost_usd - cost - self.cost_in_flight if self.cost_usd else Decimal(UNBOUNDED)
+        if money <= 0:
             return Room(0, f"the day's budget: {cost} of {self.cost_usd} US dollars spent today")
         left = self.calls - calls - self.in_flight if self.calls else UNBOUNDED
-        return Room(max(left, 0), f"{told} made today")
-
-
-class Flight:
-    def __init__(self, daily: Daily) -> None:
-        self.daily = daily
-        self.questions = 0
-
-    def add(self, number: int) -> None:
-        self.questions += number
-        self.daily.in_flight += number
-
-    def land(self) -> None:
-        self.add(-self.questions)
+        # What one costs is an estimate: while something is left, one more may be made.
+        paid_for = max(int(money / each), 1) if each and self.cost_usd else UNBOUNDED
+        return Room(max(min(left, paid_for), 0), f"{told} made today")
 
 
 def spent_by_day(log: Sequence[Recorded], inherited_rounds: int) -> Days:

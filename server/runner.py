@@ -8,7 +8,7 @@ wrote is read and the question is looked at again: an answer is recorded as long
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,10 +17,10 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from server.daily import Daily, spent_by_day
+from server.daily import Daily, Kept, spent_by_day
 from server.debate import markdown, views
 from server.debate.events import Event, Opened, Paused, PhaseEntered, Recorded, Resumed, load
-from server.debate.limits import AT_ONCE, Elapsed
+from server.debate.limits import AT_ONCE, Deadline, Elapsed, a_question, price_of
 from server.debate.rules import (
     Ask,
     Call,
@@ -36,7 +36,7 @@ from server.debate.rules import (
 from server.debate.state import Debate
 from server.debate.transitions import replay
 from server.errors import NoSuchDebate, Unreadable, storage_translated
-from server.models import OnText
+from server.models import MOST_ATTEMPTS, OnText
 from server.questions import Questions
 from storage.journal import Conflict, Entry, Heading, Journal
 
@@ -145,9 +145,13 @@ class Runner:
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
+                    landed = self.daily.landed
                     left = await self.daily.room()
                     if left.calls:
                         case = await self.ask(case, since, follows)
+                    elif self.daily.in_flight:  # they may come to less than is kept for them
+                        await landed.wait()
+                        case = await self.load(case.id)
                     else:
                         told = f"{left.reason}. It goes on tomorrow (UTC)."
                         case = await self.record(case, (Paused(reason=told, until=self.daily.tomorrow()),))
@@ -163,40 +167,44 @@ class Runner:
         is being concluded the next round follows at once, and would cost the answers still on their way.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
-        asked: set[tuple[str, int]] = set()  # the seats whose answer is on its way
-        flying = self.daily.flight()
+        asked: dict[tuple[str, int], Kept] = {}  # the seats whose answer is on its way
+        flying = self.daily
         try:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
                     step = decide(case.debate, elapsed=self.elapsed(case, since))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
-                        today = (await self.daily.room()).calls
-                        step = replace(step, at_most=min(step.at_most, len(asked) + today))
-                        for call in step.calls:
-                            if call.answers not in asked and len(asked) < step.at_most:
-                                asked.add(call.answers)
-                                flying.add(1)
-                                questions.start_soon(self.put, case, call, step, send)
+                        each = price_of(case.debate, a_question(case.debate))
+                        today = (await self.daily.room(each)).calls
+                        left = min(step.at_most - sum(kept.requests for kept in asked.values()), today)
+                        for call, most in shared([c for c in step.calls if c.answers not in asked], left):
+                            asked[call.answers] = flying.keep(most, each)
+                            questions.start_soon(self.put, case, call, most, step.deadline, send)
                     if not asked:
                         break
                     arrived = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
-                    asked -= {call.answers for call, _ in arrived}
+                    done = [asked.pop(call.answers) for call, _ in arrived]
                     case = await self.record_answers(case, arrived, since, nothing if asked else follows)
-                    flying.add(-len(arrived))
+                    flying.land(done)
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
         finally:
-            flying.land()
+            flying.land(asked.values())
         return case
 
     async def put(
-        self, case: Case, call: Call, asking: Ask, answers: MemoryObjectSendStream[tuple[Call, Event]]
+        self,
+        case: Case,
+        call: Call,
+        attempts: int,
+        until: Deadline,
+        answers: MemoryObjectSendStream[tuple[Call, Event]],
     ) -> None:
         on_text = self.watcher.writing(case.id, call.seat)
-        answer = await self.questions.answer(case.debate, call, asking.attempts, asking.deadline, on_text)
+        answer = await self.questions.answer(case.debate, call, attempts, until, on_text)
         await answers.send((call, answer))
 
     async def record_answers(
@@ -273,6 +281,16 @@ class Runner:
 
     def now(self) -> str:
         return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shared(calls: Sequence[Call], left: int) -> Iterator[tuple[Call, int]]:
+    """The questions that so many requests are enough for, each with how many it may come to."""
+    for waiting, call in zip(range(len(calls), 0, -1), calls, strict=True):
+        if left < 1:
+            return
+        attempts = min(max(left // waiting, 1), MOST_ATTEMPTS)
+        left -= attempts
+        yield call, attempts
 
 
 def still_wanted(debate: Debate, arrived: Sequence[tuple[Call, Event]]) -> list[Event]:

@@ -86,6 +86,7 @@ LIBRARIES: dict[str, str] = {
     "server.settings": "platformdirs pydantic",
     "server.research": "anyio httpx2 mcp pydantic",  # httpx2 is how mcp is told headers
     "server.questions": "anyio",
+    "server.daily": "anyio",
     "server.runner": "anyio",
     "server.work": "anyio",
     "server.driving": "anyio",

@@ -16,6 +16,7 @@ from server.debate.prompts import Cue, Message, Prompt
 from server.debate.replies import Reply
 
 __all__ = [
+    "MOST_ATTEMPTS",
     "Cause",
     "Cue",
     "Function",
@@ -30,6 +31,9 @@ __all__ = [
     "Usage",
 ]
 
+MOST_ATTEMPTS = 3
+"""That a model makes to give one answer; a budget may leave room for fewer."""
+
 OnText = Callable[[str], None]
 """Told each piece of a reply as it is written. Progress only: what counts is the `Reply`."""
 
@@ -42,7 +46,7 @@ class Request:
     timeout: float  # seconds for the whole answer, retries included
     seed: int  # the same request with the same seed may be answered alike
     functions: tuple[Function, ...] = ()  # that may be called in place of answering
-    attempts: int = 3  # at most: each may cost, whether it brings an answer or not
+    attempts: int = MOST_ATTEMPTS  # at most: each may cost, whether it brings an answer or not
 
 
 class ModelError(Exception):
