@@ -1,10 +1,12 @@
 """What weakens a verdict, told to whoever reads it: nothing fails in silence."""
 
+import math
 from collections import Counter
 
+from server.debate.events import Intervened
 from server.debate.opening import restanced
 from server.debate.setup import CALLER
-from server.debate.speaking import ASKED_AGAIN
+from server.debate.speaking import candidates, final, seated
 from server.debate.state import Debate
 from server.debate.text import counted
 
@@ -51,21 +53,50 @@ def cautions(debate: Debate) -> list[str]:
 
 def degradation(debate: Debate) -> str:
     """Which models did not answer, in a sentence; "" where each did in the end."""
-    answering = {usage.model for usage in debate.usage}
-    failing = Counter((f.model, f.cause) for f in debate.failures if f.model and f.cause not in ASKED_AGAIN)
-    asked = {f.model for f in debate.failures if f.model} | {model for model, _ in failing}
-    gone = [model for model in asked if model not in answering]
+    failing = Counter((f.model, f.cause) for f in debate.failures if f.model and not f.handoff)
+    gone = [model for model in dict.fromkeys(model for model, _ in failing) if not answered(debate, model)]
     if not gone:
         return ""
+    asked = {*seated(debate.setup).values(), *(m.model for m in debate.steering if m.model), *gone} - {CALLER}
+    stood_in = {model for model in debate.setup.fallback_models if answered(debate, model)}
     told = [
         f"{model} {WORDS.get(cause, cause)} {counted(times, 'time')}"
         for (model, cause), times in failing.items()
         if model in gone
     ]
-    return f"{len(answering)} of {counted(len(answering) + len(gone), 'model')} answered: {'; '.join(told)}."
+    there = asked | stood_in
+    heard = len(there) - len(gone)
+    return f"{heard} of {counted(len(there), 'model')} answered: {'; '.join(told)}."
+
+
+def answered(debate: Debate, model: str) -> bool:
+    """Whether a model was of use, under whatever name: providers answer with others, such as dated ones.
+
+    Who spoke for a seat is its own model, until that failed for good and another stood in.
+    """
+    facts = [fact for fact in debate.talk if not isinstance(fact, Intervened)]
+    result = () if debate.deliverable is None else (debate.deliverable,)
+    said = [fact for fact in (*facts, *debate.ballots, *debate.judged, *result) if fact.usage]
+    if any(fact.usage and fact.usage.model == model for fact in said):
+        return True
+    until = {
+        seat: until_lost(debate, seat, model) for seat, own in seated(debate.setup).items() if own == model
+    }
+    return any(fact.round < until.get(fact.seat, 0) for fact in said)
+
+
+def until_lost(debate: Debate, seat: str, model: str) -> float:
+    """The round in which a seat was first left by its own model; never, where there is no other for it."""
+    if candidates(debate, seat) == (model,):
+        return math.inf
+    failures = [f for f in debate.failures if (f.seat, f.model) == (seat, model)]
+    lost = (f.round for f in failures if final([other for other in failures if other.round == f.round]))
+    return min(lost, default=math.inf)
 
 
 WORDS = {
+    "empty": "said nothing",
+    "unreadable": "gave no usable answer",
     "timeout": "timed out",
     "late": "was too late",
     "rate_limited": "was rate-limited",

@@ -1,0 +1,52 @@
+"""Which models did not answer is told by the names they were asked by, and of all that were of no use."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.cautions import degradation
+from server.debate.replies import Reply
+from server.debate.rules import Call
+from tests.debate.playing import Answer, Fails, debaters, paid, setup, table, talk
+
+pytestmark = pytest.mark.requirement("D3")
+
+
+def told(script: Any, **options: Any) -> str:
+    options["judges"] = {"models": ["a/one"]}
+    opened = setup(debaters=debaters(3), models=["a/one", "b/two", "c/three"], options=options)
+    return degradation(table(opened, script).play().debate)
+
+
+def dated(call: Call) -> Reply:
+    """An answer as providers give it, under the full name of the model."""
+    return Reply(str(talk(call)), paid(f"{call.model}-2026-01-01"))
+
+
+def test_a_model_that_answered_under_a_longer_name_and_failed_later_did_answer() -> None:
+    def script(call: Call) -> Answer:
+        return Fails("timeout") if call.model == "c/three" and call.round == 2 else dated(call)
+
+    assert told(script) == ""
+
+
+def test_models_are_counted_by_the_names_they_were_asked_by() -> None:
+    def script(call: Call) -> Answer:
+        return Fails("timeout") if call.model == "c/three" else dated(call)
+
+    assert told(script) == "2 of 3 models answered: c/three timed out 2 times."
+
+
+def test_a_model_that_only_ever_said_nothing_did_not_answer() -> None:
+    def script(call: Call) -> Answer:
+        return Reply("", paid(call.model)) if call.model == "c/three" else dated(call)
+
+    assert told(script) == "2 of 3 models answered: c/three said nothing 4 times."
+
+
+def test_who_stands_in_is_counted_and_the_one_it_stands_in_for_is_named() -> None:
+    def script(call: Call) -> Answer:
+        return Fails("unavailable") if call.model == "c/three" else Reply(str(talk(call)), paid(call.model))
+
+    said = told(script, fallback_models=["d/four"])
+    assert said == "3 of 4 models answered: c/three could not be reached 1 time."
