@@ -83,15 +83,20 @@ def limits_asked(asked: LimitsAsked) -> Limits:
 
 
 def spent(debate: Debate) -> Spent:
-    used = debate.usage
+    """What was spent. An answer whose tokens nobody counted is taken for one of the usual size and price."""
+    used = [usage for usage in debate.usage if usage.model != CALLER]
     own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
     # Of a hand-off that could not be used the turn itself is counted, and the caller's are no requests.
     unanswered = [failure.attempts for failure in own if failure.usage is None and not failure.handoff]
+    uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
+    tokens = a_question(debate) if uncounted else (0, 0)
+    unpriced = len([usage for usage in uncounted if not usage.cost_usd])
     return Spent(
-        calls=sum(usage.attempts for usage in used if usage.model != CALLER) + sum(unanswered),
-        input_tokens=sum(usage.input_tokens for usage in used),
-        output_tokens=sum(usage.output_tokens for usage in used),
-        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0)),
+        calls=sum(usage.attempts for usage in used) + sum(unanswered),
+        input_tokens=sum(usage.input_tokens for usage in used) + len(uncounted) * tokens[0],
+        output_tokens=sum(usage.output_tokens for usage in used) + len(uncounted) * tokens[1],
+        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0))
+        + unpriced * price_of(debate, tokens),
     )
 
 
