@@ -122,14 +122,25 @@ def decide(debate: Debate, terminate_when: TerminateWhen | None = None, elapsed:
     if debate.paused:
         return Wait(debate.paused.reason)
     if reason := lacks_quorum(debate):
-        late = time_left(debate, elapsed)
-        return Record((Paused(reason=reason),) if late.calls else out_of_budget(debate, late.reason))
+        return Record(out_of_quorum(debate, reason, elapsed))
     calls = pending(debate)
     if asked := tuple(call for call in calls if call.model != CALLER):
         return ask(debate, asked, elapsed)
     if calls:
         return Wait(awaited(calls))
     return Record(everybody_speaks(debate) or advance(debate, terminate_when))
+
+
+def out_of_quorum(debate: Debate, reason: str, elapsed: Elapsed) -> tuple[Event, ...]:
+    """What follows where too few answered: a pause, or the end where no budget is left to ask again."""
+    left, late = room(debate, elapsed), time_left(debate, elapsed)
+    if not late.calls:
+        return out_of_budget(debate, late.reason)
+    phase = debate.phase
+    something = debate.turns if phase is None or phase.is_talk else debate.heard
+    if something and not left.calls and debate.limits.on_budget == "conclude":
+        return out_of_budget(debate, left.reason)
+    return (Paused(reason=reason),)
 
 
 def ask(debate: Debate, calls: tuple[Call, ...], elapsed: Elapsed) -> Step:
