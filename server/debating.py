@@ -38,6 +38,9 @@ Examples:
 OF_ANY_DEBATE = {"--continue", "--chaos", "--json", "--quiet"}
 """The options that say nothing about what is debated."""
 
+EXTENSIBLE = ("max_calls", "max_cost_usd", "max_seconds", "round_timeout", "on_budget")
+"""The limits that can be changed on the way, with which a debate is gone on with."""
+
 Begin = Callable[[Hall], Awaitable[Case]]
 
 
@@ -76,9 +79,10 @@ def debate(
     Exit code 0 only for a concluded debate. Ctrl-C keeps what was said.
     """
     if past:
-        if others := [option for option in given(ctx) if option not in OF_ANY_DEBATE]:
+        fit = {*OF_ANY_DEBATE, *("--" + name.replace("_", "-") for name in EXTENSIBLE)}
+        if others := [option for option in given(ctx) if option not in fit]:
             raise click.UsageError(f"--continue goes on as the debate began: leave out {', '.join(others)}.")
-        begin = partial(go_on, past)
+        begin = partial(go_on, past, {name: asked[name] for name in EXTENSIBLE if asked[name]})
     elif question:
         begin = partial(start, proposal(question, **asked))
     else:
@@ -126,8 +130,11 @@ async def start(wanted: Proposal, hall: Hall) -> Case:
     return await hall.start(wanted, actor=ACTOR)
 
 
-async def go_on(debate_id: str, hall: Hall) -> Case:
+async def go_on(debate_id: str, limits: dict[str, Any], hall: Hall) -> Case:
+    """A debate as it stands, with new limits if there are any, and resumed."""
     case = await hall.case(debate_id)
+    if limits:
+        case, _ = await hall.intervene(debate_id, "extend", Wish(limits=limits), actor=ACTOR)
     if case.debate.paused:
         case, _ = await hall.intervene(debate_id, "resume", Wish(reason="continued by hand"), actor=ACTOR)
     return case
