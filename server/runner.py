@@ -168,7 +168,6 @@ class Runner:
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
         asked: dict[tuple[str, int], Kept] = {}  # the seats whose answer is on its way
-        flying = self.daily
         try:
             async with anyio.create_task_group() as questions, send, receive:
                 while True:
@@ -176,23 +175,24 @@ class Runner:
                     step = decide(case.debate, elapsed=self.elapsed(case, since))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
                         each = price_of(case.debate, a_question(case.debate))
-                        today = (await self.daily.room(each)).calls
-                        left = min(step.at_most - sum(kept.requests for kept in asked.values()), today)
+                        on_their_way = sum(kept.requests for kept in asked.values())
+                        left = min(step.at_most - on_their_way, (await self.daily.room(each)).calls)
                         for call, most in shared([c for c in step.calls if c.answers not in asked], left):
-                            asked[call.answers] = flying.keep(most, each)
+                            asked[call.answers] = self.daily.keep(most, each)
                             questions.start_soon(self.put, case, call, most, step.deadline, send)
                     if not asked:
                         break
                     arrived = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
                         arrived.append(receive.receive_nowait())
-                    done = [asked.pop(call.answers) for call, _ in arrived]
-                    case = await self.record_answers(case, arrived, since, nothing if asked else follows)
-                    flying.land(done)
+                    done = {call.answers for call, _ in arrived}
+                    follows_now = follows if asked.keys() <= done else nothing
+                    case = await self.record_answers(case, arrived, since, follows_now)
+                    self.daily.land([asked.pop(answers) for answers in done])
         except ExceptionGroup as group:  # only the recording above can raise, and one at a time
             raise group.exceptions[0] from None
         finally:
-            flying.land(asked.values())
+            self.daily.land(asked.values())
         return case
 
     async def put(
