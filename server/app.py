@@ -1,13 +1,14 @@
 """The composition root: from settings to a server. Everything is put together here and nowhere else."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import Icon
 
 from server.daily import Daily
@@ -110,8 +111,11 @@ def with_hooks(
     return partial(Hooks.open, load(settings.hooks, environ))
 
 
-def build(hall: OpenHall) -> MCPServer[Hall]:
-    """The MCP server over a hall that is opened with it and closed with it."""
+def build(hall: OpenHall, tools: Sequence[Tool] | None = None) -> MCPServer[Hall]:
+    """The MCP server over a hall that is opened with it and closed with it.
+
+    `tools` are all there are if not given. Making them takes long: who builds many servers makes them once.
+    """
     updates = Updates()
 
     @asynccontextmanager
@@ -127,7 +131,7 @@ def build(hall: OpenHall) -> MCPServer[Hall]:
         instructions=INSTRUCTIONS,
         version=release(),
         icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-        tools=[*all_tools()],
+        tools=[*(all_tools() if tools is None else tools)],
         lifespan=lifespan,
         subscriptions=updates,
         log_level="WARNING",

@@ -1,7 +1,7 @@
 """A whole server in memory, driven by the SDK's client in both protocol eras."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
+from mcp.server.mcpserver.tools import Tool
 
 from server.app import build, open_hall
 from server.hall import Hall
 from server.models import Model
 from server.settings import ResearchServer, Settings
+from server.tools import all_tools
 from tests.server.hooking import Lines
 
 Server = Callable[..., MCPServer[Hall]]
@@ -42,8 +44,14 @@ def lines() -> Iterator[Lines]:
         logger.removeHandler(heard)
 
 
+@pytest.fixture(scope="session")
+def tools() -> Sequence[Tool]:
+    """They hold nothing of a server, and making them takes longer than most tests."""
+    return all_tools()
+
+
 @pytest.fixture
-def server(database: str) -> Server:
+def server(database: str, tools: Sequence[Tool]) -> Server:
     """Builds a server over the test's database; `models` are injected, and debates use them by default."""
 
     def make(
@@ -52,7 +60,7 @@ def server(database: str) -> Server:
         research: Mapping[str, ResearchServer] | None = None,
     ) -> MCPServer[Hall]:
         settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
-        return build(lambda: open_hall(settings, models, environ={}))
+        return build(lambda: open_hall(settings, models, environ={}), tools)
 
     return make
 
