@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,7 @@ PURE = "collections dataclasses decimal fractions functools hashlib inspect iter
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "compile", "__import__", "breakpoint", "id", "hash"}
 
 
+@cache
 def tree(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
@@ -149,6 +151,7 @@ def rooms_of(name: str) -> str:
     return name if parts[0] == "storage" else ".".join(parts[:2])
 
 
+@cache
 def imports_of(one: str) -> set[str]:
     return {name for path in FILES if room(path) == one for name in imported(tree(path))}
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def marked_ids(tree: ast.AST) -> list[str]:
     ]
 
 
+@cache
 def carried() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for path in TESTS.rglob("*.py"):
