@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -314,8 +315,9 @@ def test_a_kill_in_the_middle_leaves_all_of_it_or_nothing(tmp_path: Path, size: 
     file.write_text(json.dumps(data), encoding="utf-8")
     command = [sys.executable, "-m", "server", "--db", str(tmp_path / "b.db"), "import", str(file)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as child:
-        while child.poll() is None and not (log.exists() and log.stat().st_size > size):
-            pass
+        while child.returncode is None and not (log.exists() and log.stat().st_size > size):
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(0.001)
         child.kill()
 
     assert anyio.run(kept_and_restored, tmp_path / "b.db", data) in (0, len(data["entries"]))
