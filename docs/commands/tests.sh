@@ -1,1 +1,1 @@
-python3 -m venv .venv && .venv/bin/pip install --quiet 'pip>=25.1' && .venv/bin/pip install --quiet --constraint constraints.txt --editable '.[local]' --group dev && .venv/bin/counterpoint models install && .venv/bin/python -m pytest
+python3 -m venv .venv && .venv/bin/pip install --quiet 'pip>=25.1' && .venv/bin/pip install --quiet --constraint constraints.txt --editable '.[local]' --group dev && .venv/bin/counterpoint models install && .venv/bin/python -m pytest -n 2 --dist worksteal
