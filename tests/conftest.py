@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+import anyio
 import pytest
 
 os.environ["COUNTERPOINT_OFFLINE"] = "1"
@@ -20,6 +21,22 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def litellm_used() -> None:
+    """Litellm, and what it imports at its first call: seconds that no test's patience is for."""
+    from benchmarks.stub import Stub  # noqa: PLC0415  (only where it is wanted)
+    from server.models.litellm_model import LitellmModel  # noqa: PLC0415
+    from tests.contract.model import argue  # noqa: PLC0415
+
+    async def use() -> None:
+        async with Stub() as stub:
+            await LitellmModel("openai/m", api_base=stub.url).reply(argue(timeout=120))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+        anyio.run(use)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from tests.contract.tasks import DELIVERABLE, HANDOFF, asking, deliver
 
 pytestmark = [
     pytest.mark.requirement("B7"),
+    pytest.mark.usefixtures("litellm_used"),
     # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
     pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
     pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),

@@ -18,6 +18,7 @@ from tests.contract.model import PATIENCE, SCHEMA, Endless, ModelContract, argue
 
 pytestmark = [
     pytest.mark.requirement("B7"),
+    pytest.mark.usefixtures("litellm_used"),
     # litellm sets these filters itself when it is imported, and pytest takes them back after each test.
     pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
     pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),

@@ -11,6 +11,7 @@ from tests.contract.model import argue, bounded
 
 pytestmark = [
     pytest.mark.requirement("B7"),
+    pytest.mark.usefixtures("litellm_used"),
     # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
     pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
     pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),

@@ -22,7 +22,8 @@ FAILING = ("401", "429", "500", "hang", "empty", "reset", "filtered")
 
 
 @pytest.fixture
-async def stub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
+async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
+    _ = litellm_used
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     async with Stub(retry_after="0.01", echo_key=True) as stub:
         yield stub
