@@ -13,7 +13,7 @@ from benchmarks.debates import DEBATE, LATENCY, debated
 from benchmarks.plain import TOGETHER, litellm_alone
 from benchmarks.report import Line, median, ms, percentile, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
-from server.app import open_hall
+from server.assembly import open_hall
 from server.models import Model
 from server.models.litellm_model import LitellmModel
 from server.settings import Settings

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.plain import IN_SEQUENCE, TOGETHER, litellm_alone
 from benchmarks.report import Line, median, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import Proposal
 from server.hall import Hall
 from server.models import Model, Request

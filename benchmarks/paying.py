@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import time
 
-from server.app import build, open_hall
+from server.app import build
+from server.assembly import open_hall
 from server.hall import Hall
 from server.models import Model, OnText, Reply, Request
 from server.models.faulty import Chaos, Faulty

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.report import Line
 from benchmarks.stub import Stub
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import Proposal
 from server.models import Model
 from server.models.litellm_model import LitellmModel

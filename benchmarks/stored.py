@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.report import Line, median, ms, percentile, spread
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.answers import interpret
 from server.debate.events import Event, Usage
 from server.debate.opening import open_debate

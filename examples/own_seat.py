@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate import markdown
 from server.debate.proposal import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
 from server.models import OnText, Reply, Request, Usage

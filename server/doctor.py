@@ -85,7 +85,7 @@ def release_of(package: str) -> str:
 async def database(settings: Settings) -> Check:
     """Opened, read and written: a lease that nobody wants is taken and given back."""
     # Slow: it brings the SDK with it.
-    from server.app import open_hall  # noqa: PLC0415
+    from server.assembly import open_hall  # noqa: PLC0415
 
     try:
         async with open_hall(settings.model_copy(update={"hooks": ""})) as hall:

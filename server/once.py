@@ -11,6 +11,7 @@ from server import reading
 from server.doctor import cause
 from server.hall import Hall
 from server.models.faulty import Chaos
+from server.reporting import log_to_stderr
 from server.settings import Settings
 
 T = TypeVar("T")
@@ -18,9 +19,8 @@ T = TypeVar("T")
 
 def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]], chaos: Chaos | None = None) -> T:
     """Do something in the hall, and raise what it raised."""
-    # They bring the SDK with them, and `--help` does without.
-    from server.app import open_hall  # noqa: PLC0415
-    from server.serving import log_to_stderr  # noqa: PLC0415
+    # It brings the database and the models with it, and `--help` does without.
+    from server.assembly import open_hall  # noqa: PLC0415
 
     log_to_stderr(settings)
 

@@ -35,17 +35,14 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from server.app import build, open_hall
+from server.app import build
+from server.assembly import open_hall
 from server.debate.refused import DebateError
+from server.reporting import log_to_stderr
 from server.settings import Settings
 
 GRACE = 0.9
 """Seconds after a signal in which the database can be closed. It stays whole if that is not enough."""
-
-LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
-
-OURS = ("server", "storage", "counterpoint", "mcp")
-"""Whose records are told below a warning, if that is what was asked for."""
 
 log = logging.getLogger(__name__)
 
@@ -67,22 +64,6 @@ def serve_stdio(settings: Settings | None = None) -> int:
     except DebateError as error:
         sys.stderr.write(f"counterpoint: {error}\n")
         return 1
-
-
-def log_to_stderr(settings: Settings) -> None:
-    """Has to come before an MCPServer is built: that sets up logging of its own where there is none."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(worth_telling)
-    logging.basicConfig(handlers=[handler], level=settings.log_level, format=LOG_FORMAT)
-
-
-def worth_telling(record: logging.LogRecord) -> bool:
-    """Of libraries only warnings.
-
-    Below that they tell whole statements and requests, with all that is said in a debate and addresses
-    that hold keys, and fill the pipe of a client that does not read: then the server stands still.
-    """
-    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OURS
 
 
 async def serve(settings: Settings) -> int:

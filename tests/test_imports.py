@@ -51,20 +51,24 @@ MAY_IMPORT: dict[str, str] = {
         "server.debate server.errors server.hall server.owners server.runner server.settings "
         "storage.journal storage.outbox"
     ),
-    "server.app": (
+    "server.assembly": (
         "server.daily server.errors server.hall server.hooks server.models server.recovery server.research "
-        "server.resources server.settings server.tools server.updates storage.outbox storage.sqlite"
+        "server.settings storage.outbox storage.sqlite"
     ),
-    "server.serving": "server.app server.debate server.settings",
+    "server.app": "server.hall server.resources server.settings server.tools server.updates",
+    "server.reporting": "server.settings",
+    "server.serving": "server.app server.assembly server.debate server.reporting server.settings",
     "server.screen": "",
     "server.terminal": "server.debate server.hall server.models server.runner server.screen",
     "server.dialogue": "server.errors server.hall server.reading server.runner server.screen",
     "server.installing": "",
     "server.doctor": (
-        "server.app server.debate server.errors server.hooks server.installing server.models "
+        "server.assembly server.debate server.errors server.hooks server.installing server.models "
         "server.research server.screen server.settings"
     ),
-    "server.once": "server server.app server.doctor server.hall server.models server.serving server.settings",
+    "server.once": (
+        "server server.assembly server.doctor server.hall server.models server.reporting server.settings"
+    ),
     "server.asking": "server.debate",
     "server.debating": (
         "server server.asking server.debate server.dialogue server.hall server.models server.once "
@@ -207,7 +211,7 @@ def test_only_the_runner_and_those_above_it_know_core_models_and_storage() -> No
 
 
 def test_only_the_composition_root_knows_the_database() -> None:
-    assert [one for one, allowed in MAY_IMPORT.items() if "storage.sqlite" in allowed] == ["server.app"]
+    assert [one for one, allowed in MAY_IMPORT.items() if "storage.sqlite" in allowed] == ["server.assembly"]
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if room(path) == "server.debate"], ids=str)
@@ -241,6 +245,14 @@ def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
         and (lines := (node.end_lineno or 0) - node.lineno + 1) >= 50
     ]
     assert not long
+
+
+def test_commands_of_the_terminal_do_not_wait_for_mcp() -> None:
+    program = "import sys, server.cli, server.once, server.assembly; print('mcp' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
 
 
 def test_the_server_starts_without_what_takes_long_to_import() -> None:

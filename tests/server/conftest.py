@@ -11,7 +11,8 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 
-from server.app import build, open_hall
+from server.app import build
+from server.assembly import open_hall
 from server.hall import Hall
 from server.models import Model
 from server.settings import ResearchServer, Settings

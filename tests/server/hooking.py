@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import DebaterAsked, Proposal
 from server.hall import Hall, utc_now
 from server.hooks import Hooks, load

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.formats import FORMATS
 from server.debate.limits import spent
 from server.debate.proposal import LimitsAsked, OptionsAsked, Proposal

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.cli import counterpoint
 from server.debate import cautions
 from server.debate.formats import FORMATS

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.cli import counterpoint
 from server.debate.proposal import Proposal
 from server.debating import debated, start

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.stub import Stub
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate import views
 from server.debate.proposal import LimitsAsked, OptionsAsked, Proposal
 from server.runner import Case

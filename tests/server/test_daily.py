@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
 from server.hall import Hall, utc_now

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import DebaterAsked, Proposal
 from server.models import Request
 from server.models.lines import answer

@@ -13,7 +13,7 @@ import anyio
 import pytest
 from click.testing import CliRunner, Result
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.cli import counterpoint
 from server.debate.events import Intervened
 from server.debate.interventions import Wish

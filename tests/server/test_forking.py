@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.cli import counterpoint
 from server.debate.proposal import Proposal
 from server.errors import NoSuchDebate

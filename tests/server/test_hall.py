@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.interventions import Wish
 from server.debate.proposal import DebaterAsked, OptionsAsked, Proposal
 from server.debate.refused import Refused

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import Proposal
 from server.debate.state import Debate
 from server.models import ModelError

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import (
     DebaterAsked,
     JudgesAsked,

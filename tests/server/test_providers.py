@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.stub import Stub
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import DebaterAsked, JudgesAsked, LimitsAsked, OptionsAsked, Proposal
 from server.hall import Hall
 from server.models.litellm_model import LitellmModel

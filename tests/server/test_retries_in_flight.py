@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.limits import spent
 from server.debate.proposal import JudgesAsked, LimitsAsked, OptionsAsked, Proposal
 from server.hall import Hall

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.cli import counterpoint
 from server.debate.proposal import OptionsAsked, Proposal, VisibilityAsked
 from server.debate.setup import Kind
