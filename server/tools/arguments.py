@@ -141,5 +141,7 @@ BOUNDS: dict[str, Callable[[dict[str, Any], Any], str]] = {
     "greater_than_equal": lambda ctx, value: too_little(ctx["ge"], value),
     "string_too_long": lambda ctx, value: too_long("characters", ctx["max_length"], value),
     "string_too_short": lambda _ctx, _value: "must not be empty",
-    "too_long": lambda ctx, value: too_long("entries", ctx["max_length"], value),
+    "too_long": lambda ctx, value: too_long(
+        "characters" if isinstance(value, str) else "entries", ctx["max_length"], value
+    ),
 }
