@@ -74,7 +74,8 @@ def pause(debate: Debate, wish: Wish) -> Intervention:
 def resume(debate: Debate, wish: Wish) -> Intervention:
     if not debate.paused:
         raise Refused("The debate is not paused. Call step_round to go on.")
-    when = "at once" if runs_by_itself(debate) else "with the next step_round"
+    later = "with the next step_round, or at once where answers are on their way"
+    when = "at once" if runs_by_itself(debate) else later
     told = f"It goes on {when}; seats that failed in this round are asked again."
     return Intervention(Resumed(reason=clean(wish.reason)), told)
 
@@ -87,7 +88,8 @@ def inject(debate: Debate, wish: Wish) -> Intervention:
 def challenge(debate: Debate, wish: Wish) -> Intervention:
     event = said(debate, wish, "challenge")
     who = event.to or "Every debater"
-    return Intervention(event, f"{who} is to answer it in the next turn; everybody reads it in the record.")
+    told = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
+    return Intervention(event, told)
 
 
 def said(debate: Debate, wish: Wish, action: str) -> Intervened:
@@ -104,7 +106,19 @@ def said(debate: Debate, wish: Wish, action: str) -> Intervened:
             f"Nobody here is called {wish.to[:60]!r}. Debaters: {', '.join(debate.names)}; leave `to` out "
             "for all."
         )
+    if debate.concluding and (action == "challenge" or wish.to) and not votes_follow(debate):
+        raise Refused(
+            "The talk is being concluded, and no debater is asked for anything more. A note for all, with "
+            "inject, is read by who decides."
+        )
     return made(debate, wish, action, text=text, to=wish.to)
+
+
+def votes_follow(debate: Debate) -> bool:
+    """Whether the debaters are asked for ballots after this phase."""
+    phases = debate.setup.phases
+    here = phases.index(debate.phase) if debate.phase else 0
+    return any(later.wants == "ballot" for later in phases[here + 1 :])
 
 
 def made(debate: Debate, wish: Wish, action: str, **what: object) -> Intervened:

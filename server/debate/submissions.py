@@ -1,7 +1,7 @@
 """Turns that the caller writes: for the seats whose model is `caller`."""
 
 from server.debate.answers import interpret
-from server.debate.events import Event, Failed, Usage
+from server.debate.events import Event, Failed, Spoke, Usage
 from server.debate.refused import Refused
 from server.debate.replies import Reply, plain
 from server.debate.rules import Call, pending
@@ -26,7 +26,20 @@ def submission(debate: Debate, speaker: str, text: str) -> Event:
     event = interpret(debate, call, Reply(text, Usage(model=CALLER, cost_usd="0")))
     if isinstance(event, Failed):
         raise Refused(f"This is not what {call.seat} was asked for: {event.detail}. Submit it again.")
+    check_new(debate, event)
     return event
+
+
+def check_new(debate: Debate, event: Event) -> None:
+    """Refuse the turn that this seat has given last: the call was made again, since its answer was lost."""
+    if not isinstance(event, Spoke):
+        return
+    spoken = [turn for turn in debate.turns if turn.seat == event.seat]
+    if spoken and spoken[-1].text == event.text:
+        raise Refused(
+            f"{event.seat} said this in these words in round {spoken[-1].round}, and it is recorded. Awaited "
+            f"now is another turn, in round {event.round}."
+        )
 
 
 def awaited_of(debate: Debate, speaker: str) -> Call:
