@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from server.debate.rules import TerminateWhen
 from server.errors import storage_translated
+from server.leased import Leased
 from server.leases import BEAT, Leases
 from server.runner import Case, Runner, reached
 from server.work import OnChange, Work
@@ -58,12 +59,15 @@ class Driving:
 
     async def drive(self, work: Work) -> None:
         """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
+        told = self.runner
+        questions = Leased(told.questions, self.leases, work.case.id)
+        runner = Runner(self.journal, questions, told.clock, told.watcher, told.daily)
         try:
             while not work.finished and await self.turn_comes(work):
                 with anyio.CancelScope() as work.driving:
                     case = await self.runner.load(work.case.id)
                     work.see(
-                        await self.runner.run(
+                        await runner.run(
                             case, through_round=work.through_round, terminate_when=work.terminate_when
                         )
                     )

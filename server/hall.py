@@ -137,7 +137,8 @@ class Hall:
         """As `start`, of a debate that is set up, and may have a past."""
         self.check(setup)
         debate_id = new_id()
-        opened = await self.runner.open(debate_id, setup, actor, past)
+        with anyio.CancelScope(shield=True):  # what is recorded is set going, whether or not anybody waits
+            opened = await self.runner.open(debate_id, setup, actor, past)
         self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self.driving.predicates[debate_id] = terminate_when
@@ -176,10 +177,12 @@ class Hall:
 
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
         """End the talk and let the judges decide on what is there, unless they have it already."""
-        case = await self.runner.due(await self.case(debate_id))
-        if not (case.debate.ended or talk_is_over(case.debate)):
-            wish = Wish(reason=reason)
-            case = await self.steer(case, lambda debate: conclude_now(debate, wish).event, actor)
+
+        def act(debate: Debate) -> Event | None:
+            over = debate.ended or talk_is_over(debate)
+            return None if over else conclude_now(debate, Wish(reason=reason)).event
+
+        case = await self.steer(await self.runner.due(await self.case(debate_id)), act, actor)
         if case.status == "running":
             self.driving.ensure(case, None)
         return case
@@ -233,8 +236,6 @@ class Hall:
             return made.event
 
         case = await self.steer(await self.case(debate_id), act, actor)
-        if action == "conclude":
-            self.driving.ensure(case, None)
         self.keep_promise(case)
         return case, effects[-1]
 
@@ -264,14 +265,15 @@ class Hall:
 
     # How it is done ------------------------------------------------------------------------------
 
-    async def steer(self, case: Case, act: Callable[[Debate], Event], actor: str) -> Case:
+    async def steer(self, case: Case, act: Callable[[Debate], Event | None], actor: str) -> Case:
         """Record what `act` makes of the debate; look again whenever somebody else wrote first."""
-        while True:
-            event = act(case.debate)
-            after = await self.runner.record(case, (event,), actor)
+        while event := act(case.debate):
+            with anyio.CancelScope(shield=True):  # who asked may give up, and what follows is still done
+                after = await self.runner.record(case, (event,), actor)
             if after.ends_with(event):
                 return after
             case = after
+        return case
 
     def keep_promise(self, case: Case) -> None:
         """A debate that is to run by itself runs, whichever process said so and whatever became of it."""

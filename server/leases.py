@@ -21,27 +21,42 @@ class Leases:
         self.journal = journal
         self.clock = clock
         self.owner = new_owner()
+        self.until: dict[str, float] = {}  # when each of ours runs out, unless it is renewed
 
     async def take(self, debate_id: str) -> bool:
         """Whether the debate is this process's now. That of a process that is gone is taken over."""
         while True:
             now = self.clock().timestamp()
             holder = await self.journal.lease(debate_id, self.owner, now=now, seconds=LEASE)
-            if holder == self.owner or not is_gone(holder):
-                return holder == self.owner
+            if holder == self.owner:
+                self.until[debate_id] = now + LEASE
+                return True
+            if not is_gone(holder):
+                return False
             await self.journal.release(debate_id, holder)
+
+    async def holds(self, debate_id: str) -> bool:
+        """Whether the debate is still this process's. The journal is asked only where that is not certain.
+
+        A process that was asleep for longer than a lease lasts does not know that another has taken over.
+        """
+        certain = self.clock().timestamp() < self.until.get(debate_id, 0.0)
+        return certain or debate_id in await self.renew([debate_id])
 
     async def renew(self, debate_ids: Iterable[str]) -> set[str]:
         """Renew these, and say which of them are still held."""
         asked = list(debate_ids)
         try:
             now = self.clock().timestamp()
-            return set(await self.journal.renew(self.owner, asked, now=now, seconds=LEASE))
+            held = set(await self.journal.renew(self.owner, asked, now=now, seconds=LEASE))
         except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
             log.exception("The leases could not be renewed")
             return set(asked)
+        self.until |= dict.fromkeys(held, now + LEASE)
+        return held
 
     async def give_back(self, debate_id: str) -> None:
+        self.until.pop(debate_id, None)
         try:
             await self.journal.release(debate_id, self.owner)
         except Exception:  # it runs out by itself: nobody renews it any more

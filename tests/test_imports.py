@@ -27,12 +27,13 @@ MAY_IMPORT: dict[str, str] = {
     "server.research": "server.debate server.models server.settings",
     "server.questions": "server.debate server.models server.research",
     "server.leases": "server.owners storage.journal",
+    "server.leased": "server.debate server.leases server.models server.questions",
     "server.daily": "server.debate server.errors storage.journal",
     "server.runner": (
         "server.daily server.debate server.errors server.models server.questions storage.journal"
     ),
     "server.work": "server.debate server.runner",
-    "server.driving": "server.debate server.errors server.leases server.runner server.work",
+    "server.driving": "server.debate server.errors server.leased server.leases server.runner server.work",
     "server.hall": (
         "server.daily server.debate server.driving server.ids server.models server.questions "
         "server.research server.runner server.work storage.journal"
@@ -92,6 +93,7 @@ LIBRARIES: dict[str, str] = {
     "server.research": "anyio httpx2 mcp pydantic",  # httpx2 is how mcp is told headers
     "server.questions": "anyio",
     "server.daily": "anyio",
+    "server.leased": "anyio",
     "server.runner": "anyio",
     "server.work": "anyio",
     "server.driving": "anyio",
