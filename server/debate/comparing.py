@@ -5,11 +5,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.events import Opened, Recorded
+from server.debate.events import Event, Intervened, Opened, Paused, Recorded, Resumed
 from server.debate.forking import taken_over
 from server.debate.markdown import cost_line, heading
 from server.debate.rules import status
-from server.debate.state import Debate, judges
+from server.debate.speaking import candidates, seated
+from server.debate.state import Debate
 from server.debate.text import counted, shortened
 from server.debate.views import UsageSum, usage_sum, verdict_of, vote_line
 
@@ -32,7 +33,7 @@ class Compared(BaseModel):
     margin: int
     rounds_of_talk: int
     turns: int
-    models: dict[str, str]  # of each seat
+    models: dict[str, str]  # of each seat, as it was last given one
     usage: UsageSum  # of its own answers: what a fork was begun with is its parent's
 
 
@@ -71,14 +72,11 @@ def compared(one: Side, other: Side) -> Comparison:
 
 
 def side(debate_id: str, debate: Debate) -> Compared:
-    found, setup = verdict_of(debate), debate.setup
+    found = verdict_of(debate)
     votes = debate.verdict.votes if debate.verdict else ()
-    models = {debater.name: debater.model for debater in setup.debaters}
-    models |= dict(zip(judges(setup), setup.judges.models, strict=True))
-    officers = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
     return Compared(
         debate_id=debate_id,
-        question=setup.question,
+        question=debate.setup.question,
         status=status(debate),
         outcome=found.outcome,
         winner=found.winner,
@@ -87,7 +85,7 @@ def side(debate_id: str, debate: Debate) -> Compared:
         margin=min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
         rounds_of_talk=debate.rounds_held,
         turns=len(debate.turns),
-        models=models | {name: officer.model for name, officer in officers.items() if officer},
+        models={seat: candidates(debate, seat)[0] for seat in seated(debate.setup)},
         usage=usage_sum(debate.usage),
     )
 
@@ -103,16 +101,22 @@ def related(one: Side, other: Side) -> str:
 
 
 def shared_rounds(one: Side, other: Side, relation: str) -> int:
-    """How many of the first rounds are the same, entry by entry: no more than were taken over."""
+    """How many of the first rounds are the same, answer by answer: no more than were taken over."""
     forks = {"fork": [other], "parent": [one], "sibling": [one, other]}.get(relation, [])
     most = [min(one[1].round, other[1].round), *(debate.setup.forked_at_round for _, debate, _ in forks)]
     number = 0
     while number < min(most):
-        mine, theirs = (taken_over(log, number + 1) for _, _, log in (one, other))
-        if [entry.event for entry in mine] != [entry.event for entry in theirs]:
+        mine, theirs = (held(log, number + 1) for _, _, log in (one, other))
+        if mine != theirs:
             break
         number += 1
     return number
+
+
+def held(log: Sequence[Recorded], last: int) -> list[Event]:
+    """What happened in the rounds, however they were steered: a round can be steered after it was shared."""
+    taken = (entry.event for entry in taken_over(log, last))
+    return [event for event in taken if not isinstance(event, Intervened | Paused | Resumed)]
 
 
 def provenance(one: Side, other: Side, relation: str) -> str:

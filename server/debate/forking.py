@@ -58,18 +58,22 @@ def fork(
             "forked_hash": taken[-1].hash if taken else log[0].hash,
         }
     )
-    past = tuple(entry.event for entry in taken if not without_seat(setup, entry.event))
+    past = tuple(event for entry in taken for event in of_seats_there(setup, entry.event))
     past += seated_anew(setup, past, changes)
     setup = setup.model_copy(update={"max_rounds": unextended(setup, past, changes)})
     check_future(setup, past, at_round)
     return setup, past
 
 
-def without_seat(setup: Opened, event: Event) -> bool:
-    """Whether it gave a model to a seat that there is no longer: that of a judge of a larger panel."""
-    if not isinstance(event, Intervened) or event.action != "replace_model":
-        return False
-    return event.to not in seated(setup)
+def of_seats_there(setup: Opened, event: Event) -> tuple[Event, ...]:
+    """The event without what it says of seats that are there no longer: judges of a larger panel."""
+    seats = seated(setup)
+    if isinstance(event, Intervened) and event.action == "replace_model" and event.to not in seats:
+        return ()
+    if isinstance(event, Intervened) and event.action == "weights":
+        left = tuple(weight for weight in event.weights if weight.seat in seats)
+        return (event.model_copy(update={"weights": left}),) if left else ()
+    return (event,)
 
 
 def seated_anew(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> tuple[Event, ...]:
