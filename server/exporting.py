@@ -21,7 +21,7 @@ from server.debate.state import Debate
 from server.debate.text import one_line
 from server.errors import storage_translated
 from server.hall import Hall
-from server.runner import Case, heading
+from server.runner import Case, heading, recorded
 from storage.journal import Damaged, Diverges, Entry
 
 FORMAT = "debate/1"
@@ -90,7 +90,7 @@ def parsed(content: bytes) -> Any:
     if len(content) > LARGEST:
         raise Refused(f"The file is larger than {LARGEST // 1024**2} MB, which no debate is.")
     try:
-        return json.loads(content.decode())
+        return json.loads(content.decode("utf-8-sig"))  # as Windows writes it, too
     except RecursionError:
         raise Refused("The file cannot be read as JSON: it is nested too deeply.") from None
     except ValueError as error:
@@ -109,9 +109,10 @@ async def restore(hall: Hall, data: Any) -> tuple[Case, int]:
     entries = [Entry(e.seq, e.at, e.actor, e.body, e.hash) for e in found.entries]
     debate = restored([entry.body for entry in entries])
     check_research(hall, debate)
+    shown = heading(debate, [debate.setup], [recorded(entry) for entry in entries])
     with storage_translated():
         try:
-            added = await hall.journal.restore(found.debate_id, entries, heading(debate, [debate.setup], ()))
+            added = await hall.journal.restore(found.debate_id, entries, shown)
         except Damaged as error:
             raise Refused(f"The file was altered: entry {error.seq} {error.why}.") from error
         except Diverges as error:
