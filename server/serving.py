@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -38,6 +39,7 @@ from pydantic import ValidationError
 from server.app import build
 from server.assembly import open_hall
 from server.debate.refused import DebateError
+from server.models import Model
 from server.reporting import log_to_stderr
 from server.settings import Settings
 
@@ -51,8 +53,11 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 _VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d.eE])|)')
 
 
-def serve_stdio(settings: Settings | None = None) -> int:
-    """Serve until the client is gone; the exit code of the process. A signal does not return from here."""
+def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | None = None) -> int:
+    """Serve until the client is gone; the exit code of the process. A signal does not return from here.
+
+    `models` are models of your own, by the name that debates use for them.
+    """
     try:
         settings = settings or Settings.read()
         log_to_stderr(settings)
@@ -60,13 +65,13 @@ def serve_stdio(settings: Settings | None = None) -> int:
             sys.stderr.write(
                 "Counterpoint waits for an MCP client on stdin. To use it by hand: `counterpoint --help`.\n"
             )
-        return anyio.run(serve, settings)
+        return anyio.run(serve, settings, models)
     except DebateError as error:
         sys.stderr.write(f"counterpoint: {error}\n")
         return 1
 
 
-async def serve(settings: Settings) -> int:
+async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -> int:
     """The exit code.
 
     The hall is opened before anything is read, so that an unusable database ends the process at once,
@@ -80,7 +85,7 @@ async def serve(settings: Settings) -> int:
     speaking: asyncio.Task[None] | None = None
     code = 0
     try:
-        async with open_hall(settings, recovering=True) as hall:
+        async with open_hall(settings, models, recovering=True) as hall:
             speaking = asyncio.create_task(speak(build(lambda: nullcontext(hall))))
             either: set[asyncio.Future[Any]] = {speaking, stopped}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)

@@ -58,7 +58,9 @@ MAY_IMPORT: dict[str, str] = {
     ),
     "server.app": "server.hall server.resources server.settings server.tools server.updates",
     "server.reporting": "server.settings",
-    "server.serving": "server.app server.assembly server.debate server.reporting server.settings",
+    "server.serving": (
+        "server.app server.assembly server.debate server.models server.reporting server.settings"
+    ),
     "server.screen": "",
     "server.terminal": "server.debate server.hall server.models server.runner server.screen",
     "server.dialogue": "server.errors server.hall server.reading server.runner server.screen",
