@@ -115,10 +115,10 @@ def said(debate: Debate, wish: Wish, action: str) -> Intervened:
 
 
 def votes_follow(debate: Debate) -> bool:
-    """Whether the debaters are asked for ballots after this phase."""
-    phases = debate.setup.phases
-    here = phases.index(debate.phase) if debate.phase else 0
-    return any(later.wants == "ballot" for later in phases[here + 1 :])
+    """Whether the debaters are still asked for ballots when this talk is over."""
+    phases, phase = debate.setup.phases, debate.phase
+    assert phase is not None
+    return any(later.wants == "ballot" for later in phases[phases.index(phase) + 1 :])
 
 
 def made(debate: Debate, wish: Wish, action: str, **what: object) -> Intervened:
