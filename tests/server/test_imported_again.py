@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.debate.proposal import Proposal
 from server.exporting import exported, parsed, restore
 from server.models.scripted import ScriptedModel

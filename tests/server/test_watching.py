@@ -7,7 +7,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from server.app import open_hall
+from server.assembly import open_hall
 from server.models.scripted import ScriptedModel
 from server.settings import Settings
 from tests.at_a_desk import Desk, desk, served
