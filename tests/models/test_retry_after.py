@@ -42,6 +42,9 @@ async def waits(stub: Stub, retry_after: str) -> list[float]:
     return waited
 
 
+PAST = "Sat, 21 Nov 2020 12:00:00 GMT"
+
+
 def in_(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
@@ -54,7 +57,7 @@ async def test_a_date_is_waited_for(stub: Stub) -> None:
     assert 2 < second <= first <= 12
 
 
-@pytest.mark.parametrize("said", ["0", "-5", "nan", "inf", "soon", "Mon, 99 Foo 20 25:00:00 GMT", in_(-60)])
+@pytest.mark.parametrize("said", ["0", "-5", "nan", "inf", "soon", "Mon, 99 Foo 20 25:00:00 GMT", PAST])
 @pytest.mark.asyncio
 async def test_what_names_no_time_to_come_is_waited_for_as_usual(stub: Stub, said: str) -> None:
     first, second = await waits(stub, said)
