@@ -17,7 +17,7 @@ from server.models.choice import Models
 from server.models.faulty import Chaos
 from server.models.guard import Guard
 from server.models.prices import Prices
-from server.recovery import recover, recover_each_day
+from server.recovery import Recovery
 from server.research import Research
 from server.settings import Settings
 from storage.outbox import Outbox
@@ -68,9 +68,8 @@ async def open_hall(
             hooked(hall, journal.outbox),
         ):
             if recovering and (age := settings.max_recovery_age_hours):
-                for task in (recover, recover_each_day):
-                    asked = partial(task, hall, max_age_hours=age, at_once=settings.recovery_at_once)
-                    hall.tasks.start_soon(asked)
+                recovery = Recovery(hall, max_age_hours=age, at_once=settings.recovery_at_once)
+                hall.tasks.start_soon(recovery.run)
             yield hall
     finally:
         await journal.close()

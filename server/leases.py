@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from server.errors import storage_translated
 from server.owners import is_gone, new_owner
 from storage.journal import Journal
 
@@ -54,6 +55,16 @@ class Leases:
             return set(asked)
         self.until |= dict.fromkeys(held, now + LEASE)
         return held
+
+    async def taken(self) -> set[str]:
+        """The debates that are being driven, here or by another process that is still there.
+
+        Raises:
+            Unreadable: the database cannot be read.
+        """
+        with storage_translated():
+            leases = await self.journal.leases(now=self.clock().timestamp())
+        return {debate_id for debate_id, owner in leases.items() if not is_gone(owner)}
 
     async def give_back(self, debate_id: str) -> None:
         self.until.pop(debate_id, None)

@@ -1,4 +1,4 @@
-"""What a server finds unfinished when it starts: debates that ran by themselves go on.
+"""Debates that nobody drives: those that run by themselves go on, at the start of a server and ever after.
 
 Nothing is reconstructed: what a debate needs next is in its record. A debate that was stepped waits for
 its next step, one that is paused for its cause to be gone, one that is waiting for the caller's turn. What
@@ -6,50 +6,52 @@ the day's budget has paused goes on when the next day begins.
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
 import anyio
 
-from server.debate.rules import runs_by_itself
 from server.errors import DebateError, storage_translated
 from server.hall import Hall
 from storage.journal import Listed
 
 PAGE = 100
 LOOK = 60.0
-"""Seconds between looks at a debate that is being finished."""
+"""Seconds between looks: for debates whose process is gone, and at those that are being finished."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The debates under way, by id."""
+    """The debates under way, by id, oldest first."""
 
-    running: tuple[str, ...] = ()  # that run by themselves, and are young enough to go on
+    running: tuple[str, ...] = ()  # that run by themselves, are young enough to go on, and driven by nobody
     left: tuple[str, ...] = ()  # that are stepped, or have been lying about for too long
 
 
 async def unfinished(hall: Hall, max_age_hours: float) -> Unfinished:
-    """What was begun and is not over, oldest first. Reads only what lists show, and the running ones."""
-    running: list[str] = []
-    left: list[str] = []
+    """What was begun and is not over, or was paused until now. Reads only what lists show."""
+    driven = await hall.driving.leases.taken()
+    running: list[Listed] = []
+    left: list[Listed] = []
     async for listed in every(hall, "running"):
         young = age_in_hours(listed.changed_at, hall.clock()) <= max_age_hours
-        (running if young and await goes_on(hall, listed.stream) else left).append(listed.stream)
-    return Unfinished(tuple(reversed(running)), tuple(reversed(left)))
-
-
-async def due(hall: Hall, max_age_hours: float) -> tuple[str, ...]:
-    """The debates that were paused until a time that has come, oldest first; not those that are stepped."""
-    found: list[str] = []
+        if not (young and listed.details.get("runs_by_itself")):
+            left.append(listed)
+        elif listed.stream not in driven:
+            running.append(listed)
     async for listed in every(hall, "paused"):
         until = listed.details.get("paused_until")
-        if until and 0 <= age_in_hours(until, hall.clock()) <= max_age_hours:
-            found += [listed.stream] if await goes_on(hall, listed.stream) else []
-    return tuple(reversed(found))
+        if until and listed.details.get("runs_by_itself"):
+            ripe = 0 <= age_in_hours(until, hall.clock()) <= max_age_hours
+            running += [listed] if ripe else []
+    return Unfinished(streams(running), streams(left))
+
+
+def streams(found: list[Listed]) -> tuple[str, ...]:
+    return tuple(listed.stream for listed in sorted(found, key=lambda listed: listed.number))
 
 
 async def every(hall: Hall, status: str) -> AsyncIterator[Listed]:
@@ -69,55 +71,52 @@ def age_in_hours(at: str, now: datetime) -> float:
     return (now - datetime.fromisoformat(at)).total_seconds() / 3600
 
 
-async def goes_on(hall: Hall, debate_id: str) -> bool:
-    try:
-        return runs_by_itself((await hall.case(debate_id)).debate)
-    except DebateError as error:  # a damaged record stops nobody else
-        log.warning("Debate %s cannot go on: %s", debate_id, error)
-        return False
+class Recovery:
+    """Lets unfinished debates go on, so many at a time."""
 
+    def __init__(self, hall: Hall, *, max_age_hours: float, at_once: int) -> None:
+        self.hall = hall
+        self.max_age_hours = max_age_hours
+        self.places = anyio.CapacityLimiter(at_once)
+        self.under_way: set[str] = set()
+        self.told: set[str] = set()  # of which it has been said that they do not go on
 
-async def recover(hall: Hall, *, max_age_hours: float, at_once: int) -> None:
-    """Let unfinished debates go on, so many at a time. Raises nothing: each is finished, or said why not."""
-    try:
-        found = await unfinished(hall, max_age_hours)
-        ripe = await due(hall, max_age_hours)
-    except DebateError as error:
-        log.warning("Unfinished debates cannot be looked for: %s", error)
-        return
-    if found.left:
-        log.info("Unfinished, and left until somebody steps them: %s", ", ".join(found.left))
-    await go_on(hall, (*found.running, *ripe), at_once)
+    async def run(self, look: float = LOOK) -> None:
+        """Look for them now, and again every so many seconds. Never returns, and raises nothing."""
+        async with anyio.create_task_group() as going_on:
+            while True:
+                found = await self.unfinished()
+                for debate_id in found.left:
+                    self.tell(debate_id, "it is stepped, or has been lying about for too long")
+                for debate_id in found.running:
+                    if debate_id not in self.under_way:
+                        self.under_way.add(debate_id)
+                        going_on.start_soon(self.finish, debate_id)
+                await anyio.sleep(look)
 
-
-async def recover_each_day(hall: Hall, *, max_age_hours: float, at_once: int, look: float = LOOK) -> None:
-    """Whenever a day begins (UTC), let the debates go on that the budget of the one before has paused."""
-    day = hall.clock().date()
-    while True:
-        await anyio.sleep(look)
-        if hall.clock().date() == day:
-            continue
-        day = hall.clock().date()
+    async def unfinished(self) -> Unfinished:
         try:
-            await go_on(hall, await due(hall, max_age_hours), at_once)
+            return await unfinished(self.hall, self.max_age_hours)
         except DebateError as error:
-            log.warning("Debates that wait for this day cannot be looked for: %s", error)
+            log.warning("Unfinished debates cannot be looked for: %s", error)
+            return Unfinished()
 
+    async def finish(self, debate_id: str) -> None:
+        """Drive a debate until it needs somebody. A database that fails may be well at the next look."""
+        async with self.places:
+            log.info("Debate %s was left unfinished, and goes on", debate_id)
+            try:
+                while (await self.hall.follow(debate_id, wait=LOOK)).status == "running":
+                    pass
+            except DebateError as error:
+                self.tell(debate_id, str(error), logging.WARNING)
+            except Exception:  # a bug of ours, which could cost something each time
+                log.exception("Debate %s could not go on", debate_id)
+                return
+        self.under_way.discard(debate_id)
 
-async def go_on(hall: Hall, debates: Sequence[str], at_once: int) -> None:
-    if not debates:
-        return
-    log.info("Unfinished, and going on: %s", ", ".join(debates))
-    places = anyio.CapacityLimiter(at_once)
-    async with anyio.create_task_group() as going_on:
-        for debate_id in debates:
-            going_on.start_soon(finish, hall, debate_id, places)
-
-
-async def finish(hall: Hall, debate_id: str, places: anyio.CapacityLimiter) -> None:
-    async with places:
-        try:
-            while (await hall.follow(debate_id, wait=LOOK)).status == "running":
-                pass
-        except Exception:  # of this debate alone; whoever looks at it is told
-            log.exception("Debate %s could not go on", debate_id)
+    def tell(self, debate_id: str, why: str, level: int = logging.INFO) -> None:
+        """Say it once that a debate does not go on."""
+        if debate_id not in self.told:
+            self.told.add(debate_id)
+            log.log(level, "Debate %s is unfinished and does not go on: %s", debate_id, why)

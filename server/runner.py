@@ -30,6 +30,7 @@ from server.debate.rules import (
     Wait,
     decide,
     round_is_over,
+    runs_by_itself,
     status,
     wanted,
 )
@@ -345,6 +346,7 @@ def heading(debate: Debate, events: Sequence[Event], log: Sequence[Recorded]) ->
             "winner": views.verdict_of(debate).winner_stance,
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
+            "runs_by_itself": runs_by_itself(debate),
             "paused_until": debate.paused.until if debate.paused else "",
             "spent": spent_by_day(log, debate.setup.forked_at_round),
         },

@@ -168,8 +168,8 @@ class Settings(BaseModel):
         Field(
             ge=0,
             le=8760,
-            description="Debates that ran by themselves go on when a server starts, unless nothing has "
-            "happened in them for longer than this. 0: none goes on.",
+            description="Debates that run by themselves and whose process is gone go on in this one, unless "
+            "nothing has happened in them for longer than this. 0: none goes on.",
         ),
     ] = 24
     recovery_at_once: Annotated[int, Field(ge=1, le=100, description="How many of them go on at a time.")] = 4

@@ -284,6 +284,9 @@ class SqliteJournal:
         kept = await self._lease(RENEW, now + seconds, owner, json.dumps(list(streams)))
         return {stream for (stream,) in kept}
 
+    async def leases(self, *, now: float) -> Mapping[str, str]:
+        return dict(await self._lease("select stream, owner from lease where until > ?", now))
+
     async def release(self, stream: str, owner: str) -> None:
         await self._lease("delete from lease where stream = ? and owner = ?", stream, owner)
 

@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, str] = {
     "server.settings": "server.debate",
     "server.research": "server.debate server.models server.settings",
     "server.questions": "server.debate server.models server.research",
-    "server.leases": "server.owners storage.journal",
+    "server.leases": "server.errors server.owners storage.journal",
     "server.leased": "server.debate server.leases server.models server.questions",
     "server.daily": "server.debate server.errors storage.journal",
     "server.runner": (
@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, str] = {
         "server.daily server.debate server.driving server.ids server.models server.questions "
         "server.research server.runner server.work storage.journal"
     ),
-    "server.recovery": "server.debate server.errors server.hall storage.journal",
+    "server.recovery": "server.errors server.hall storage.journal",
     "server.reading": "server.debate server.errors server.runner storage.journal",
     "server.forking": "server.debate server.errors server.hall server.runner",
     "server.exporting": "server server.debate server.errors server.hall server.runner storage.journal",

@@ -225,6 +225,13 @@ class Contending:
 @pytest.mark.requirement("N8")
 class Leasing:
     @pytest.mark.asyncio
+    async def test_the_leases_in_force_are_told_with_their_owners(self, journal: Journal) -> None:
+        await journal.lease("s", "me", now=100, seconds=10)
+        await journal.lease("other", "you", now=105, seconds=10)
+        assert await journal.leases(now=109) == {"s": "me", "other": "you"}
+        assert await journal.leases(now=110) == {"other": "you"}
+
+    @pytest.mark.asyncio
     async def test_a_stream_has_one_owner(self, journal: Journal) -> None:
         assert await journal.lease("s", "me", now=100, seconds=10) == "me"
         assert await journal.lease("s", "you", now=109, seconds=10) == "me"

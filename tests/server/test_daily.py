@@ -16,7 +16,7 @@ from server.debate.proposal import Proposal
 from server.hall import Hall, utc_now
 from server.models import Model, OnText, Reply, Request, Usage
 from server.models.scripted import ScriptedModel
-from server.recovery import due, recover, recover_each_day
+from server.recovery import Recovery, unfinished
 from server.runner import Case
 from server.settings import Settings
 
@@ -144,19 +144,21 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
         case = await run(hall)
         stepped = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
         await hall.step(stepped.id, wait=5)
-    async with limited(database, clock=clock, recovering=True, daily_calls=6) as same_day:
-        assert await due(same_day, 24) == ()
+    async with limited(database, clock=clock, daily_calls=6) as later:
+        assert (await unfinished(later, 24)).running == ()
         clock.tomorrow()
-        assert await due(same_day, 24) == (case.id,)
+        assert (await unfinished(later, 24)).running == (case.id,)
         clock.tomorrow()
-        assert await due(same_day, 23) == ()
-    async with limited(database, clock=clock, daily_calls=6) as later, anyio.create_task_group() as tasks:
-        clock.tomorrow()
+        assert (await unfinished(later, 23)).running == ()
         assert (await later.case(case.id)).status == "paused"
-        tasks.start_soon(partial(recover, later, max_age_hours=72, at_once=1))
-    async with limited(database) as after:
-        assert (await after.case(case.id)).status == "concluded"
-        assert (await after.case(stepped.id)).status == "paused"
+    clock.now -= timedelta(days=1)
+    over = anyio.Event()
+    async with limited(database, clock=clock, recovering=True, daily_calls=6) as restarted:
+        restarted.listeners.append(lambda seen: over.set() if seen.status == "concluded" else None)
+        with anyio.fail_after(5):
+            await over.wait()
+        assert (await restarted.case(case.id)).status == "concluded"
+        assert (await restarted.case(stepped.id)).status == "paused"
 
 
 @pytest.mark.requirement("D7")
@@ -167,14 +169,13 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
         case = await run(hall)
         over = anyio.Event()
         hall.listeners.append(lambda seen: over.set() if seen.status == "concluded" else None)
-        tasks.start_soon(partial(recover_each_day, hall, max_age_hours=24, at_once=1, look=0.01))
+        tasks.start_soon(partial(Recovery(hall, max_age_hours=24, at_once=1).run, look=0.01))
         await anyio.wait_all_tasks_blocked()
         clock.tomorrow()
         with anyio.fail_after(5):
             await over.wait()
         tasks.cancel_scope.cancel()
-    async with limited(database) as after:
-        assert (await after.case(case.id)).status == "concluded"
+        assert (await hall.case(case.id)).status == "concluded"
 
 
 async def test_without_limits_nothing_is_looked_up(database: str) -> None:

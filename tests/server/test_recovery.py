@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,11 +11,12 @@ import pytest
 
 from server.assembly import open_hall
 from server.debate.proposal import Proposal
+from server.errors import Unreadable
 from server.hall import Hall
 from server.models import Request
 from server.models.lines import answer
 from server.models.scripted import Said, ScriptedModel
-from server.recovery import recover, unfinished
+from server.recovery import Recovery, unfinished
 from server.settings import Settings
 from tests.gate import Gate
 
@@ -109,18 +111,62 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
     debates = await left_behind(database, *asked)
     gate = Gate()
     async with open_hall(settings(database), {"mine": gate.model}, environ={}) as hall:
+        recovery = Recovery(hall, max_age_hours=24, at_once=1)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(recover_one_at_a_time, hall)
+            tasks.start_soon(recovery.run)
             with anyio.fail_after(5):
                 await gate.asked.wait()
             assert [hall.is_working(debate_id) for debate_id in debates] == [True, False, False]
             gate.open.set()
-        # What the gate lets through is no finding, so that each stops at its judges.
-        assert [(await hall.case(debate_id)).status for debate_id in debates] == ["paused"] * 3
+            # What the gate lets through is no finding, so that each stops at its judges.
+            assert [await ended(hall, debate_id) for debate_id in debates] == ["paused"] * 3
+            tasks.cancel_scope.cancel()
 
 
-async def recover_one_at_a_time(hall: Hall) -> None:
-    await recover(hall, max_age_hours=24, at_once=1)
+async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_away(database: str) -> None:
+    gate = Gate()
+    async with (
+        open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as idle,
+        anyio.create_task_group() as tasks,
+    ):
+        async with open_hall(settings(database), {"mine": gate.model}, environ={}) as busy:
+            case = await busy.start(Proposal(question="Ship it?", run=True), actor=ACTOR)
+            with anyio.fail_after(5):
+                await gate.asked.wait()
+            assert (await unfinished(idle, 24)).running == ()
+        tasks.start_soon(partial(Recovery(idle, max_age_hours=24, at_once=1).run, look=0.01))
+        assert await ended(idle, case.id) == "concluded"
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
+    (debate_id,) = await left_behind(database, Proposal(question="Break?", run=True))
+    change = "update journal set entry = replace(entry, ?, ?) where stream = ?"
+    with sqlite3.connect(database) as raw:
+        raw.execute("drop trigger journal_no_update")
+        raw.execute(change, ("Break", "Brake", debate_id))
+    async with (
+        open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as hall,
+        anyio.create_task_group() as tasks,
+    ):
+        recovery = Recovery(hall, max_age_hours=24, at_once=1)
+        tasks.start_soon(partial(recovery.run, look=0.01))
+        with anyio.fail_after(5):
+            while debate_id not in recovery.told:
+                await anyio.lowlevel.checkpoint()
+        with sqlite3.connect(database) as raw:
+            raw.execute(change, ("Brake", "Break", debate_id))
+        with anyio.fail_after(5):
+            while (await finished(hall, debate_id)) != "concluded":
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+
+
+async def finished(hall: Hall, debate_id: str) -> str:
+    try:
+        return (await hall.case(debate_id)).status
+    except Unreadable:
+        return ""
 
 
 async def test_a_damaged_debate_keeps_no_other_from_going_on(
