@@ -3,23 +3,41 @@
 import math
 from collections import Counter
 
-from server.debate.events import Intervened
+from server.debate.events import (
+    Audited,
+    Balloted,
+    Failed,
+    Intervened,
+    Judged,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
 from server.debate.opening import restanced
 from server.debate.setup import CALLER
 from server.debate.speaking import candidates, final, seated
 from server.debate.state import Debate
 from server.debate.text import counted
 
+Answer = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+
 
 def failure_lines(debate: Debate) -> list[str]:
     """Each way in which a seat failed, with how often: nothing fails in silence."""
-    failed: list[tuple[str, str, str]] = [(f.seat, f.cause, f.detail) for f in debate.failures]
+    failed: list[tuple[str, str, str]] = [(seat_asked(f), f.cause, f.detail) for f in debate.failures]
     for made in debate.research:
         failed += [(made.seat, "research", f"{f.tool}: {f.failed}") for f in made.lookups if f.failed]
     return [
         f"{seat}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
         for (seat, cause, detail), times in Counter(failed).items()
     ]
+
+
+def seat_asked(failure: Failed) -> str:
+    """The seat, with its model where that is not told anyway."""
+    told = not failure.model or failure.handoff or failure.model in failure.detail
+    return failure.seat if told else f"{failure.seat} ({failure.model})"
 
 
 def cautions(debate: Debate) -> list[str]:
@@ -42,6 +60,7 @@ def cautions(debate: Debate) -> list[str]:
     drawn = sum(failure.handoff for failure in debate.failures)
     if failed := len(debate.failures) - drawn:
         said.append(f"{counted(failed, 'answer')} failed; see failures. {degradation(debate)}".rstrip())
+    said += stood_in(debate)
     if drawn:
         said.append(f"{counted(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn.")
     if debate.setup.forked_restanced:
@@ -49,6 +68,25 @@ def cautions(debate: Debate) -> list[str]:
     if any(turn.cut for turn in debate.turns):
         said.append(f"Cut at the length limit: {counted(sum(turn.cut for turn in debate.turns), 'turn')}.")
     return said
+
+
+def stood_in(debate: Debate) -> list[str]:
+    """Which model spoke for a seat in place of its own, and from when on."""
+    told = []
+    for seat, own in seated(debate.setup).items():
+        lost = until_lost(debate, seat, own)
+        since = (fact for fact in answers(debate) if fact.seat == seat and fact.round >= lost)
+        others = dict.fromkeys(fact.usage.model for fact in since if fact.usage)
+        if others:
+            told.append(f"{', '.join(others)} stood in for {seat} ({own}) from round {lost} on.")
+    return told
+
+
+def answers(debate: Debate) -> list[Answer]:
+    """What the models of the seats said that counted."""
+    talk = [fact for fact in debate.talk if not isinstance(fact, Intervened)]
+    result = () if debate.deliverable is None else (debate.deliverable,)
+    return [*talk, *debate.ballots, *debate.judged, *result]
 
 
 def degradation(debate: Debate) -> str:
@@ -74,9 +112,7 @@ def answered(debate: Debate, model: str) -> bool:
 
     Who spoke for a seat is its own model, until that failed for good and another stood in.
     """
-    facts = [fact for fact in debate.talk if not isinstance(fact, Intervened)]
-    result = () if debate.deliverable is None else (debate.deliverable,)
-    said = [fact for fact in (*facts, *debate.ballots, *debate.judged, *result) if fact.usage]
+    said = [fact for fact in answers(debate) if fact.usage]
     if any(fact.usage and fact.usage.model == model for fact in said):
         return True
     until = {

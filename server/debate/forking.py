@@ -58,20 +58,37 @@ def fork(
             "forked_hash": taken[-1].hash if taken else log[0].hash,
         }
     )
-    past = tuple(event for entry in taken for event in of_seats_there(setup, entry.event))
+    weighed = weighed_seats(debate.setup, setup)
+    past = tuple(event for entry in taken for event in of_seats_there(setup, entry.event, weighed))
+    past += retracted_since(log, at_round)
     past += seated_anew(setup, past, changes)
     setup = setup.model_copy(update={"max_rounds": unextended(setup, past, changes)})
     check_future(setup, past, at_round)
     return setup, past
 
 
-def of_seats_there(setup: Opened, event: Event) -> tuple[Event, ...]:
+def weighed_seats(before: Opened, after: Opened) -> set[str]:
+    """The seats whose votes keep their weight: a judge of another model is another judge."""
+    was, there = seated(before), seated(after)
+    return {seat for seat in there if seat not in judges(after) or was.get(seat) == there[seat]}
+
+
+def retracted_since(log: Sequence[Recorded], at_round: int) -> tuple[Intervened, ...]:
+    """The retractions of turns that are shared, made after the rounds that are."""
+    made = (entry.event for entry in log if isinstance(entry.event, Intervened))
+    return tuple(
+        event.model_copy(update={"round": at_round})
+        for event in made
+        if event.action == "retract" and event.retracted[0] <= at_round < event.round
+    )
+
+
+def of_seats_there(setup: Opened, event: Event, weighed: set[str]) -> tuple[Event, ...]:
     """The event without what it says of seats that are there no longer: judges of a larger panel."""
-    seats = seated(setup)
-    if isinstance(event, Intervened) and event.action == "replace_model" and event.to not in seats:
+    if isinstance(event, Intervened) and event.action == "replace_model" and event.to not in seated(setup):
         return ()
     if isinstance(event, Intervened) and event.action == "weights":
-        left = tuple(weight for weight in event.weights if weight.seat in seats)
+        left = tuple(weight for weight in event.weights if weight.seat in weighed)
         return (event.model_copy(update={"weights": left}),) if left else ()
     return (event,)
 

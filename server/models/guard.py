@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from server.models import Model, ModelError, OnText, Reply, Request
+from server.models import Cause, Model, ModelError, OnText, Reply, Request
 from server.models.breaker import Breaker, Now, seconds
 
 CONCURRENCY = 64
@@ -35,8 +35,8 @@ class Wait:
     def left(self) -> float:
         return self._until - self._now()
 
-    def in_vain(self, why: str) -> ModelError:
-        return ModelError("rate_limited", f"{self.name} was not asked: {why}.", attempts=0)
+    def in_vain(self, why: str, cause: Cause) -> ModelError:
+        return ModelError(cause, f"{self.name} was not asked: {why}.", attempts=0)
 
 
 class Places:
@@ -69,7 +69,8 @@ class Places:
         with anyio.move_on_after(wait.left()):
             await free.acquire()
             return
-        raise wait.in_vain(f"within its {wait.most:g} seconds none of {self._what} became free")
+        why = f"within its {wait.most:g} seconds none of {self._what} became free"
+        raise wait.in_vain(why, "timeout")
 
 
 class Rest:
@@ -90,9 +91,10 @@ class Rest:
     def check(self, wait: Wait) -> None:
         """Raises ModelError where it is longer than a request may wait."""
         if (left := self.left()) and left > wait.left():
-            raise wait.in_vain(
+            why = (
                 f"{self._provider} limits the rate of requests and asks to be left alone for {seconds(left)}"
             )
+            raise wait.in_vain(why, "rate_limited")
 
     async def over(self, wait: Wait) -> None:
         """Wait until it is over, however often it is prolonged; raises as `check`."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.cautions import degradation
+from server.debate.cautions import cautions, degradation
 from server.debate.replies import Reply
 from server.debate.rules import Call
 from tests.debate.playing import Answer, Fails, debaters, paid, setup, table, talk
@@ -50,3 +50,18 @@ def test_who_stands_in_is_counted_and_the_one_it_stands_in_for_is_named() -> Non
 
     said = told(script, fallback_models=["d/four"])
     assert said == "3 of 4 models answered: c/three could not be reached 1 time."
+
+
+def test_the_verdict_says_who_stood_in_for_whom_and_from_when_on() -> None:
+    def script(call: Call) -> Answer:
+        failing = call.model == "b/two" and call.round == 2
+        return Fails("unavailable") if failing else Reply(str(talk(call)), paid(call.model))
+
+    options = {"judges": {"models": ["a/one"]}, "fallback_models": ["d/four"]}
+    opened = setup(debaters=debaters(2), models=["a/one", "b/two"], options=options, max_rounds=3)
+    said = cautions(table(opened, script).play().debate)
+    assert "d/four stood in for Speaker 2 (b/two) from round 2 on." in said
+
+
+def test_where_nobody_could_stand_in_nobody_is_said_to_have() -> None:
+    assert not any("stood in" in said for said in cautions(table(script=dated).play().debate))

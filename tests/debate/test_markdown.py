@@ -170,7 +170,7 @@ class TestVerdict:
         opened = setup(debaters=debaters(3), options={"judges": {"count": 3}})
         text = markdown.verdict(table(opened, script).play().debate)
         assert "\n**Dissent**\n- judge 3: B, really.\n" in text
-        assert "\n**Failures**\n- Speaker 3: no answer in time (timeout, 2 times)\n" in text
+        assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 2 times)\n" in text
         assert "\n- 2 answers failed; see failures.\n" in text
 
     @pytest.mark.requirement("D3")

@@ -68,3 +68,27 @@ def test_a_seat_that_is_not_there_has_no_weight() -> None:
     assert in_force(child)["weights"] == {"judge 1": "3"}
     assert len(child.debate.steering) == 1
     assert in_force(forked(parent, 1))["weights"] == {"judge 1": "3", "judge 2": "2"}
+
+
+def test_a_judge_of_another_model_is_another_judge_and_not_weighed() -> None:
+    parent = table(setup(options=TWO_JUDGES)).through(1)
+    steer(parent, "weights", weights={"judge 1": "3", "judge 2": "1/2"})
+
+    child = forked(parent, 1, judges={"models": ["x/one", "x/other"]})
+
+    assert in_force(child)["weights"] == {"judge 1": "3"}
+
+
+def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
+    parent = table().through(2)
+    steer(parent, "retract", to="Opponent", round=1, reason="made up")
+
+    child = forked(parent, 1)
+    grandchild = forked(child.through(2), 1)
+
+    for at in (child, grandchild):
+        assert [at.debate.stands(turn) for turn in at.debate.turns_of(1)].count(False) == 1
+        (made,) = [event for event in at.events if event.kind == "intervened"]
+        assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
+    assert beside(parent, child).shared_rounds == 1
+    assert forked(parent, 0).debate.steering == ()

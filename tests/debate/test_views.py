@@ -142,8 +142,8 @@ class TestFailures:
 
     def test_they_are_counted_by_seat_and_cause(self) -> None:
         assert sorted(cautions.failure_lines(self.failing().debate)) == [
-            "Speaker 2: the model said nothing (empty, 2 times)",
-            "Speaker 3: no answer in 120 s (timeout, 2 times)",
+            "Speaker 2 (scripted): the model said nothing (empty, 2 times)",
+            "Speaker 3 (scripted): no answer in 120 s (timeout, 2 times)",
         ]
 
     def test_the_verdict_warns_of_them(self) -> None:

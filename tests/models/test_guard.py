@@ -133,7 +133,7 @@ class TestPlaces:
                 failure = await failure_of(model, allowed=0.05)
                 held.go.set()
 
-        assert failure.cause == "rate_limited"
+        assert failure.cause == "timeout"
         assert (
             failure.detail == f"acme/m was not asked: within its 0.05 seconds none of the {what} became free."
         )

@@ -78,10 +78,13 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
                     case = await running.follow(case.id, wait=20)
 
             assert case.status in ("concluded", "paused")
-            told = "\n".join(cautions.failure_lines(case.debate))
+            told = cautions.failure_lines(case.debate)
             failures += len(case.debate.failures)
             for failure in case.debate.failures:
-                assert f"{failure.seat}: {failure.detail} ({failure.cause}" in told
+                assert any(
+                    line.startswith(failure.seat) and f": {failure.detail} ({failure.cause}" in line
+                    for line in told
+                )
             if case.debate.paused:
                 assert any(f.detail in case.debate.paused.reason for f in case.debate.missed)
     assert failures
