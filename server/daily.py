@@ -67,6 +67,19 @@ class Daily:
         """When the next day begins: UTC, ISO 8601."""
         return f"{self.clock().date() + timedelta(days=1)}T00:00:00.000Z"
 
+    async def spent(self) -> tuple[int, Decimal]:
+        """(calls, US dollars) of today's answers, as far as their prices are known.
+
+        Raises:
+            Unreadable: the database cannot be read.
+        """
+        day = self.clock().date().isoformat()
+        with storage_translated():
+            headings = await self.journal.details_since(day)
+        today = [spent for found in headings if (spent := (found.get("spent") or {}).get(day))]
+        calls = sum(int(spent.get("calls", 0)) for spent in today)
+        return calls, sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
+
     async def room(self, each: Decimal = Decimal(0)) -> Room:
         """How many more requests may be made today, and which limit says so.
 
@@ -77,12 +90,7 @@ class Daily:
         """
         if not (self.calls or self.cost_usd):
             return Room(UNBOUNDED)
-        day = self.clock().date().isoformat()
-        with storage_translated():
-            headings = await self.journal.details_since(day)
-        today = [spent for found in headings if (spent := (found.get("spent") or {}).get(day))]
-        calls = sum(int(spent.get("calls", 0)) for spent in today)
-        cost = sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
+        calls, cost = await self.spent()
         told = f"the day's budget: {calls} of {self.calls or 'any number of'} calls"
         money = self.cost_usd - cost - self.cost_in_flight if self.cost_usd else Decimal(UNBOUNDED)
         if money <= 0:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -66,7 +67,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]
     return [
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, ", ".join(f"{name} {release_of(name)}" for name in PACKAGES)),
-        await database(settings),
+        *await database(settings),
         *choice(settings, environ),
         embedded(),
         *hooks(settings, environ),
@@ -82,8 +83,8 @@ def release_of(package: str) -> str:
         return "(not installed)"
 
 
-async def database(settings: Settings) -> Check:
-    """Opened, read and written: a lease that nobody wants is taken and given back."""
+async def database(settings: Settings) -> list[Check]:
+    """Opened, read and written: a lease that nobody wants is taken and given back. And what today took."""
     # Slow: it brings the SDK with it.
     from server.assembly import open_hall  # noqa: PLC0415
 
@@ -94,10 +95,19 @@ async def database(settings: Settings) -> Check:
                 now = hall.clock().timestamp()
                 await hall.journal.lease("doctor", hall.driving.leases.owner, now=now, seconds=1)
                 await hall.journal.release("doctor", hall.driving.leases.owner)
+            calls, cost = await hall.runner.daily.spent()
     except (DebateError, ExceptionGroup) as error:
-        return Check("database", False, one_line(str(cause(error))))
+        return [Check("database", False, one_line(str(cause(error))))]
     count = newest[0].number if newest else 0  # nothing is ever deleted, so the last one's is the count
-    return Check("database", True, f"{settings.database}, {count} {'debate' if count == 1 else 'debates'}")
+    told = f"{counted(calls, 'call')}{of(settings.daily_calls)}, ${cost:f}{of(settings.daily_cost_usd, '$')}"
+    return [
+        Check("database", True, f"{settings.database}, {counted(count, 'debate')}"),
+        Check("today", True, f"{told} (since midnight, UTC)", needed=False),
+    ]
+
+
+def of(limit: int | Decimal, unit: str = "") -> str:
+    return f" of {unit}{limit} allowed" if limit else ""
 
 
 def cause(error: BaseException) -> BaseException:
@@ -153,6 +163,9 @@ def hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     return [Check("hooks", True, f"{counted(count, 'hook')} in {settings.hooks}")]
 
 
+AGE = "MAX_RECOVERY_AGE_HOURS"
+
+
 async def handshake(settings: Settings) -> Check:
     """A server started as a client would start it, asked for its tools."""
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
@@ -161,7 +174,8 @@ async def handshake(settings: Settings) -> Check:
     child = StdioServerParameters(
         command=started.command,
         args=list(started.args),
-        env={**os.environ, **dict(started.env), f"{PREFIX}DB": settings.database},
+        # It is only asked for its tools, and is not to go on with debates.
+        env={**os.environ, **dict(started.env), f"{PREFIX}DB": settings.database, f"{PREFIX}{AGE}": "0"},
     )
     begun = perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:

@@ -75,3 +75,11 @@ def test_what_cannot_be_held_is_refused_and_says_why(database: str, options: lis
     result = debate(database, *options)
     assert result.exit_code != 0
     assert why in result.output
+
+
+@pytest.mark.requirement("N10")
+def test_the_doctor_says_what_the_day_has_taken(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", "100")
+    setup(database)
+    shown = CliRunner().invoke(counterpoint, ["--db", database, "doctor"], prog_name="counterpoint")
+    assert "today           6 calls of 100 allowed, $0 (since midnight, UTC)" in shown.output

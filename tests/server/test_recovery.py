@@ -11,6 +11,7 @@ import pytest
 
 from server.assembly import open_hall
 from server.debate.proposal import Proposal
+from server.doctor import handshake
 from server.errors import Unreadable
 from server.hall import Hall
 from server.models import Request
@@ -89,6 +90,18 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
             await judging.wait()
     async with open_hall(settings(database), {"mine": ScriptedModel()}, environ={}, recovering=True) as later:
         assert await ended(later, case.id) == "concluded"
+
+
+async def test_the_doctor_asks_a_server_for_its_tools_and_goes_on_with_nothing(database: str) -> None:
+    gate = Gate()
+    scripted = Settings(db=database, models=("scripted",))
+    async with open_hall(scripted, {"scripted": gate.model}, environ={}) as hall:
+        case = await hall.start(Proposal(question="Ship it?", run=True), actor=ACTOR)
+        with anyio.fail_after(5):
+            await gate.asked.wait()
+    assert (await handshake(scripted)).ok
+    async with open_hall(scripted, environ={}) as after:
+        assert (await after.case(case.id)).debate.turns == ()
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
