@@ -202,7 +202,7 @@ async def verdict_line(name: str, filler: str) -> Line:
     asked = Proposal.model_validate(
         {
             "question": (filler * 500)[:9000],
-            "debaters": [debater.model_dump() for debater in debaters],
+            "debaters": [debater.model_dump(exclude_defaults=True) for debater in debaters],
             "max_rounds": 4,
             "models": ["m"],
             "options": {"judges": {"count": 9}},

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,8 @@ RUNNER = "counterpoint"
 """The actor of everything that nobody asked for by hand."""
 
 BEGINS_A_ROUND = (Opened, PhaseEntered, Resumed)
+
+FREE = Decimal(0)
 
 HELD_FOR = (1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to record an answer when the database cannot be written."""
@@ -175,7 +178,7 @@ class Runner:
                     # Turns of a talk that is being concluded arrive before anybody is asked to decide.
                     step = decide(case.debate, elapsed=self.elapsed(case, since))
                     if isinstance(step, Ask) and not (case.debate.concluding and asked):
-                        each = price_of(case.debate, a_question(case.debate))
+                        each = price_of(case.debate, a_question(case.debate)) if self.daily.cost_usd else FREE
                         on_their_way = sum(kept.requests for kept in asked.values())
                         left = min(step.at_most - on_their_way, (await self.daily.room(each)).calls)
                         for call, most in shared([c for c in step.calls if c.answers not in asked], left):
@@ -343,7 +346,7 @@ def heading(debate: Debate, events: Sequence[Event], log: Sequence[Recorded]) ->
             "format": debate.setup.format,
             "round": debate.round,
             "outcome": debate.verdict.outcome if debate.verdict else "",
-            "winner": views.verdict_of(debate).winner_stance,
+            "winner": views.winner_stance(debate),
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
             "runs_by_itself": runs_by_itself(debate),

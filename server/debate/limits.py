@@ -133,9 +133,10 @@ def price_of(debate: Debate, tokens: tuple[int, int]) -> Decimal:
 
 def room(debate: Debate, elapsed: Elapsed = AT_ONCE) -> Room:
     """How many questions there is room for."""
-    limits, used = debate.limits, spent(debate)
-    if limits == Limits():
+    limits = debate.limits
+    if not limits.bounding:
         return Room(UNBOUNDED)
+    used = spent(debate)
     kept, tokens = kept_back(debate), a_question(debate)
     bounds = [
         bound("calls", limits.max_calls, used.calls, 1, kept),

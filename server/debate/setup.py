@@ -102,6 +102,11 @@ class Limits(Fact):
     round_timeout: Count = 0  # seconds for a round; begun anew when a debate is taken up again
     on_budget: Literal["conclude", "pause"] = "conclude"
 
+    @property
+    def bounding(self) -> bool:
+        tokens = self.max_input_tokens or self.max_output_tokens
+        return bool(self.max_calls or tokens or self.max_cost_usd or self.max_seconds)
+
 
 class Price(Fact):
     """Of a token of a model, in dollars, as known when the debate was opened; "" where it is not."""

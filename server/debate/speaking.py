@@ -131,10 +131,12 @@ def failures_of(debate: Debate, key: tuple[str, int]) -> tuple[Failed, ...]:
 def gave_up(debate: Debate, key: tuple[str, int]) -> bool:
     """Whether a place has failed for good in this round: its last model, and no other is left to ask."""
     failures = failures_of(debate, key)
+    if not failures:
+        return False
     if any(failure.cause == "late" for failure in failures):
         return True  # the others could not answer in time either
     nobody_left = all((key[0], model) in debate.gone for model in candidates(debate, key[0]))
-    return bool(failures) and nobody_left and final(failures)
+    return nobody_left and final(failures)
 
 
 def final(failures: Sequence[Failed]) -> bool:

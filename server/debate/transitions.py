@@ -16,7 +16,7 @@ Rules of this file:
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from typing import assert_never
+from typing import Any, assert_never
 
 from server.debate.events import (
     Audited,
@@ -84,15 +84,15 @@ def changed(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR
         case Balloted():
             check_open(debate, event, 0, "ballot")
             check_name(debate, event.choice)
-            return heard(replace(debate, ballots=(*debate.ballots, event)), event.seat, 0)
+            return heard(debate, event.seat, 0, ballots=(*debate.ballots, event))
         case Judged():
             check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
             check_open(debate, event, event.reading, "judgment")
             check_name(debate, event.winner)
-            return heard(replace(debate, judged=(*debate.judged, event)), event.seat, event.reading)
+            return heard(debate, event.seat, event.reading, judged=(*debate.judged, event))
         case Synthesized():
             check_open(debate, event, 0, "deliverable")
-            return heard(replace(debate, deliverable=event), event.seat, 0)
+            return heard(debate, event.seat, 0, deliverable=event)
         case Researched():
             check_open(debate, event, event.reading)
             return replace(debate, research=(*debate.research, event))
@@ -162,11 +162,11 @@ def said(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> 
             number = 1
         case _:
             assert_never(event)
-    return heard(replace(debate, talk=(*debate.talk, event)), event.seat, number)
+    return heard(debate, event.seat, number, talk=(*debate.talk, event))
 
 
-def heard(debate: Debate, seat: str, number: int) -> Debate:
-    return replace(debate, heard=debate.heard | {(seat, number)})
+def heard(debate: Debate, seat: str, number: int, **said: Any) -> Debate:
+    return replace(debate, heard=debate.heard | {(seat, number)}, **said)
 
 
 def failed(debate: Debate, event: Failed) -> Debate:

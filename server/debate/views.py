@@ -299,7 +299,7 @@ def verdict_of(debate: Debate) -> Verdict:
     return Verdict(
         outcome=found.outcome,
         winner=found.winner,
-        winner_stance=debate.debater(found.winner).stance if found.winner else "",
+        winner_stance=winner_stance(debate),
         verdict=found.verdict,
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote.judge) for vote in found.votes],
@@ -309,6 +309,12 @@ def verdict_of(debate: Debate) -> Verdict:
         deliverable=result,
         deliverable_problem=problem,
     )
+
+
+def winner_stance(debate: Debate) -> str:
+    """What the winner defends; "" where nobody won, or not yet."""
+    found = debate.verdict
+    return debate.debater(found.winner).stance if found and found.winner else ""
 
 
 def deliverable(debate: Debate) -> tuple[Any, str]:
