@@ -35,6 +35,12 @@ PRINTED: dict[str, list[str]] = {
         "-> Opponent (chosen)",
         "decided: ",
     ],
+    "unattended": [
+        "Estimate: 13 calls",
+        "It may take 10 calls.",
+        "concluded after 10 calls: budget: 9 of 10 calls spent",
+        "they share round 1.",
+    ],
     "at_the_table": [
         "--- Script is told:",
         "You are A. Speak.",
