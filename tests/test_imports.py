@@ -18,10 +18,11 @@ MAY_IMPORT: dict[str, str] = {
     # The core, and what stands beside it: neither knows anything of the other.
     "server.debate": "",
     "storage": "",
-    "server.models": "server.debate",
+    "server.models": "server.debate server.retry_after",
     # What holds them together. Only the runner knows all three.
     "server.errors": "server.debate storage.journal",
     "server.ids": "",
+    "server.retry_after": "",
     "server.owners": "",
     "server.settings": "server.debate",
     "server.research": "server.debate server.models server.settings",
@@ -49,8 +50,8 @@ MAY_IMPORT: dict[str, str] = {
     "server.resources": "server.debate server.errors server.hall server.reading server.runner",
     "server.updates": "server.hall server.runner storage.journal",
     "server.hooks": (
-        "server.debate server.errors server.hall server.owners server.runner server.settings "
-        "storage.journal storage.outbox"
+        "server.debate server.errors server.hall server.owners server.retry_after server.runner "
+        "server.settings storage.journal storage.outbox"
     ),
     "server.assembly": (
         "server.daily server.errors server.hall server.hooks server.models server.recovery server.research "

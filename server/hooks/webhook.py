@@ -24,6 +24,7 @@ from server.debate.rules import status
 from server.debate.state import Debate
 from server.hooks.addresses import Resolve, is_public
 from server.hooks.hookfile import Allow, Webhook
+from server.retry_after import seconds_of
 
 LARGEST_BODY = 512 * 1024
 """Bytes. A debate's documents can be longer, and who wants them can ask for them."""
@@ -138,5 +139,5 @@ def meaning(code: int, retry_after: str) -> Outcome:
     if OK <= code < REDIRECT:
         return Outcome()
     again = code >= BROKEN or code == TOO_MANY
-    wait = min(float(retry_after), LONGEST_WAIT) if again and retry_after.isdecimal() else 0.0
+    wait = min(seconds_of(retry_after) or 0.0, LONGEST_WAIT) if again else 0.0
     return Outcome(f"it answered with HTTP {code}", again=again, wait=wait)

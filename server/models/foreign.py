@@ -1,17 +1,15 @@
 """What litellm's errors mean to us, in one place. Knows its classes by name and never imports it."""
 
-import math
 import os
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from server.models import Cause
 from server.models.breaker import seconds
+from server.retry_after import seconds_of
 
 LONGEST_DETAIL = 300
 
@@ -158,18 +156,6 @@ def retry_after(error: Exception) -> float | None:
             if (pause := seconds_of(str(headers["retry-after"]))) is not None:
                 return pause
     return None
-
-
-def seconds_of(said: str) -> float | None:
-    """What a `Retry-After` asks for: a number of seconds, or the date until which to wait."""
-    try:
-        pause = float(said)
-    except ValueError:
-        try:
-            pause = parsedate_to_datetime(said).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, pause) if math.isfinite(pause) else None
 
 
 def sentence(

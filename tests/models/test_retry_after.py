@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from benchmarks.stub import Stub
 from server.models import ModelError
-from server.models.foreign import seconds_of
 from server.models.litellm_model import LitellmModel, load
+from server.retry_after import seconds_of
 from tests.contract.model import argue, bounded
 
 pytestmark = [

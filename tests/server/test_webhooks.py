@@ -2,6 +2,7 @@
 
 import ssl
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import anyio
@@ -105,11 +106,13 @@ async def test_a_refusal_or_a_redirect_is_final(
     assert said.endswith(f"attempt 1: it answered with HTTP {answer[:3]}")
 
 
+@pytest.mark.parametrize("date", [False, True])
 async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restart(
-    database: str, tmp_path: Path
+    database: str, tmp_path: Path, date: bool
 ) -> None:
     ahead = timedelta()
-    async with receiving(answers=["429 Slow\r\nRetry-After: 900", "500 Oh"]) as receiver:
+    wanted = format_datetime(utc_now() + timedelta(seconds=900), usegmt=True) if date else "900"
+    async with receiving(answers=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
         path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
 
         async def process() -> None:

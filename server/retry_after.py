@@ -1,0 +1,17 @@
+"""What a `Retry-After` header asks for (RFC 9110, 10.2.3)."""
+
+import math
+import time
+from email.utils import parsedate_to_datetime
+
+
+def seconds_of(said: str) -> float | None:
+    """The seconds to wait, given as a number or as a date; None for anything else."""
+    try:
+        pause = float(said)
+    except ValueError:
+        try:
+            pause = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, pause) if math.isfinite(pause) else None
