@@ -11,6 +11,7 @@ what the debates came to.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
@@ -266,7 +267,10 @@ def came_to(debate: Debate) -> dict[str, Any]:
         "outcome": found.outcome,
         "winner": found.winner,
         "votes": found.votes,
-        "failures": cautions.failure_lines(debate),
+        # The oldest journals do not say which model it was that failed.
+        "failures": [
+            re.sub(r"^([^:]+?) \([^)]*\): ", r"\1: ", line) for line in cautions.failure_lines(debate)
+        ],
         "turns": [len(debate.turns_of(entered.round)) for entered in debate.rounds],
         "notes": [note.text for note in debate.notes],
         "cost": views.usage_sum(debate.usage).cost_usd,

@@ -107,7 +107,7 @@ async def test_a_result_that_misses_the_schema_is_repaired_once(client_of: Any) 
     assert result["deliverable"] == GOOD
     assert "Be terse." in first
     assert "could not be used: months" in second
-    assert ran["failures"][0].startswith("synthesizer: months")
+    assert ran["failures"][0].startswith("synthesizer (mine): months")
 
 
 @pytest.mark.parametrize("name", ["verdict", "round_robin"])

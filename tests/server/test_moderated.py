@@ -56,7 +56,7 @@ async def test_a_decision_that_cannot_be_used_is_told_to_the_user_and_to_the_mod
         result = await view(client, ran, "result")
 
     assert ran["status"] == "concluded"
-    assert ran["failures"] == [f"moderator: {told} (unreadable)"]
+    assert ran["failures"] == [f"moderator (moderator): {told} (unreadable)"]
     assert f"*moderator failed: {told}*" in transcript
     assert f"could not be used: {told}. Answer again" in prompts(moderator, "opening")[1]
     assert [turn["agent"] for turn in result["transcript"]] == ["Ben"]
@@ -176,7 +176,7 @@ async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(
         ran = await moderated(client, format="settle")
 
     assert (ran["outcome"], ran["verdict"], ran["round"]) == ("decided", "Ship.", 1)
-    assert ran["failures"] == [f"moderator: {told} (unreadable)"]
+    assert ran["failures"] == [f"moderator (moderator): {told} (unreadable)"]
 
 
 @pytest.mark.requirement("A2", "D3")

@@ -134,7 +134,7 @@ async def test_a_moderator_that_never_stops_asking_is_asked_without_the_tools(cl
     assert ran["status"] == "concluded"
     assert [len(each["lookups"]) for each in found] == [4, 4, 4]
     assert [bool(request.functions) for request in moderator.asked] == [True, True, True, False, False]
-    assert ran["failures"] == ["moderator: the model said nothing (empty, 2 times)"]
+    assert ran["failures"] == ["moderator (moderator): the model said nothing (empty, 2 times)"]
 
 
 @pytest.mark.anyio
