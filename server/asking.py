@@ -61,16 +61,12 @@ COURSE = together(
 """How a debate goes."""
 
 LIMITS = together(
-    click.option(
-        "--timeout", "turn_timeout", type=click.IntRange(1, 3600), metavar="SECONDS", help="For an answer."
-    ),
-    click.option("--round-timeout", type=click.IntRange(1, 3600), metavar="SECONDS", help="For a round."),
+    click.option("--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="For an answer."),
+    click.option("--round-timeout", type=TIMEOUT, metavar="SECONDS", help="For a round."),
     click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="For the whole debate."),
     click.option("--max-turns", type=click.IntRange(1, 1000), help="Of the whole talk."),
     click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
-    click.option(
-        "--max-cost-usd", type=click.FloatRange(0, min_open=True), metavar="DOLLARS", help="For all answers."
-    ),
+    click.option("--max-cost-usd", type=DOLLARS, metavar="DOLLARS", help="For all answers."),
     click.option(
         "--on-budget", type=click.Choice(["conclude", "pause"]), help="When it is spent.  [conclude]"
     ),

@@ -91,7 +91,7 @@ class Daily:
         if not (self.calls or self.cost_usd):
             return Room(UNBOUNDED)
         calls, cost = await self.spent()
-        told = f"the day's budget: {calls} of {self.calls or 'any number of'} calls"
+        told = f"the day's budget: {calls} of {self.calls} calls"
         money = self.cost_usd - cost - self.cost_in_flight if self.cost_usd else Decimal(UNBOUNDED)
         if money <= 0:
             return Room(0, f"the day's budget: {cost} of {self.cost_usd} US dollars spent today")
@@ -101,8 +101,11 @@ class Daily:
         return Room(max(min(left, paid_for), 0), f"{told} made today")
 
 
-def spent_by_day(log: Sequence[Recorded], inherited_rounds: int) -> Days:
-    """What a debate's own answers took, by the day on which they were recorded."""
+def spent_by_day(log: Sequence[Recorded], inherited_rounds: int, usual: Decimal = Decimal(0)) -> Days:
+    """What a debate's own answers took, by the day on which they were recorded.
+
+    `usual`: what an answer is taken to have cost that nobody counted.
+    """
     days: dict[str, tuple[int, Decimal]] = {}
     for entry in log:
         usage = getattr(entry.event, "usage", None)
@@ -112,5 +115,7 @@ def spent_by_day(log: Sequence[Recorded], inherited_rounds: int) -> Days:
             continue
         calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
+        if usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens):
+            price = usual
         days[entry.at[:10]] = (calls + attempts, cost + price)
     return {day: {"calls": calls, "cost_usd": f"{cost:f}"} for day, (calls, cost) in days.items()}

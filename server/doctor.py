@@ -163,7 +163,8 @@ def hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     return [Check("hooks", True, f"{counted(count, 'hook')} in {settings.hooks}")]
 
 
-AGE = "MAX_RECOVERY_AGE_HOURS"
+QUIET = {f"{PREFIX}MAX_RECOVERY_AGE_HOURS": "0", f"{PREFIX}HOOKS": ""}
+"""A server that is only asked for its tools goes on with no debates, and does nothing about any."""
 
 
 async def handshake(settings: Settings) -> Check:
@@ -174,8 +175,7 @@ async def handshake(settings: Settings) -> Check:
     child = StdioServerParameters(
         command=started.command,
         args=list(started.args),
-        # It is only asked for its tools, and is not to go on with debates.
-        env={**os.environ, **dict(started.env), f"{PREFIX}DB": settings.database, f"{PREFIX}{AGE}": "0"},
+        env={**os.environ, **dict(started.env), f"{PREFIX}DB": settings.database, **QUIET},
     )
     begun = perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:

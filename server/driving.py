@@ -59,9 +59,9 @@ class Driving:
 
     async def drive(self, work: Work) -> None:
         """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
-        told = self.runner
-        questions = Leased(told.questions, self.leases, work.case.id)
-        runner = Runner(self.journal, questions, told.clock, told.watcher, told.daily)
+        shared = self.runner
+        questions = Leased(shared.questions, self.leases, work.case.id)
+        runner = Runner(self.journal, questions, shared.clock, shared.watcher, shared.daily)
         try:
             while not work.finished and await self.turn_comes(work):
                 with anyio.CancelScope() as work.driving:

@@ -10,11 +10,14 @@ replaying them, and keep their numbers, times, actors and hashes, so that a rece
 """
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from server import reading
+from server.debate.events import Moment
 from server.debate.refused import Refused
 from server.debate.restoring import LATER, restored
 from server.debate.state import Debate
@@ -30,11 +33,16 @@ LARGEST = 64 * 1024 * 1024
 MOST_ENTRIES = 20_000
 
 
+def a_time(at: str) -> str:
+    datetime.fromisoformat(at)
+    return at
+
+
 class EntryRead(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     seq: int
-    at: Annotated[str, Field(max_length=40)]
+    at: Annotated[Moment, AfterValidator(a_time)]
     actor: Annotated[str, Field(max_length=200)]
     hash: Annotated[str, Field(max_length=64)]
     body: dict[str, Any]
@@ -110,6 +118,8 @@ async def restore(hall: Hall, data: Any) -> tuple[Case, int]:
     debate = restored([entry.body for entry in entries])
     check_research(hall, debate)
     shown = heading(debate, [debate.setup], [recorded(entry) for entry in entries])
+    # It spends nothing here before somebody asks for it, whatever it did elsewhere.
+    shown = replace(shown, details={**shown.details, "runs_by_itself": False})
     with storage_translated():
         try:
             added = await hall.journal.restore(found.debate_id, entries, shown)

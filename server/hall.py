@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from server.daily import Daily
 from server.debate.events import Event, Opened
 from server.debate.interventions import Wish, conclude_now, intervention
+from server.debate.limits import Elapsed
 from server.debate.opening import open_debate
 from server.debate.proposal import Proposal
 from server.debate.refused import Refused
@@ -230,12 +231,15 @@ class Hall:
             self.models.check(model, self.environ)
             wish = replace(wish, price=self.prices.of(model))
 
+        case = await self.case(debate_id)
+        age = Elapsed((self.clock() - datetime.fromisoformat(case.log[0].at)).total_seconds())
+
         def act(debate: Debate) -> Event:
-            made = intervention(debate, action, wish)
+            made = intervention(debate, action, replace(wish, elapsed=age))
             effects.append(made.takes_effect)
             return made.event
 
-        case = await self.steer(await self.case(debate_id), act, actor)
+        case = await self.steer(case, act, actor)
         self.keep_promise(case)
         return case, effects[-1]
 

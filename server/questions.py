@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import anyio
 
 from server.debate.answers import interpret
-from server.debate.events import Event, Lookup, Opened, Researched
+from server.debate.events import Event, Failed, Lookup, Opened, Researched
 from server.debate.functions import FunctionCall
 from server.debate.limits import Deadline
 from server.debate.prompts import render
@@ -35,6 +35,9 @@ MOST_LOOKUPS = 4
 LEEWAY = 30
 """Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
 
+OF_THE_DEADLINE = 0.98
+"""What a model gets of it, so that it is the one to say that it was too slow: to its breaker, too."""
+
 log = logging.getLogger(__name__)
 
 
@@ -48,13 +51,21 @@ class Questions:
         self, debate: Debate, call: Call, attempts: int, until: Deadline, on_text: OnText | None = None
     ) -> Event:
         """The event that a call comes to, after so many attempts and seconds at most. Raises nothing."""
+        own, tried = timeout_for(debate.setup, call), 1
+        seconds = min(own, until.seconds * OF_THE_DEADLINE)
         with anyio.move_on_after(until.seconds):
-            return await self.attempt(debate, call, attempts, on_text)
-        return failed(call, "late", f"{call.model} had not answered when the {until.of} were over")
+            event = await self.attempt(debate, call, attempts, seconds, on_text)
+            if until.seconds > own or not isinstance(event, Failed) or event.cause != "timeout":
+                return event
+            tried = event.attempts
+        detail = f"{call.model} had not answered when the {until.of} were over"
+        return failed(call, "late", detail, attempts=tried)
 
-    async def attempt(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None) -> Event:
+    async def attempt(
+        self, debate: Debate, call: Call, attempts: int, seconds: float, on_text: OnText | None
+    ) -> Event:
         try:
-            return await self.put(debate, call, attempts, on_text)
+            return await self.put(debate, call, attempts, seconds, on_text)
         except ModelError as error:
             return failed(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
@@ -69,8 +80,10 @@ class Questions:
             log.exception("The model %s of %s crashed", call.model, call.seat)
             return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
-    async def put(self, debate: Debate, call: Call, attempts: int, on_text: OnText | None) -> Event:
-        prompt, seconds = render(debate, call), timeout_for(debate.setup, call)
+    async def put(
+        self, debate: Debate, call: Call, attempts: int, seconds: float, on_text: OnText | None
+    ) -> Event:
+        prompt = render(debate, call)
         servers = may_ask(debate, call)
         offered = await self.research.functions(servers) if self.research and servers else ()
         if found := self.unreachable(debate, call, servers):
@@ -88,7 +101,7 @@ class Questions:
         with anyio.move_on_after(self.models.longest(call.model, seconds) + self.leeway) as limit:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
-            raise ModelError("timeout", f"{call.model} gave no answer in {seconds} s")
+            raise ModelError("timeout", f"{call.model} gave no answer in {seconds:g} s")
         if offered and (lookups := await self.look_up(reply, servers)):
             return Researched(
                 seat=call.seat, round=call.round, reading=call.number, lookups=lookups, usage=reply.usage

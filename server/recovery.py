@@ -6,6 +6,7 @@ the day's budget has paused goes on when the next day begins.
 """
 
 import logging
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,9 @@ from storage.journal import Listed
 PAGE = 100
 LOOK = 60.0
 """Seconds between looks: for debates whose process is gone, and at those that are being finished."""
+
+LONGEST_REST = 3600.0
+"""Seconds for which a debate is left alone that could not go on again and again: each time may cost."""
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +41,12 @@ async def unfinished(hall: Hall, max_age_hours: float) -> Unfinished:
     running: list[Listed] = []
     left: list[Listed] = []
     async for listed in every(hall, "running"):
+        if listed.stream in driven:
+            continue
         young = age_in_hours(listed.changed_at, hall.clock()) <= max_age_hours
         if not (young and listed.details.get("runs_by_itself")):
             left.append(listed)
-        elif listed.stream not in driven:
+        else:
             running.append(listed)
     async for listed in every(hall, "paused"):
         until = listed.details.get("paused_until")
@@ -68,7 +74,11 @@ async def every(hall: Hall, status: str) -> AsyncIterator[Listed]:
 
 
 def age_in_hours(at: str, now: datetime) -> float:
-    return (now - datetime.fromisoformat(at)).total_seconds() / 3600
+    """Infinite for what is no time: a damaged record keeps no other from being found."""
+    try:
+        return (now - datetime.fromisoformat(at)).total_seconds() / 3600
+    except ValueError:
+        return math.inf
 
 
 class Recovery:
@@ -79,6 +89,7 @@ class Recovery:
         self.max_age_hours = max_age_hours
         self.places = anyio.CapacityLimiter(at_once)
         self.under_way: set[str] = set()
+        self.failed: dict[str, int] = {}  # how often each could not go on
         self.told: set[str] = set()  # of which it has been said that they do not go on
 
     async def run(self, look: float = LOOK) -> None:
@@ -91,7 +102,7 @@ class Recovery:
                 for debate_id in found.running:
                     if debate_id not in self.under_way:
                         self.under_way.add(debate_id)
-                        going_on.start_soon(self.finish, debate_id)
+                        going_on.start_soon(self.finish, debate_id, look)
                 await anyio.sleep(look)
 
     async def unfinished(self) -> Unfinished:
@@ -99,10 +110,17 @@ class Recovery:
             return await unfinished(self.hall, self.max_age_hours)
         except DebateError as error:
             log.warning("Unfinished debates cannot be looked for: %s", error)
-            return Unfinished()
+        except Exception:  # a bug of ours, which must not end a server that others use
+            log.exception("Unfinished debates cannot be looked for")
+        return Unfinished()
 
-    async def finish(self, debate_id: str) -> None:
-        """Drive a debate until it needs somebody. A database that fails may be well at the next look."""
+    async def finish(self, debate_id: str, look: float) -> None:
+        """Drive a debate until it needs somebody.
+
+        A database that fails may be well at the next look, or take no answers for a whole night: what was
+        asked for and could not be recorded is paid for again, so that each look comes twice as late.
+        """
+        rest = 0.0
         async with self.places:
             log.info("Debate %s was left unfinished, and goes on", debate_id)
             try:
@@ -110,9 +128,14 @@ class Recovery:
                     pass
             except DebateError as error:
                 self.tell(debate_id, str(error), logging.WARNING)
+                tries = self.failed[debate_id] = self.failed.get(debate_id, 0) + 1
+                rest = min(look * 2**tries, LONGEST_REST)
             except Exception:  # a bug of ours, which could cost something each time
                 log.exception("Debate %s could not go on", debate_id)
                 return
+            else:
+                self.failed.pop(debate_id, None)
+        await anyio.sleep(rest)
         self.under_way.discard(debate_id)
 
     def tell(self, debate_id: str, why: str, level: int = logging.INFO) -> None:

@@ -149,7 +149,7 @@ class Runner:
                 case Record(events):
                     case = await self.record(case, events)
                 case Ask():
-                    landed = self.daily.landed
+                    landed, tomorrow = self.daily.landed, self.daily.tomorrow()
                     left = await self.daily.room()
                     if left.calls:
                         case = await self.ask(case, since, follows)
@@ -158,7 +158,7 @@ class Runner:
                         case = await self.load(case.id)
                     else:
                         told = f"{left.reason}. It goes on tomorrow (UTC)."
-                        case = await self.record(case, (Paused(reason=told, until=self.daily.tomorrow()),))
+                        case = await self.record(case, (Paused(reason=told, until=tomorrow),))
                 case Wait() | Over():
                     return case
         return case
@@ -351,7 +351,7 @@ def heading(debate: Debate, events: Sequence[Event], log: Sequence[Recorded]) ->
             "forked_from": debate.setup.forked_from,
             "runs_by_itself": runs_by_itself(debate),
             "paused_until": debate.paused.until if debate.paused else "",
-            "spent": spent_by_day(log, debate.setup.forked_at_round),
+            "spent": spent_by_day(log, debate.setup.forked_at_round, price_of(debate, a_question(debate))),
         },
         words=None if answers else markdown.words(debate),
     )

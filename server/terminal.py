@@ -276,13 +276,14 @@ def answered(debate: Debate) -> int:
 
 async def watch(hall: Hall, case: Case, live: Live) -> Case:
     """Show a debate, wherever it stands, until it is over, paused, or waits for the caller's turn."""
-    hall.driving.ensure(case, None)
     try:
         async with anyio.create_task_group() as drawing:
             drawing.start_soon(live.keep_drawing)
-            case = await hall.follow(case.id, wait=60)
-            while case.status == "running":
+            while True:
+                hall.driving.ensure(case, None)  # again, too, where another process stopped it meanwhile
                 case = await hall.follow(case.id, wait=60)
+                if case.status != "running":
+                    break
             drawing.cancel_scope.cancel()
         live.committed(case)
         live.draw()

@@ -76,7 +76,9 @@ def stood_in(debate: Debate) -> list[str]:
     for seat, own in seated(debate.setup).items():
         lost = until_lost(debate, seat, own)
         since = (fact for fact in answers(debate) if fact.seat == seat and fact.round >= lost)
-        others = dict.fromkeys(fact.usage.model for fact in since if fact.usage)
+        # A debate that was resumed begins with the seat's own model again, and providers add dates to names.
+        said = dict.fromkeys(fact.usage.model for fact in since if fact.usage)
+        others = [model for model in said if not model.startswith(own)]
         if others:
             told.append(f"{', '.join(others)} stood in for {seat} ({own}) from round {lost} on.")
     return told
@@ -125,7 +127,8 @@ def until_lost(debate: Debate, seat: str, model: str) -> float:
     """The round in which a seat was first left by its own model; never, where there is no other for it."""
     if candidates(debate, seat) == (model,):
         return math.inf
-    failures = [f for f in debate.failures if (f.seat, f.model) == (seat, model)]
+    # Who was late is asked again in the next round, and nobody in its place.
+    failures = [f for f in debate.failures if (f.seat, f.model) == (seat, model) and f.cause != "late"]
     lost = (f.round for f in failures if final([other for other in failures if other.round == f.round]))
     return min(lost, default=math.inf)
 

@@ -296,10 +296,14 @@ class Intervened(Fact):
     limits: Limits | None = None  # extend: those in force from now on
 
 
+Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
+"""A time as it is written here: UTC, ISO 8601, so that times can be compared as text."""
+
+
 class Paused(Fact):
     kind: Literal["paused"] = "paused"
     reason: str
-    until: str = ""  # when it goes on by itself: UTC, ISO 8601; "" where somebody has to resume it
+    until: Moment | Literal[""] = ""  # when it goes on by itself; "" where somebody has to resume it
 
 
 class Resumed(Fact):

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from server.debate.events import Event, Intervened, Paused, Resumed, Weight
-from server.debate.limits import limits_asked, room
+from server.debate.limits import AT_ONCE, Elapsed, limits_asked, room
 from server.debate.proposal import LimitsAsked
 from server.debate.refused import Refused
 from server.debate.rules import runs_by_itself
@@ -39,6 +39,7 @@ class Wish:
     weights: Mapping[str, str | float] = field(default_factory=dict)
     threshold: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)  # those to change, as in options.limits
+    elapsed: Elapsed = AT_ONCE  # how late it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def extend(debate: Debate, wish: Wish) -> Intervention:
     limits = extended(debate, wish) if wish.limits else None
     if limits and not wish.rounds:
         event = made(debate, wish, "extend", limits=limits)
-        return Intervention(event, in_force(debate, event))
+        return Intervention(event, in_force(debate, event, wish.elapsed))
     if not 1 <= wish.rounds <= MOST_ROUNDS:
         raise Refused(f"Pass `rounds`: how many more, 1 to {MOST_ROUNDS}; or `limits`, as in options.limits.")
     if debate.phase and talk_is_over(debate):
@@ -154,12 +155,12 @@ def extend(debate: Debate, wish: Wish) -> Intervention:
     event = made(debate, wish, "extend", rounds=wish.rounds, limits=limits)
     most = debate.max_rounds + wish.rounds
     told = f"{counted(wish.rounds, 'round')} more, {most} in all, from the next round on."
-    return Intervention(event, f"{told} {in_force(debate, event)}" if limits else told)
+    return Intervention(event, f"{told} {in_force(debate, event, wish.elapsed)}" if limits else told)
 
 
-def in_force(debate: Debate, extension: Intervened) -> str:
+def in_force(debate: Debate, extension: Intervened, elapsed: Elapsed) -> str:
     """From when on the new limits count, and whether the debate can go on with them."""
-    left = room(replace(debate, steering=(*debate.steering, extension)))
+    left = room(replace(debate, steering=(*debate.steering, extension)), elapsed)
     if not left.calls:
         return f"The new limits leave no room for another question ({left.reason})."
     told = "The new limits are in force from the next question on."

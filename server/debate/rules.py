@@ -96,11 +96,6 @@ class Ask:
     at_most: int = UNBOUNDED  # how many may be on their way together: what the budget leaves room for
     deadline: Deadline = NO_DEADLINE
 
-    @property
-    def attempts(self) -> int:
-        """How often a model may try to give one of these answers: retries are paid out of the same budget."""
-        return max(1, self.at_most // len(self.calls))
-
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -160,10 +155,14 @@ def out_of_budget(debate: Debate, reason: str) -> tuple[Event, ...]:
         return (Paused(reason=f"{reason}. {told}"),)
     if talking and debate.turns:
         return (Intervened(action="conclude", round=debate.round, reason=reason),)
+    if debate.verdict:
+        return (Ended(ending="concluded", reason=reason),)  # without the result that was to be made of it
     if phase is not None and not phase.is_talk:
         counted, needed = quorum(debate, phase)
         if not needed or any(place.key in debate.heard for place in counted):
             return advance(debate, None)  # on the findings, or the ballots, that there are
+    if debate.turns:  # what was paid for is not thrown away: whoever comes back can extend the limits
+        return (Paused(reason=f"{reason}. Extend the limits."),)
     return (Ended(ending="truncated", reason=reason),)
 
 

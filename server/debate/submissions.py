@@ -1,7 +1,7 @@
 """Turns that the caller writes: for the seats whose model is `caller`."""
 
 from server.debate.answers import interpret
-from server.debate.events import Event, Failed, Spoke, Usage
+from server.debate.events import Event, Failed, Judged, Spoke, Usage
 from server.debate.refused import Refused
 from server.debate.replies import Reply, plain
 from server.debate.rules import Call, pending
@@ -32,6 +32,8 @@ def submission(debate: Debate, speaker: str, text: str) -> Event:
 
 def check_new(debate: Debate, event: Event) -> None:
     """Refuse the turn that this seat has given last: the call was made again, since its answer was lost."""
+    if isinstance(event, Judged):
+        check_read_anew(debate, event)
     if not isinstance(event, Spoke):
         return
     spoken = [turn for turn in debate.turns if turn.seat == event.seat]
@@ -39,6 +41,17 @@ def check_new(debate: Debate, event: Event) -> None:
         raise Refused(
             f"{event.seat} said this in these words in round {spoken[-1].round}, and it is recorded. Awaited "
             f"now is another turn, in round {event.round}."
+        )
+
+
+def check_read_anew(debate: Debate, event: Judged) -> None:
+    """Refuse the finding of the first reading for the second, which is there to tell them apart."""
+    mine = {"reading", "usage"}
+    found = [made.model_dump(exclude=mine) for made in debate.judged if made.seat == event.seat]
+    if event.model_dump(exclude=mine) in found:
+        raise Refused(
+            f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
+            "is a finding on the turns in the other order; where it is the same, say so in the reasoning."
         )
 
 

@@ -27,7 +27,6 @@ from server.models.heard import Answer, streamed, whole
 from server.models.prices import cost
 from server.models.sent import response_format, tools
 
-ATTEMPTS = 3
 LONGEST_PAUSE = 8.0  # seconds, where the provider does not ask for more
 ROOM_TO_THINK = 4_000
 """Tokens beside the answer's own: models that reason spend the same budget on it, and would say nothing."""
@@ -69,7 +68,7 @@ class LitellmModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._refuse()
         told = False
-        attempt, most = 0, min(ATTEMPTS, request.attempts)
+        attempt, most = 0, request.attempts
 
         def tell(piece: str) -> None:
             nonlocal told

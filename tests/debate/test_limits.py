@@ -52,13 +52,7 @@ class TestCalls:
         at = table(setup(debaters=debaters(4), options=limited(max_calls=5))).to_round(1)
         step = decide(at.debate)
         assert isinstance(step, Ask)
-        assert (len(step.calls), step.at_most, step.attempts) == (4, 3, 1)
-
-    def test_retries_are_paid_out_of_the_same_budget(self) -> None:
-        at = table(setup(options=limited(max_calls=20))).to_round(1)
-        step = decide(at.debate)
-        assert isinstance(step, Ask)
-        assert step.attempts == 9
+        assert (len(step.calls), step.at_most) == (4, 3)
 
     def test_failures_and_bad_replies_count(self) -> None:
         def silent(call: Call) -> Answer:
@@ -104,10 +98,12 @@ class TestDeciding:
         assert (at.status, asked(at)) == ("concluded", 4)
         assert second.answers not in at.debate.heard
 
-    def test_without_any_the_debate_is_cut_short_and_says_why(self) -> None:
+    def test_without_any_the_debate_pauses_and_what_was_said_is_not_lost(self) -> None:
         at = table().to_round(3).do(Intervened(action="extend", limits=Limits(max_calls=4))).play()
-        assert at.status == "truncated"
-        assert views.reason(at.debate) == "budget: 4 of 4 calls spent"
+        assert at.status == "paused"
+        assert views.reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
+        at.do(intervention(at.debate, "extend", Wish(limits={"max_calls": 9})).event, Resumed())
+        assert at.play().status == "concluded"
 
     def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
         at = table().to_round(1).do(Intervened(action="extend", limits=Limits(max_calls=1))).play()
@@ -170,8 +166,8 @@ class TestTokensMoneyAndTime:
         assert isinstance(decide(at.debate, elapsed=Elapsed(99)), Ask)
         over = decide(at.debate, elapsed=Elapsed(100))
         assert isinstance(over, Record)
-        assert at.do(*over.events).status == "truncated"
-        assert views.reason(at.debate) == "budget: 100 of 100 seconds spent"
+        assert at.do(*over.events).status == "paused"
+        assert views.reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
 
 
 class TestEstimates:

@@ -99,7 +99,7 @@ class TestSubmitting:
             assert render(at.debate, call).messages
             said = talk(call)
             assert isinstance(said, str)
-            submit(at, call.seat, said)
+            submit(at, call.seat, finding(reasoning=call.key) if call.reading else said)
         assert at.status == "concluded"
         assert asked == {"argument", "message", "answer", "ballot", "judgment"}
         assert at.debate.failures == ()
@@ -127,8 +127,16 @@ class TestSubmitting:
         at = table(setup(options={"judges": {"models": [CALLER]}})).play()
         submit(at, "judge 1", finding("A"))
         assert at.status == "waiting"
-        submit(at, "judge 1", finding("A"))
+        submit(at, "judge 1", finding("A", reasoning="In the other order, too."))
         assert [judged.reading for judged in at.debate.judged] == [1, 2]
+
+    @pytest.mark.requirement("N8")
+    def test_a_finding_that_is_sent_again_is_not_taken_for_the_second_reading(self) -> None:
+        at = table(setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", finding("A"))
+        with pytest.raises(Refused, match="judge 1 found this in these words in its first reading"):
+            submit(at, "judge 1", finding("A"))
+        assert [judged.reading for judged in at.debate.judged] == [1]
 
     def test_who_was_written_to_twice_answers_one_message_after_the_other(self) -> None:
         who = [*TWO, {"name": "Cleo", "stance": "later"}]

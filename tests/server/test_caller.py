@@ -1,6 +1,7 @@
 """The caller's seat: turns written by hand, from a client, with models beside it or with none at all."""
 
 import json
+from itertools import count
 from typing import Any
 
 import anyio
@@ -19,14 +20,15 @@ TWO = [{"name": "Me", "stance": "yes", "model": "caller"}, {"name": "Bot", "stan
 
 async def by_hand(client: Any, step: dict[str, Any], until: int = 0) -> dict[str, Any]:
     """Write every turn that is awaited, round by round, up to the end of a round or of the debate."""
+    readings = count(1)
     while step["status"] in ("running", "waiting") and not (until and step["round"] == until + 1):
         if step["status"] == "running":
             step = await obey(client, step)
             continue
         turn = step["awaited"][0]
-        text = (
-            FINDING if turn["task"] == "judgment" else f"{turn['speaker']} speaks in round {step['round']}."
-        )
+        text = f"{turn['speaker']} speaks in round {step['round']}."
+        if turn["task"] == "judgment":
+            text = FINDING.replace("never", f"in reading {next(readings)} never")
         step = await call(
             client, "submit_turn", debate_id=step["debate_id"], speaker=turn["speaker"], text=text
         )

@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from benchmarks.stub import Stub
-from server.models import Model
+from server.models import MOST_ATTEMPTS, Model
 from server.models.breaker import FAILURES
 from server.models.guard import Guard, Guarded
-from server.models.litellm_model import ATTEMPTS, LitellmModel
+from server.models.litellm_model import LitellmModel
 from tests.calling import call, said
 from tests.contract.model import argue
 from tests.server.conftest import Connected
@@ -118,7 +118,7 @@ async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
     assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in said(answer)
     assert [line.partition(":")[0] for line in found["failures"]] == ["Cy"]
     # The judge reads the debate twice.
-    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * ATTEMPTS}
+    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MOST_ATTEMPTS}
 
 
 async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
@@ -135,5 +135,5 @@ async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
     assert Counter(found["status"] for found in ends) == {"concluded": many}
     asked = places.asked
     # Those that were on their way when the last straw broke it have been asked as well, and no others.
-    assert FAILURES * ATTEMPTS <= asked["500"] <= (FAILURES + AT_ONCE - 1) * ATTEMPTS
+    assert FAILURES * MOST_ATTEMPTS <= asked["500"] <= (FAILURES + AT_ONCE - 1) * MOST_ATTEMPTS
     assert (asked["fine"], asked["late"]) == (many * (ROUNDS + 2), many * ROUNDS)
