@@ -127,6 +127,26 @@ class TestDebates:
         at = self.too_late(self.limited().to_round(1), Elapsed(debate=80))
         assert (at.status, views.reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
 
+    def test_a_debate_that_was_away_for_longer_is_not_thrown_away(self) -> None:
+        at = self.limited().to_round(2)
+        at.do(*(at.answer(call) for call in at.calls()))
+        for _ in range(3):
+            step = decide(at.debate, elapsed=Elapsed(debate=4000))
+            if isinstance(step, Record):
+                at.do(*step.events)
+        assert (at.status, views.reason(at.debate)) == (
+            "paused",
+            "budget: 4000 of 100 seconds spent. Extend the limits.",
+        )
+
+    def test_new_limits_that_leave_no_time_are_said_to(self) -> None:
+        at = self.limited().to_round(3)
+        late = Wish(limits={"max_calls": 50}, elapsed=Elapsed(debate=400))
+        told = intervention(at.debate, "extend", late).takes_effect
+        assert told.startswith(
+            "The new limits leave no room for another question (budget: 400 of 100 seconds"
+        )
+
     def test_it_may_pause_instead(self) -> None:
         at = self.too_late(self.limited(on_budget="pause").to_round(3), Elapsed(debate=100))
         assert (at.status, views.reason(at.debate)) == (

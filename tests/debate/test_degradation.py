@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from server.debate.cautions import cautions, degradation
-from server.debate.replies import Reply
+from server.debate.events import Resumed
+from server.debate.replies import Reply, failed
 from server.debate.rules import Call
 from tests.debate.playing import Answer, Fails, debaters, paid, setup, table, talk
 
@@ -65,3 +66,20 @@ def test_the_verdict_says_who_stood_in_for_whom_and_from_when_on() -> None:
 
 def test_where_nobody_could_stand_in_nobody_is_said_to_have() -> None:
     assert not any("stood in" in said for said in cautions(table(script=dated).play().debate))
+
+
+def test_nobody_stands_in_for_who_was_late_or_for_a_model_under_a_longer_name() -> None:
+    options = {"fallback_models": ["d/four"], "judges": {"models": ["a/one"]}}
+    at = table(setup(debaters=debaters(3), models=["a/one"], options=options), dated).to_round(1)
+    first, *others = at.calls()
+    at.do(failed(first, "late", "a/one had not answered"), *map(at.answer, others)).play()
+    assert not any("stood in" in said for said in cautions(at.debate))
+
+
+def test_a_seat_whose_own_model_is_back_after_a_resumption_is_its_own_again() -> None:
+    options = {"fallback_models": ["d/four"], "judges": {"models": ["a/one"]}}
+    at = table(setup(models=["a/one"], options=options), lambda _: Fails("timeout")).play()
+    at.script = dated
+    at.do(Resumed()).play()
+    assert at.status == "concluded"
+    assert not any("stood in" in said for said in cautions(at.debate))

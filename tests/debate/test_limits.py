@@ -109,6 +109,12 @@ class TestDeciding:
         at = table().to_round(1).do(Intervened(action="extend", limits=Limits(max_calls=1))).play()
         assert at.status == "truncated"
 
+    def test_a_verdict_stands_where_there_is_no_room_for_the_result_that_was_to_be_made_of_it(self) -> None:
+        at = table(setup(options={"synthesizer": True})).to_round(4)
+        assert at.debate.verdict
+        at.do(Intervened(action="extend", limits=Limits(max_calls=6))).play()
+        assert (at.status, views.reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
+
 
 class TestTokensMoneyAndTime:
     def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:

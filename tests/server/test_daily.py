@@ -18,7 +18,7 @@ from server.models import Model, OnText, Reply, Request, Usage
 from server.models.scripted import ScriptedModel
 from server.recovery import Recovery, unfinished
 from server.runner import Case
-from server.settings import Settings
+from server.settings import ModelPrice, Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -26,14 +26,15 @@ ACTOR = "test"
 
 
 class Dear:
-    """Says what the scripted model says, for a cent."""
+    """Says what the scripted model says, for a cent, and counts no tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, cost: str = "0.01") -> None:
         self.inner = ScriptedModel()
+        self.cost = cost
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         said = await self.inner.reply(request, on_text)
-        return Reply(said.text, Usage(model="dear", cost_usd="0.01"))
+        return Reply(said.text, Usage(model="dear", cost_usd=self.cost))
 
 
 class Clock:
@@ -134,6 +135,14 @@ async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
         case = await run(hall)
         await hall.intervene(case.id, "resume", Wish(), actor=ACTOR)
         assert (await hall.follow(case.id, wait=5)).status == "paused"
+
+
+async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
+    prices = {"mine": ModelPrice(input=10, output=10)}
+    async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
+        ends = [(await run(hall, f"Ship {n}?")).status for n in range(4)]
+        assert (await hall.runner.daily.spent())[1] > Decimal("0.05")
+    assert ends[-1] == "paused"
 
 
 @pytest.mark.requirement("D7")

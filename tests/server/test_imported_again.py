@@ -4,13 +4,17 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import anyio
 import pytest
 
 from server.assembly import open_hall
 from server.debate.proposal import Proposal
+from server.debate.refused import Refused
 from server.exporting import exported, parsed, restore
 from server.models.scripted import ScriptedModel
+from server.recovery import unfinished
 from server.settings import Settings
+from tests.gate import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
 
@@ -40,3 +44,33 @@ def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
     assert parsed(b"\xef\xbb\xbf" + json.dumps({"question": "Ship it\N{EM DASH}?"}).encode()) == {
         "question": "Ship it\N{EM DASH}?"
     }
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2026-02-31T10:00:00.000Z", "2026-12-01T10:00:00.000"])
+async def test_times_that_are_none_are_refused(database: str, tmp_path: Path, at: str) -> None:
+    here = Settings(db=database, models=("scripted",))
+    async with open_hall(here, environ={}) as one:
+        case = await one.start(Proposal(question="Ship it?", run=True), actor="test")
+        data = await exported(one, case.id)
+    data["entries"][0]["at"] = at
+    async with open_hall(Settings(db=str(tmp_path / "there.db")), environ={}) as two:
+        with pytest.raises(Refused, match=r"Entry 1 is not as it was exported: entries\.0\.at"):
+            await restore(two, data)
+
+
+@pytest.mark.requirement("D7")
+async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
+    database: str, tmp_path: Path
+) -> None:
+    gate = Gate()
+    here = Settings(db=database, models=("mine",))
+    async with open_hall(here, {"mine": gate.model}, environ={}) as one:
+        case = await one.start(Proposal(question="Ship it?", run=True), actor="test")
+        with anyio.fail_after(5):
+            await gate.asked.wait()
+        data = await exported(one, case.id)
+    there = Settings(db=str(tmp_path / "there.db"))
+    async with open_hall(there, {"mine": ScriptedModel()}, environ={}) as two:
+        await restore(two, data)
+        assert (await unfinished(two, 24)).running == ()
+        assert (await two.follow(case.id, wait=5)).status == "concluded"

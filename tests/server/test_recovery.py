@@ -1,15 +1,18 @@
 """A server that starts again finds what its predecessor left, and lets it go on."""
 
+import json
 import logging
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
 from server.assembly import open_hall
+from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
 from server.doctor import handshake
 from server.errors import Unreadable
@@ -102,6 +105,23 @@ async def test_the_doctor_asks_a_server_for_its_tools_and_goes_on_with_nothing(d
     assert (await handshake(scripted)).ok
     async with open_hall(scripted, environ={}) as after:
         assert (await after.case(case.id)).debate.turns == ()
+
+
+@pytest.mark.requirement("D6")
+async def test_the_doctor_s_server_runs_no_hooks(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted = Settings(db=database, models=("scripted",))
+    async with open_hall(scripted, environ={}) as hall:
+        case = await hall.start(Proposal(question="Ship it?"), actor=ACTOR)
+        await hall.intervene(case.id, "pause", Wish(), actor=ACTOR)
+    resume = {"name": "on", "on": ["debate_pause"], "do": [{"intervene": {"action": "resume"}}]}
+    path = tmp_path / "hooks.yaml"
+    path.write_text(json.dumps({"hooks": [resume]}), "utf-8")
+    monkeypatch.setenv("COUNTERPOINT_HOOKS", str(path))
+    assert (await handshake(scripted)).ok
+    async with open_hall(scripted, environ={}) as after:
+        assert (await after.case(case.id)).status == "paused"
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
