@@ -4,7 +4,7 @@
 release wrote them: an entry a line, with the stream it belongs to. The files of a release are never
 changed once it is out. For a new one
 
-    python -c "from tests.test_golden import written; print(written(), end='')" > journal_X_Y.jsonl
+    python -c "from tests.golden_debates import written; print(written(), end='')" > journal_X_Y.jsonl
 
 makes its own; run it at the root of the checkout and put the file beside the others. `EXPECTED` says
 what the debates came to.
@@ -21,44 +21,22 @@ from pydantic import ValidationError
 
 from server.debate import cautions, events, logs, markdown, views
 from server.debate.events import (
-    Event,
-    Intervened,
-    Lookup,
-    Opened,
-    Paused,
     Recorded,
-    Researched,
-    Resumed,
     load,
 )
-from server.debate.interventions import Wish, intervention
-from server.debate.rules import Call, Over, decide, status
+from server.debate.rules import Over, decide, status
 from server.debate.state import Debate
 from server.debate.transitions import replay
 from storage.chain import checked
-from storage.journal import canonical, genesis, link
-from tests.debate.playing import Answer, Fails, Table, finding, paid, setup, table
+from storage.journal import canonical
+from tests.golden_debates import written
 
 pytestmark = pytest.mark.requirement("N8")
 
 GOLDEN = Path(__file__).parent / "golden"
 JOURNALS = sorted(GOLDEN.glob("journal_*.jsonl"))
 
-TEAM: dict[str, Any] = {
-    "debaters": [
-        {"name": "Ada", "stance": "build it", "role": "economist", "system_prompt": "Use figures."},
-        {"name": "Bob", "stance": "buy it", "model": "vendor/own"},
-        {"name": "Çelik", "stance": "日本語で待つ"},
-    ],
-    "documents": [{"title": "Costs", "text": "Line one\nŻółć\u2028🧪", "url": "https://example.org/costs"}],
-    "options": {
-        "judges": {"models": ["vendor/j", "vendor/k"], "prompt": "Ask who pays."},
-        "limits": {"turn_timeout": 60, "max_turn_tokens": 1500},
-        "instructions": "Be kind.",
-        "seed": 2026,
-        "tags": ["golden", "schedulers"],
-    },
-}
+LATE = "Proponent: vendor/a had not answered when the 60 s of the round were over (late)"
 
 EXPECTED: dict[str, dict[str, Any]] = {
     "opinion": {
@@ -113,6 +91,33 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "notes": [],
         "cost": "0.021",
     },
+    "steered": {
+        "status": "concluded",
+        "reason": "max_rounds",
+        "rounds": [("argumentation", "")] * 3 + [("verdict", "max_rounds")],
+        "outcome": "decided",
+        "winner": "Proponent",
+        "votes": [
+            "judge 1 (vendor/j): Proponent, margin 2 of 3, weight 3/2",
+            "judge 2 (vendor/new): Proponent, margin 2 of 3",
+        ],
+        "failures": [LATE],
+        "turns": [2, 2, 2, 0],
+        "notes": ["Żółć: who pays?"],
+        "cost": "0.008",
+    },
+    "forked": {
+        "status": "concluded",
+        "reason": "max_rounds",
+        "rounds": [("argumentation", "")] * 3 + [("verdict", "max_rounds")],
+        "outcome": "decided",
+        "winner": "Opponent",
+        "votes": ["judge 1 (vendor/z): Opponent, margin 2 of 3"],
+        "failures": [LATE],
+        "turns": [2, 2, 2, 0],
+        "notes": ["Żółć: who pays?"],
+        "cost": "0.005",
+    },
     "handoff": {
         "status": "concluded",
         "reason": "max_turns",
@@ -131,114 +136,6 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "cost": "0.005",
     },
 }
-
-
-def opinion(call: Call) -> Answer:
-    """An answer of every kind: good, silent, too late, beside the point."""
-    key = (call.seat, call.round, call.attempt)
-    if key == ("Ada", 1, 1):
-        return " "
-    if key == ("Çelik", 3, 1):
-        return Fails("timeout")
-    if call.seat == "judge 2":
-        return finding("Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None)
-    if call.reading:
-        return finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
-    return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 · 2 = 3, \u202eand so on."
-
-
-def verdict(call: Call) -> Answer:
-    if call.reading:
-        return f"```json\n{finding(None)}\n```"
-    return Fails("timeout") if (call.seat, call.round) == ("Opponent", 1) else "Because."
-
-
-def steered(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Table:
-    return at.do(intervention(at.debate, action, Wish(text=text, to=to, reason=reason)).event)
-
-
-def played_opinion() -> list[Event]:
-    at = table(setup(["vendor/a", "vendor/b"], max_rounds=3, run=True, **TEAM), opinion).through(1)
-    steered(at, "inject", text="Mind the costs.", reason="they forget")
-    steered(at, "inject", text="Name a price.", to="Ada")
-    steered(at, "pause", reason="lunch")
-    return steered(at, "resume").play().events
-
-
-def played_verdict() -> list[Event]:
-    """A debater's provider fails and the debate pauses; it is resumed, and concluded after the round."""
-    at = table(setup(format="verdict", max_rounds=4), verdict).play()
-    steered(at, "resume", reason="the provider is back")
-    at.script = lambda call: verdict(call) if call.reading else "Because."
-    return steered(at.through(1), "conclude", reason="enough").play().events
-
-
-def led(call: Call) -> Answer:
-    """What everybody says in a debate that is led, audited, voted on, judged and put into a shape."""
-    letter = {"Ada": "B", "Bob": "C", "Çelik": "Ada"}.get(call.seat, "")
-    said: dict[str, Any] = {
-        "opening": {"next_speakers": ["A", "Bob", "Ada"], "briefing": "It cost 100.", "new_angle": None},
-        "message": {"to": letter, "kind": "critique", "text": f"{call.seat} asks for Żółć."},
-        "ballot": {"choice": None if call.seat == "Bob" else "C", "reasoning": "It was never answered."},
-        "deliverable": {"decision": "日本語で待つ", "sure": 0.5},
-    }
-    if call.task == "closing":
-        return f"SUMMARY: Round {call.round} was held.\n**STATUS:** continue\nDECISION:"
-    if call.task in said:
-        return json.dumps(said[call.task])
-    return finding("C") if call.task == "judgment" else f"{call.seat} in round {call.round}."
-
-
-def played_led() -> list[Event]:
-    asked = {
-        **TEAM["options"],
-        "moderator": {"opens": True, "closes": True, "tools": ["wiki"]},
-        "referee": True,
-        "output_schema": {"type": "object", "required": ["decision"]},
-        "phases": ["opening", "cross_examination", "voting", "verdict"],
-    }
-    at = table(setup(["vendor/a"], format="verdict", **{**TEAM, "options": asked}), led).to_round(1)
-    found = (
-        Lookup(tool="wiki/search", arguments='{"q": "Żółć"}', result="Line one\n日本語", milliseconds=12),
-        Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
-    )
-    at.do(Researched(seat="moderator", round=1, lookups=found, usage=paid("vendor/own")))
-    return at.play().events
-
-
-def handing(call: Call) -> Answer:
-    if call.task == "judgment":
-        return finding("B")
-    return f"{call.seat} speaks.\nTransition to {'nobody' if call.round == 2 else 'neutral'}."
-
-
-def played_handoff() -> list[Event]:
-    options = {"handoff": "text", "limits": {"max_turns": 4}}
-    return table(setup(format="handoff", options=options), handing).play().events
-
-
-def entries(stream: str, happened: Iterable[Event]) -> list[str]:
-    head = genesis(stream)
-    lines = []
-    for seq, event in enumerate(happened, start=1):
-        at = f"2026-12-01T10:{seq // 60:02}:{seq % 60:02}.{seq:03}Z"
-        actor = "alice" if isinstance(event, Opened | Intervened | Paused | Resumed) else "counterpoint"
-        body = event.model_dump(mode="json")
-        head = link(head, canonical(seq, at, actor, body))
-        entry = {"stream": stream, "seq": seq, "at": at, "actor": actor, "body": body, "hash": head.hex()}
-        lines.append(json.dumps(entry, ensure_ascii=False))
-    return lines
-
-
-def written() -> str:
-    """The debates as this release writes them."""
-    played = {
-        "opinion": played_opinion(),
-        "verdict": played_verdict(),
-        "led": played_led(),
-        "handoff": played_handoff(),
-    }
-    return "".join(line + "\n" for stream, happened in played.items() for line in entries(stream, happened))
 
 
 def read(text: str) -> dict[str, list[dict[str, Any]]]:
@@ -330,6 +227,11 @@ def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     assert views.state(stream, debate, log).entries == len(kept)
     assert logs.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
     assert "## Verdict: " in markdown.transcript(debate, log)
+
+
+def test_every_way_of_steering_is_in_a_journal_that_is_kept() -> None:
+    made = {entry["body"].get("action") for _, _, kept in KEPT for entry in kept} - {None}
+    assert made == {*get_args(events.Action)}
 
 
 def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
