@@ -71,37 +71,34 @@ class Past:
         return cls(stream, tuple(entries), checked, as_stored(heading), heading.words)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a stream, as the writes of a batch move it on."""
+    """The end of a stream: its last entry's number, and what the next one is chained to."""
 
-    stream: str
-    number: int = 0  # 0: not in the database yet
-    seq: int = 0
-    digest: bytes = b""
-    opened_at: str = ""
-    changed_at: str = ""
-    heading: tuple[str, str, str] | None = None
-    words: str | None = None
+    seq: int
+    digest: bytes
 
-    def take(self, write: Write) -> list[Entry]:
-        """Raise Conflict, and change nothing, when the write does not follow."""
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        return cls(entry.seq, bytes.fromhex(entry.hash))
+
+    def followed(self, write: Write) -> list[Entry]:
+        """The entries of a write. Raises Conflict when it does not follow."""
         if write.after != self.seq:
-            raise Conflict(f"{self.stream} is at entry {self.seq}, not {write.after}")
-        digest = self.digest or genesis(self.stream)
+            raise Conflict(f"{write.stream} is at entry {self.seq}, not {write.after}")
+        digest = self.digest
         entries = []
         for seq, text in enumerate(write.texts, start=self.seq + 1):
             digest = link(digest, text)
             # Parsed back, so that a caller gets the same from `append` as from `read`.
             body = json.loads(text)["body"]
             entries.append(Entry(seq, write.at, write.actor, body, digest.hex()))
-        self.seq += len(entries)
-        self.digest = digest
-        self.opened_at = self.opened_at or write.at
-        self.changed_at = write.at
-        self.heading = write.heading or self.heading
-        self.words = self.words if write.words is None else write.words
         return entries
+
+
+Row = tuple[str, int, str, bytes, bytes, str, str | None, str | None, str | None, str | None]
+"""An entry with what it changes: stream, seq, text, head before it, head after it, time, and the heading
+(title, status, details, words), where None leaves what is there."""
 
 
 @dataclass(slots=True)
@@ -109,25 +106,22 @@ class Batch:
     """What one transaction writes, and what each of its writes is told afterwards."""
 
     outcomes: list[list[Entry] | Conflict] = field(default_factory=list)
-    journal: list[tuple[str, int, str, str]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     moved: dict[str, Head] = field(default_factory=dict)
 
     @classmethod
     def of(cls, writes: Sequence[Write], heads: Mapping[str, Head]) -> Self:
         self = cls()
         for write in writes:
-            head = self.moved.get(write.stream) or heads.get(write.stream) or Head(write.stream)
+            stream = write.stream
+            head = self.moved.get(stream) or heads.get(stream) or Head(0, genesis(stream))
             try:
-                entries = head.take(write)
+                entries = head.followed(write)
             except Conflict as conflict:
                 self.outcomes.append(conflict)
                 continue
-            self.moved[write.stream] = head
             self.outcomes.append(entries)
-            texts = (text.decode() for text in write.texts)
-            self.journal += [
-                (write.stream, e.seq, text, e.hash) for e, text in zip(entries, texts, strict=True)
-            ]
+            self._move(stream, head, entries, write.texts, (*(write.heading or (None,) * 3), write.words))
         return self
 
     @classmethod
@@ -140,32 +134,29 @@ class Batch:
         for entry in past.entries:
             if kept.get(entry.seq, entry.hash) != entry.hash:
                 raise Diverges(past.stream, entry.seq)
-        head, last = head or Head(past.stream), past.entries[-1]
-        missing = list(zip(past.entries, past.texts, strict=True))[head.seq :]
-        if not missing:
-            return cls()
-        self = cls(journal=[(past.stream, e.seq, text.decode(), e.hash) for e, text in missing])
-        head.opened_at = head.opened_at or past.entries[0].at
-        head.seq, head.digest, head.changed_at = last.seq, bytes.fromhex(last.hash), last.at
-        head.heading, head.words = past.heading, past.words
-        self.moved[past.stream] = head
+        head = head or Head(0, genesis(past.stream))
+        self = cls()
+        if missing := past.entries[head.seq :]:
+            self._move(past.stream, head, missing, past.texts[head.seq :], (*past.heading, past.words))
         return self
 
-    def begun(self) -> list[tuple[Any, ...]]:
-        """Streams to insert: name, seq, head, title, status, details, opened, changed."""
-        return [
-            (h.stream, h.seq, h.digest, *(h.heading or ("", "", "{}")), h.opened_at, h.changed_at)
-            for h in self.moved.values()
-            if not h.number
-        ]
+    def _move(
+        self,
+        stream: str,
+        head: Head,
+        entries: Sequence[Entry],
+        texts: Sequence[bytes],
+        heading: tuple[str | None, str | None, str | None, str | None],
+    ) -> None:
+        for entry, text in zip(entries, texts, strict=True):
+            after = Head.of(entry)
+            # The heading is what is true after all of them, and comes with the last.
+            said = heading if entry is entries[-1] else (None, None, None, None)
+            self.rows.append((stream, entry.seq, text.decode(), head.digest, after.digest, entry.at, *said))
+            head = after
+        self.moved[stream] = head
 
-    def continued(self) -> list[tuple[Any, ...]]:
-        """Streams to update: seq, head, title, status, details (None leaves these three), changed, number."""
-        return [
-            (h.seq, h.digest, *(h.heading or (None, None, None)), h.changed_at, h.number)
-            for h in self.moved.values()
-            if h.number
-        ]
-
-    def words(self) -> list[tuple[str, str]]:
-        return [(h.words, h.stream) for h in self.moved.values() if h.words is not None]
+    @property
+    def lost(self) -> bool:
+        """Whether a write came too late, or would have by these heads."""
+        return any(isinstance(outcome, Conflict) for outcome in self.outcomes)

@@ -1,7 +1,7 @@
 """One SQLite connection: opened for WAL, spoken to through few calls, its errors put in plain words."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +33,17 @@ class LockedError(StorageError):
     """Somebody else is writing, and has been for longer than we wait."""
 
 
+class RefusedError(StorageError):
+    """A row does not fit what is there: a key is taken, or a trigger said no."""
+
+
+KINDS: Mapping[int, type[StorageError]] = {
+    sqlite3.SQLITE_BUSY: LockedError,
+    sqlite3.SQLITE_LOCKED: LockedError,
+    sqlite3.SQLITE_CONSTRAINT: RefusedError,
+}
+
+
 @contextmanager
 def plain_errors(name: str) -> Iterator[None]:
     """Turn whatever SQLite or the file system raises into a StorageError that a user can act on."""
@@ -44,7 +55,7 @@ def plain_errors(name: str) -> Iterator[None]:
         raise StorageError(f"the database {name} {WORDS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The upper bits are details.
-        kind = LockedError if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} else StorageError
+        kind = KINDS.get(code, StorageError)
         raise kind(f"the database {name} {WORDS.get(code, 'cannot be used')} ({error})") from error
 
 
@@ -114,7 +125,7 @@ class Connection:
         await self.rows(f"pragma busy_timeout = {round(patience * 1000)}")
         await self.rows("pragma synchronous = full")
 
-    async def rows(self, sql: str, *values: str | float | None) -> list[Any]:
+    async def rows(self, sql: str, *values: str | bytes | float | None) -> list[Any]:
         """Every row of one statement; outside a transaction it is one by itself, done on return."""
         self._refuse_when_closed()
         # JSON may bring half of a surrogate pair: nothing has such a name, and nothing breaks on it.

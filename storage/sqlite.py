@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ import anyio
 
 from storage.batch import Batch, Head, Past, Write
 from storage.chain import checked
-from storage.connection import Connection, make_room
+from storage.connection import Connection, RefusedError, make_room
 from storage.journal import Entry, Heading, Listed, StorageError, genesis
 from storage.migrations import MIGRATIONS, Migration, migrate
 from storage.sqlite_outbox import SqliteOutbox
@@ -74,22 +75,47 @@ returning stream
 
 HASHES = "select seq, hash from journal where stream = ?"
 
-ADD_ENTRY = "insert into journal (stream, seq, entry, hash) values (?, ?, ?, ?)"
+COLUMNS = "stream, seq, entry, previous, head, at, title, status, details, words"
 
-BEGIN_STREAM = """
-insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
-values (?, ?, ?, ?, ?, ?, ?, ?)
+IN_MEMORY = "pragma temp_store = memory"  # Else a statement with megabytes in it is laid down in a file.
+
+# Rows of `Batch`, written to this view, are what an append comes to. That it is one statement makes it a
+# transaction by itself, and one trip to the connection's thread, where each costs as much as most statements.
+# View and trigger belong to the connection: other programs, and other releases, see nothing of them.
+APPENDED = f"""
+create temp view appended ({COLUMNS})
+as select null, null, null, null, null, null, null, null, null, null
 """
 
-CONTINUE_STREAM = """
-update stream set seq = ?, head = ?, title = coalesce(?, title), status = coalesce(?, status),
-    details = coalesce(?, details), changed_at = ?
-where number = ?
+APPENDING = """
+create temp trigger appending instead of insert on appended
+begin
+    insert into journal (stream, seq, entry, hash)
+    values (new.stream, new.seq, new.entry, lower(hex(new.head)));
+
+    insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
+    select new.stream, 0, new.previous, '', '', '{}', new.at, new.at where new.seq = 1;
+
+    update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),
+        status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at
+    where name = new.stream and seq = new.seq - 1 and head = new.previous;
+
+    select raise(abort, 'the stream has another end') where changes() = 0;
+
+    insert or replace into words (rowid, text)
+    select number, new.words from stream where name = new.stream and new.words is not null;
+end
 """
 
-REPLACE_WORDS = """
-insert or replace into words (rowid, text) select number, ? from stream where name = ?
-"""
+_ROW = f"({', '.join('?' * len(COLUMNS.split()))})"
+
+APPEND = f"insert into appended ({COLUMNS}) values {_ROW}"
+
+AT_ONCE = 64
+"""Entries that go in one statement. More of them share the trips of a longer transaction."""
+
+REMEMBERED = 1000
+"""Streams whose ends are kept in mind."""
 
 
 class SqliteJournal:
@@ -102,6 +128,9 @@ class SqliteJournal:
         self._reading: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
         self._waiting: list[tuple[Write, asyncio.Future[list[Entry]]]] = []
         self._committing: asyncio.Task[None] | None = None
+        # Where the streams that were last written here end, unless another process went on with them: the
+        # trigger looks.
+        self._ends: dict[str, Head] = {}
         self.outbox = SqliteOutbox(writer, self._lock, self._rows)
 
     @classmethod
@@ -121,6 +150,8 @@ class SqliteJournal:
             writer = reader = await Connection.open(name, patience=patience)
             opened.push_async_callback(writer.close)
             await migrate(writer, migrations)
+            for statement in (IN_MEMORY, APPENDED, APPENDING):
+                await writer.rows(statement)
             if not memory:
                 reader = await Connection.open(name, patience=patience)
             opened.pop_all()
@@ -182,28 +213,42 @@ class SqliteJournal:
                 done.set_result(outcome)
 
     async def _write(self, writes: Sequence[Write]) -> Sequence[list[Entry] | BaseException]:
-        # Every call is a trip to another thread and back, ten times the cost of most statements.
-        db = self._writer
-        async with db.transaction():
-            batch = Batch.of(writes, await self._heads({write.stream for write in writes}))
-            await self._put(batch)
+        batch = await self._write_at_once(writes)
+        if batch is None:
+            async with self._writer.transaction():
+                batch = Batch.of(writes, await self._heads({write.stream for write in writes}))
+                await self._writer.many(APPEND, batch.rows)
+        self._remember(batch.moved)
         return batch.outcomes
 
-    async def _put(self, batch: Batch) -> None:
-        db = self._writer
-        if batch.journal:
-            await db.many(ADD_ENTRY, batch.journal)
-        if begun := batch.begun():
-            await db.many(BEGIN_STREAM, begun)
-        if continued := batch.continued():
-            await db.many(CONTINUE_STREAM, continued)
-        if words := batch.words():
-            await db.many(REPLACE_WORDS, words)
+    async def _write_at_once(self, writes: Sequence[Write]) -> Batch | None:
+        """One statement, by the ends we remember. None, and nothing is written, where that cannot be.
+
+        It tells nobody of a conflict: whoever seems to be late may know of entries that we do not.
+        """
+        if sum(len(write.texts) for write in writes) > AT_ONCE:
+            return None
+        batch = Batch.of(writes, self._ends)
+        if batch.lost:
+            return None
+        statement = ", ".join([APPEND, *[_ROW] * (len(batch.rows) - 1)])
+        try:
+            await self._writer.rows(statement, *chain.from_iterable(batch.rows))
+        except RefusedError:
+            return None
+        return batch
+
+    def _remember(self, moved: Mapping[str, Head]) -> None:
+        for stream, head in moved.items():
+            self._ends.pop(stream, None)  # So that it comes last, and is forgotten last.
+            self._ends[stream] = head
+        while len(self._ends) > REMEMBERED:
+            del self._ends[next(iter(self._ends))]
 
     async def _heads(self, streams: set[str]) -> dict[str, Head]:
         marks = ", ".join("?" * len(streams))
-        sql = f"select name, number, seq, cast(head as blob), opened_at from stream where name in ({marks})"
-        return {row[0]: Head(*row) for row in await self._writer.rows(sql, *streams)}
+        sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
+        return {name: Head(seq, digest) for name, seq, digest in await self._writer.rows(sql, *streams)}
 
     async def restore(self, stream: str, entries: Sequence[Entry], heading: Heading) -> int:
         past = Past.of(stream, entries, heading)
@@ -211,8 +256,8 @@ class SqliteJournal:
             heads = await self._heads({stream})
             hashes = await self._writer.rows(HASHES, stream)
             batch = Batch.restoring(past, heads.get(stream), dict(hashes))
-            await self._put(batch)
-        return len(batch.journal)
+            await self._writer.many(APPEND, batch.rows)
+        return len(batch.rows)
 
     # Reading
 

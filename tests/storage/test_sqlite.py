@@ -109,6 +109,19 @@ class TestSurviving:
             assert commits(tmp_path / "a.db-wal") == before + 2
 
     @pytest.mark.asyncio
+    async def test_a_usual_append_is_one_statement(self, tmp_path: Path) -> None:
+        async with opened(tmp_path / "a.db") as journal:
+            run: list[str] = []
+            await journal._writer._db.set_trace_callback(run.append)
+            await add(journal, "s", 0, {}, heading=Heading("t", "running", {}, "words"))
+            await add(journal, "s", 1, {}, {}, heading=Heading("t", "concluded", {}))
+            await asyncio.gather(*(add(journal, stream, n, {}) for stream, n in (("s", 3), ("t", 0))))
+
+        # Pythons differ in what they tell of a trigger: nothing, a comment, or the statement once more.
+        ours = {sql.split(" (")[0] for sql in run if not sql.startswith("--") and "'words_" not in sql}
+        assert ours == {"insert into appended"}
+
+    @pytest.mark.asyncio
     async def test_ten_thousand_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
         count = 10_000
         async with opened(tmp_path / "a.db") as journal:
@@ -133,6 +146,8 @@ class TestSurviving:
                     before = page[-1].number
                 assert seen == streams
             assert await found(journal, "number777") == [f"s{n}" for n in range(7779, 7769, -1)] + ["s777"]
+            for n in (0, count - 1):  # the one is long forgotten, the other is not
+                assert [e.seq for e in await add(journal, f"s{n}", 1, {})] == [2]
 
 
 @pytest.mark.requirement("N8")
@@ -155,6 +170,31 @@ class TestSharing:
                 await add(one, "s", 1, {})
             assert await one.lease("s", "one", now=100, seconds=10) == "one"
             assert await two.lease("s", "two", now=100, seconds=10) == "one"
+
+    @pytest.mark.asyncio
+    async def test_what_another_wrote_meanwhile_fails_only_who_is_late(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        async with opened(path) as one, opened(path) as two:
+            for stream in ("late", "first", "on"):
+                await add(one, stream, 0, {}, heading=Heading(stream, "running", {}, "early"))
+            await add(two, "late", 1, {}, heading=Heading("late", "running", {}, "theirs"))
+            await add(two, "on", 1, {})
+            position, _ = await two.changes(-1)
+
+            outcomes = await asyncio.gather(
+                add(one, "first", 1, {}, {}, heading=Heading("first", "running", {}, "ours")),
+                add(one, "late", 1, {}, heading=Heading("late", "running", {}, "ours")),
+                add(one, "on", 2, {}),
+                add(one, "new", 0, {}, heading=Heading("new", "running", {}, "ours")),
+                return_exceptions=True,
+            )
+
+            assert [type(outcome) for outcome in outcomes] == [list, Conflict, list, list]
+            assert await two.changes(position) == (position + 4, ["first", "on", "new"])
+            assert [len(await two.read(s)) for s in ("late", "first", "on", "new")] == [2, 3, 3, 1]
+            assert await found(two, "ours") == ["new", "first"]
+            assert await found(two, "theirs") == ["late"]
+            assert [listed.number for listed in await two.find()] == [4, 3, 2, 1]
 
     @pytest.mark.asyncio
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
