@@ -193,8 +193,9 @@ class Hooks:
         if not noted and self.position == self.kept:
             return False
         items: list[Item] = []
+        now = self.now()  # one for all, so that what is due is ordered by position
         for debate_id, entries in groupby(sorted(noted, key=lambda one: one.stream), lambda one: one.stream):
-            items += await self.wanted(debate_id, list(entries))
+            items += await self.wanted(debate_id, list(entries), now)
         until = noted[-1].position if noted else self.position
         if items or not noted:  # a place where nothing was found is kept once it is quiet
             await self.outbox.put(list(self.hooks), until, sorted(items, key=lambda item: item.position))
@@ -202,7 +203,7 @@ class Hooks:
         self.position = max(until, self.position)
         return len(noted) == SIGHT
 
-    async def wanted(self, debate_id: str, noted: Sequence[Noted]) -> list[Item]:
+    async def wanted(self, debate_id: str, noted: Sequence[Noted], now: float) -> list[Item]:
         """What is to be done about entries of one debate, which are in order."""
         listening = [hook for hook in self.rules.hooks if noted[0].begun > self.since[hook.name]]
         if not listening:
@@ -222,16 +223,16 @@ class Hooks:
                 fields = seen(debate_id, at(case, one.seq), entry)
                 for hook in hooks:
                     if meets(hook.when, fields):
-                        items += self.items(hook, debate_id, one, entry)
+                        items += self.items(hook, debate_id, one, entry, now)
         return items
 
-    def items(self, hook: Hook, debate_id: str, noted: Noted, entry: Recorded) -> list[Item]:
+    def items(self, hook: Hook, debate_id: str, noted: Noted, entry: Recorded, now: float) -> list[Item]:
         """One for each action. What a hook has done moves no hook to intervene: that would never end."""
         return [
             Item(
                 delivery_id(hook.name, debate_id, noted.seq, slot),
                 *(hook.name, slot, debate_id, noted.seq, noted.position),
-                due=self.now(),
+                due=now,
             )
             for slot, action in enumerate(hook.do)
             if not (action.intervene and entry.actor.startswith(ACTOR))
