@@ -9,7 +9,7 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from server.debate.formats import FORMATS, PHASES
-from server.debate.proposal import ChangesAsked, Proposal
+from server.debate.proposal import ChangesAsked, LimitsAsked, Proposal
 from server.debate.setup import Handoff, Order
 
 Decorator = Callable[[Any], Any]
@@ -73,16 +73,6 @@ LIMITS = together(
 )
 """What a debate may take. Each parameter is named as in `options.limits`."""
 
-LIMIT_NAMES = (
-    "turn_timeout",
-    "round_timeout",
-    "max_seconds",
-    "max_turns",
-    "max_calls",
-    "max_cost_usd",
-    "on_budget",
-)
-
 FAILURES = together(
     click.option("--fallback-model", "fallback_models", multiple=True, help="For seats whose model fails."),
     click.option("--quorum", type=click.IntRange(1, 26), help="Debaters a round needs, or it pauses.  [2]"),
@@ -133,7 +123,7 @@ def options(**asked: Any) -> dict[str, Any]:
         "quorum",
     )
     given = {name: asked[name] for name in simple if asked[name]}
-    given["limits"] = {name: asked[name] for name in LIMIT_NAMES if asked[name]}
+    given["limits"] = {name: asked[name] for name in LimitsAsked.model_fields if asked.get(name)}
     if judges := judges_asked(**asked):
         given["judges"] = judges
     if does := asked["moderator"] or ("opens" if asked["tools"] else ""):

@@ -14,6 +14,7 @@ from server.asking import COURSE, FAILURES, FORMAT, LIMITS, OUTPUT, SEATS, chang
 from server.debate import cautions, markdown, views
 from server.debate.interventions import Wish
 from server.debate.proposal import Proposal
+from server.debate.setup import Limits
 from server.dialogue import Dialogue
 from server.hall import Hall
 from server.models import weights
@@ -37,9 +38,6 @@ Examples:
 
 OF_ANY_DEBATE = {"--continue", "--chaos", "--json", "--quiet"}
 """The options that say nothing about what is debated."""
-
-EXTENSIBLE = ("max_calls", "max_cost_usd", "max_seconds", "round_timeout", "on_budget")
-"""The limits that can be changed on the way, with which a debate is gone on with."""
 
 Begin = Callable[[Hall], Awaitable[Case]]
 
@@ -79,10 +77,11 @@ def debate(
     Exit code 0 only for a concluded debate. Ctrl-C keeps what was said.
     """
     if past:
-        fit = {*OF_ANY_DEBATE, *("--" + name.replace("_", "-") for name in EXTENSIBLE)}
+        # The limits that can be changed on the way may be given with it.
+        fit = {*OF_ANY_DEBATE, *("--" + name.replace("_", "-") for name in Limits.model_fields)}
         if others := [option for option in given(ctx) if option not in fit]:
             raise click.UsageError(f"--continue goes on as the debate began: leave out {', '.join(others)}.")
-        begin = partial(go_on, past, {name: asked[name] for name in EXTENSIBLE if asked[name]})
+        begin = partial(go_on, past, {name: asked[name] for name in Limits.model_fields if asked.get(name)})
     elif question:
         begin = partial(start, proposal(question, **asked))
     else:
