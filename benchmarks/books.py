@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.paying import ANSWERED
-from server.debate.events import (
+from server.debate.facts.events import (
     Audited,
     Balloted,
     Event,
@@ -26,13 +26,13 @@ from server.debate.events import (
     Spoke,
     Synthesized,
 )
-from server.errors import DebateError
+from server.engine.errors import DebateError
+from server.engine.model_calls import Questions
+from server.engine.runner import Case, Runner
 from server.models import Cue, Prompt, Request
-from server.models.choice import Models
-from server.models.faults import FAILURES, one_of
-from server.models.faulty import Chaos
-from server.questions import Questions
-from server.runner import Case, Runner
+from server.models.fakes.chaos import Chaos
+from server.models.fakes.faults import FAILURES, one_of
+from server.models.registry import Models
 from storage.sqlite import SqliteJournal
 
 SETTLED = ("concluded", "truncated", "paused")

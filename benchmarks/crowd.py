@@ -13,9 +13,9 @@ from benchmarks.debates import DEBATE, LATENCY, debated
 from benchmarks.plain import TOGETHER, litellm_alone
 from benchmarks.report import Line, median, ms, percentile, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
-from server.assembly import open_hall
+from server.compose import open_hall
 from server.models import Model
-from server.models.litellm_model import LitellmModel
+from server.models.litellm.client import LitellmModel
 from server.settings import Settings
 
 SCRIPTED = "scripted?delay=0.2"

@@ -13,12 +13,12 @@ from typing import Any
 from benchmarks.plain import IN_SEQUENCE, TOGETHER, litellm_alone
 from benchmarks.report import Line, median, spread
 from benchmarks.wire import OURS, Server, asked, environment, stub
-from server.assembly import open_hall
-from server.debate.proposal import Proposal
-from server.hall import Hall
+from server.compose import open_hall
+from server.debate.commands.requests import Proposal
+from server.engine.debates import Hall
 from server.models import Model, Request
-from server.models.litellm_model import LitellmModel
-from server.models.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedModel
+from server.models.litellm.client import LitellmModel
 from server.settings import Settings
 
 REPEATS = 9

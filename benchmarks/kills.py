@@ -18,11 +18,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.report import Line
-from server.debate.rules import Ask, Record, decide
-from server.errors import NoSuchDebate
-from server.models.choice import Models
-from server.questions import Questions
-from server.runner import Case, Runner
+from server.debate.rules.decide import Ask, Record, decide
+from server.engine.errors import NoSuchDebate
+from server.engine.model_calls import Questions
+from server.engine.runner import Case, Runner
+from server.models.registry import Models
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import time
 
-from server.app import build
-from server.assembly import open_hall
-from server.hall import Hall
+from server.compose import open_hall
+from server.engine.debates import Hall
+from server.engine.model_calls import LEEWAY
+from server.mcp.server import build
 from server.models import Model, OnText, Reply, Request
-from server.models.faulty import Chaos, Faulty
-from server.models.scripted import ScriptedModel
-from server.questions import LEEWAY
+from server.models.fakes.chaos import Chaos, Faulty
+from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 
 ANSWERED = "answered"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from server.models.litellm_model import loaded
+from server.models.litellm.client import loaded
 
 TOGETHER = (3, 3, 3, 1)
 IN_SEQUENCE = (1,) * 10

@@ -9,10 +9,10 @@ from typing import Any
 
 from benchmarks.report import Line
 from benchmarks.stub import Stub
-from server.assembly import open_hall
-from server.debate.proposal import Proposal
+from server.compose import open_hall
+from server.debate.commands.requests import Proposal
 from server.models import Model
-from server.models.litellm_model import LitellmModel
+from server.models.litellm.client import LitellmModel
 from server.settings import Settings
 
 SEATS = ("ada", "ben", "cy")

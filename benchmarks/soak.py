@@ -29,7 +29,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.books import Books, Death, read_books
 from benchmarks.report import Line
-from server.debate.formats import FORMATS
+from server.debate.commands.formats import FORMATS
 
 CHAOS = (
     "failure=0.06,timeout=0.03,corrupt=0.08,truncated=0.04,never=0.01,empty=0.04,crash=0.04,latency=0.3"

@@ -11,23 +11,23 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.report import Line, median, ms, percentile, spread
-from server.assembly import open_hall
-from server.debate.answers import interpret
-from server.debate.events import Event, Usage
-from server.debate.opening import open_debate
-from server.debate.proposal import Proposal
-from server.debate.replies import Reply
-from server.debate.rules import Ask, Record, decide
-from server.debate.setup import Debater
-from server.debate.state import Debate
-from server.debate.transitions import apply
-from server.hall import Hall
+from server.compose import open_hall
+from server.debate.commands.open import open_debate
+from server.debate.commands.requests import Proposal
+from server.debate.facts.config import Debater
+from server.debate.facts.events import Event, Usage
+from server.debate.facts.state import Debate
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Ask, Record, decide
+from server.debate.rules.transitions import apply
+from server.engine.debates import Hall
+from server.engine.queries import page
+from server.engine.runner import body, heading
 from server.models import Request
-from server.models.scripted import ScriptedModel
-from server.reading import page
-from server.runner import body, heading
+from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from server.tools.results import finding
+from server.tools.kit.results import finding
 from storage.journal import Journal
 
 DEBATES = 10_000

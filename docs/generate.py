@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from server.cli import counterpoint
-from server.debate.formats import FORMATS, diagram
+from server.cli.main import counterpoint
+from server.debate.commands.formats import FORMATS, diagram
 from server.hooks import matching
-from server.hooks.hookfile import Allow, Hook, Intervene, Rules, Webhook
-from server.resources import TEMPLATES
+from server.hooks.config import Allow, Hook, Intervene, Rules, Webhook
+from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
 from server.tools import all_tools
 

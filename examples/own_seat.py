@@ -12,9 +12,9 @@ from pathlib import Path
 
 import anyio
 
-from server.assembly import open_hall
-from server.debate import markdown
-from server.debate.proposal import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
+from server.compose import open_hall
+from server.debate.commands.requests import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
+from server.debate.views import markdown
 from server.models import OnText, Reply, Request, Usage
 from server.settings import Settings
 

@@ -12,13 +12,13 @@ def main() -> None:
             # Clients start the server often and wait for it: nothing of the command line is imported,
             # and what is imported stays, so that looking for garbage in it is time lost, now and later.
             gc.disable()
-            from server.serving import serve_stdio  # noqa: PLC0415
+            from server.mcp.stdio import serve_stdio  # noqa: PLC0415
 
             gc.freeze()
             gc.enable()
             gc.set_threshold(10_000, 20, 50)
             sys.exit(serve_stdio())
-        from server.cli import counterpoint  # noqa: PLC0415
+        from server.cli.main import counterpoint  # noqa: PLC0415
 
         counterpoint.main(prog_name="counterpoint")
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from server.debate.refused import DebateError
+from server.debate.facts.errors import DebateError
 
 PREFIX = "COUNTERPOINT_"
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+pytest_plugins = ["tests.support.servers"]
+
 os.environ["COUNTERPOINT_OFFLINE"] = "1"
 os.environ.pop("COUNTERPOINT_MODELS", None)
 for variable in [name for name in os.environ if name.endswith("_API_KEY")]:
@@ -27,7 +29,7 @@ def anyio_backend() -> str:
 def litellm_used() -> None:
     """Litellm, and what it imports at its first call: seconds that no test's patience is for."""
     from benchmarks.stub import Stub  # noqa: PLC0415  (only where it is wanted)
-    from server.models.litellm_model import LitellmModel  # noqa: PLC0415
+    from server.models.litellm.client import LitellmModel  # noqa: PLC0415
     from tests.contract.model import argue  # noqa: PLC0415
 
     async def use() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from docs.generate import BLOCKS, DOCS, with_block
-from server.cli import counterpoint
-from server.debate.formats import FORMATS
+from server.cli.main import counterpoint
+from server.debate.commands.formats import FORMATS
 from server.settings import Settings
 from server.tools import all_tools
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M7", "M8")
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

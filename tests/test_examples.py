@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from server.models import local
+from server.models.local import model as local
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("M6"), pytest.mark.slow]
 
-ROOT = Path(__file__).parent.parent
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
 
 PRINTED: dict[str, list[str]] = {

@@ -4,7 +4,7 @@
 release wrote them: an entry a line, with the stream it belongs to. The files of a release are never
 changed once it is out. For a new one
 
-    python -c "from tests.golden_debates import written; print(written(), end='')" > journal_X_Y.jsonl
+    python -c "from tests.support.golden_debates import written; print(written(), end='')" > journal_X_Y.jsonl
 
 makes its own; run it at the root of the checkout and put the file beside the others. `EXPECTED` says
 what the debates came to.
@@ -13,27 +13,30 @@ what the debates came to.
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
-from server.debate import cautions, events, logs, markdown, views
-from server.debate.events import (
+from server.debate.facts import events
+from server.debate.facts.events import (
     Recorded,
     load,
 )
-from server.debate.rules import Over, decide, status
-from server.debate.state import Debate
-from server.debate.transitions import replay
+from server.debate.facts.state import Debate
+from server.debate.rules.decide import Over, decide, status
+from server.debate.rules.transitions import replay
+from server.debate.views import audit as logs
+from server.debate.views import markdown
+from server.debate.views import state as views
+from server.debate.views import warnings as cautions
 from storage.chain import checked
 from storage.journal import canonical
-from tests.golden_debates import written
+from tests.support.golden_debates import written
+from tests.support.paths import GOLDEN
 
 pytestmark = pytest.mark.requirement("N8")
 
-GOLDEN = Path(__file__).parent / "golden"
 JOURNALS = sorted(GOLDEN.glob("journal_*.jsonl"))
 
 LATE = "Proponent: vendor/a had not answered when the 60 s of the round were over (late)"

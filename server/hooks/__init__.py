@@ -21,19 +21,19 @@ from itertools import groupby
 
 import anyio
 
-from server.debate.events import Recorded
-from server.debate.interventions import Wish
-from server.debate.refused import Refused
-from server.debate.state import Debate
-from server.debate.transitions import replay
-from server.errors import NoSuchDebate, Unreadable, storage_translated
-from server.hall import Hall
-from server.hooks.addresses import Resolve, resolve
-from server.hooks.hookfile import Action, Hook, Intervene, Rules, Webhook, load
+from server.debate.commands.intervene import Wish
+from server.debate.facts.errors import Refused
+from server.debate.facts.events import Recorded
+from server.debate.facts.state import Debate
+from server.debate.rules.transitions import replay
+from server.engine.debates import Hall
+from server.engine.errors import NoSuchDebate, Unreadable, storage_translated
+from server.engine.leases import is_gone
+from server.engine.runner import Case
+from server.hooks.address_policy import Resolve, resolve
+from server.hooks.config import Action, Hook, Intervene, Rules, Webhook, load
 from server.hooks.matching import filled, hears, meets, seen
 from server.hooks.webhook import Outcome, Poster, body, signature
-from server.owners import is_gone
-from server.runner import Case
 from server.settings import release
 from storage.journal import Damaged, StorageError
 from storage.outbox import Item, Noted, Outbox

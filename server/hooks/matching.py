@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Annotated, Literal, get_args, get_origin
 
-from server.debate.events import Event, Recorded
-from server.debate.logs import EVENT_NAMES, event_names
-from server.debate.rules import status
-from server.debate.setup import Fact
-from server.debate.state import Debate
-from server.debate.text import clean, one_line
+from server.debate.facts.config import Fact
+from server.debate.facts.events import Event, Recorded
+from server.debate.facts.state import Debate
+from server.debate.facts.text import clean, one_line
+from server.debate.rules.decide import status
+from server.debate.views.audit import EVENT_NAMES, event_names
 
 EVERY = "*"
 

@@ -18,13 +18,13 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from server.debate.events import Recorded
-from server.debate.logs import event_row
-from server.debate.rules import status
-from server.debate.state import Debate
-from server.hooks.addresses import Resolve, is_public
-from server.hooks.hookfile import Allow, Webhook
-from server.retry_after import seconds_of
+from server.debate.facts.events import Recorded
+from server.debate.facts.state import Debate
+from server.debate.rules.decide import status
+from server.debate.views.audit import event_row
+from server.hooks.address_policy import Resolve, is_public
+from server.hooks.config import Allow, Webhook
+from server.http import seconds_of
 
 LARGEST_BODY = 512 * 1024
 """Bytes. A debate's documents can be longer, and who wants them can ask for them."""

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.debate.events import Cause, Usage
-from server.debate.functions import Function, FunctionCall
-from server.debate.prompts import Cue, Message, Prompt
-from server.debate.replies import Reply
+from server.debate.facts.events import Cause, Usage
+from server.debate.prompts.render import Cue, Message, Prompt
+from server.debate.prompts.tool_schemas import Function, FunctionCall
+from server.debate.replies.extract import Reply
 
 __all__ = [
     "MOST_ATTEMPTS",

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from server.debate.setup import CALLER, Price
-from server.models.faulty import is_faulty, parts
+from server.debate.facts.config import CALLER, Price
+from server.models.fakes.chaos import is_faulty, parts
 
 TABLE = "model_prices_and_context_window_backup.json"
 

@@ -15,11 +15,11 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from server.debate.events import Lookup
-from server.debate.functions import Function, FunctionCall, arguments_of
-from server.debate.refused import Refused
-from server.debate.text import clean, one_line
-from server.research.findings import LONGEST_ARGUMENTS, Finding, Offer, Tool, offers
+from server.debate.facts.errors import Refused
+from server.debate.facts.events import Lookup
+from server.debate.facts.text import clean, one_line
+from server.debate.prompts.tool_schemas import Function, FunctionCall, arguments_of
+from server.research.results import LONGEST_ARGUMENTS, Finding, Offer, Tool, offers
 from server.settings import ResearchServer
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from server.research.child import TooMuch, running
-from server.research.findings import Finding, Tool, finding, listed, said
-from server.research.remote import reached
+from server.research.http_transport import reached
+from server.research.results import Finding, Tool, finding, listed, said
+from server.research.stdio_transport import TooMuch, running
 from server.settings import ResearchServer
 
 MOST_PAGES = 10

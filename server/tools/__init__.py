@@ -2,16 +2,16 @@
 
 from mcp.types import ToolAnnotations
 
-from server.tools.arguments import CheckedTool
 from server.tools.find_debates import find_debates
 from server.tools.fork_debate import fork_debate
 from server.tools.get_verdict import get_verdict
 from server.tools.intervene import intervene
+from server.tools.kit.argument_errors import CheckedTool
+from server.tools.kit.schema import tool
 from server.tools.read_debate import read_debate
 from server.tools.start_debate import start_debate
 from server.tools.step_round import step_round
 from server.tools.submit_turn import submit_turn
-from server.tools.toolbox import tool
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 SPENDS = ToolAnnotations(destructive_hint=False)

@@ -4,11 +4,11 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.debate.refused import Refused
-from server.hall import Hall
-from server.reading import STATUSES, page
-from server.tools.results import Page, listing, result
-from server.tools.toolbox import hall_of
+from server.debate.facts.errors import Refused
+from server.engine.debates import Hall
+from server.engine.queries import STATUSES, page
+from server.tools.kit.results import Page, listing, result
+from server.tools.kit.schema import hall_of
 
 
 async def find_debates(

@@ -4,12 +4,12 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.debate.proposal import ChangesAsked
-from server.debate.views import provenance
-from server.forking import fork
-from server.hall import Hall
-from server.tools.results import Progress, progress
-from server.tools.toolbox import DebateId, Wait, actor_of, hall_of, reporter
+from server.debate.commands.requests import ChangesAsked
+from server.debate.views.state import provenance
+from server.engine.debates import Hall
+from server.engine.forks import fork
+from server.tools.kit.results import Progress, progress
+from server.tools.kit.schema import DebateId, Wait, actor_of, hall_of, reporter
 
 
 async def fork_debate(

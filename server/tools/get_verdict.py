@@ -4,9 +4,9 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.hall import Hall
-from server.tools.results import Finding, finding
-from server.tools.toolbox import DebateId, Wait, actor_of, hall_of, reporter
+from server.engine.debates import Hall
+from server.tools.kit.results import Finding, finding
+from server.tools.kit.schema import DebateId, Wait, actor_of, hall_of, reporter
 
 
 async def get_verdict(

@@ -4,11 +4,11 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from server.debate.interventions import ACTIONS, Wish
-from server.debate.proposal import ModelName
-from server.hall import Hall
-from server.tools.results import Progress, progress
-from server.tools.toolbox import DebateId, actor_of, hall_of
+from server.debate.commands.intervene import ACTIONS, Wish
+from server.debate.commands.requests import ModelName
+from server.engine.debates import Hall
+from server.tools.kit.results import Progress, progress
+from server.tools.kit.schema import DebateId, actor_of, hall_of
 
 Share = Annotated[str, BeforeValidator(lambda share: str(share) if type(share) in (int, float) else share)]
 """A fraction as text; a number is taken as well."""

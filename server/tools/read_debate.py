@@ -4,12 +4,12 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.debate.refused import Refused
-from server.forking import family
-from server.hall import Hall
-from server.reading import VIEWS, as_json, as_text, read
-from server.tools.results import View, result
-from server.tools.toolbox import DebateId, hall_of
+from server.debate.facts.errors import Refused
+from server.engine.debates import Hall
+from server.engine.forks import family
+from server.engine.queries import VIEWS, as_json, as_text, read
+from server.tools.kit.results import View, result
+from server.tools.kit.schema import DebateId, hall_of
 
 MOST_TEXT = 60_000
 """Characters of one answer: clients refuse results above about 25,000 tokens."""

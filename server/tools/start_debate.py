@@ -4,11 +4,11 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.debate.formats import FORMATS
-from server.debate.proposal import DebaterAsked, DocumentAsked, ModelName, OptionsAsked, Proposal
-from server.hall import Hall
-from server.tools.results import Progress, progress
-from server.tools.toolbox import Wait, actor_of, hall_of, reporter
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.requests import DebaterAsked, DocumentAsked, ModelName, OptionsAsked, Proposal
+from server.engine.debates import Hall
+from server.tools.kit.results import Progress, progress
+from server.tools.kit.schema import Wait, actor_of, hall_of, reporter
 
 
 async def start_debate(

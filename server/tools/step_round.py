@@ -4,9 +4,9 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.hall import Hall
-from server.tools.results import Progress, progress
-from server.tools.toolbox import DebateId, Wait, hall_of, reporter
+from server.engine.debates import Hall
+from server.tools.kit.results import Progress, progress
+from server.tools.kit.schema import DebateId, Wait, hall_of, reporter
 
 
 async def step_round(

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.briefs import RULES
+from server.debate.prompts.wording import RULES
 from server.models import Cue, Function, Message, Model, ModelError, OnText, Prompt, Reply, Request
 
 PATIENCE = 20

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from server.debate.events import Task
-from server.debate.setup import Handoff
+from server.debate.facts.config import Handoff
+from server.debate.facts.events import Task
 from server.models import Cue, Function, Message, Model, Prompt, Reply, Request
 from tests.contract.model import POSITIONS, QUESTION, bounded
 

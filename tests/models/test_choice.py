@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.refused import DebateError, Refused
-from server.models import ModelError, local
-from server.models.choice import PROVIDERS, Models, NoModel, Provider, check, defaults, family, missing_key
-from server.models.guard import Guarded
-from server.models.litellm_model import load
-from server.models.local import LocalModel
-from server.models.scripted import ScriptedModel
+from server.debate.facts.errors import DebateError, Refused
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from server.models.litellm.client import load
+from server.models.local import model as local
+from server.models.local.model import LocalModel
+from server.models.registry import PROVIDERS, Models, NoModel, Provider, check, defaults, family, missing_key
+from server.models.resilience.concurrency import Guarded
 from tests.contract.model import argue
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("A4")
 
@@ -192,7 +192,7 @@ def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expec
 
 def test_names_cost_no_import() -> None:
     code = (
-        "import sys; from server.models.choice import Models, defaults; models = Models();"
+        "import sys; from server.models.registry import Models, defaults; models = Models();"
         "[models.get(name) for name in ('scripted', 'local', 'openai/gpt-5.6-terra')];"
         "defaults((), {'OPENAI_API_KEY': 'k'});"
         "assert not {'litellm', 'xllamacpp', 'httpx', 'openai'} & set(sys.modules)"

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from server.models.heard import Answer
-from server.models.litellm_model import LitellmModel, load
+from server.models.litellm.client import LitellmModel, load
+from server.models.litellm.response import Answer
 from server.models.prices import Prices
 
 pytestmark = [

@@ -11,9 +11,10 @@ from storage.journal import Heading, StorageError
 from storage.migrations import MIGRATIONS, Migration
 from storage.outbox import Mark
 from tests.contract.writing import PATIENCE, add, found
-from tests.storage.opening import opened
+from tests.support.paths import GOLDEN
+from tests.support.storage_opening import opened
 
-OLDEST = Path(__file__).parents[1] / "golden" / "schema_001.sql"
+OLDEST = GOLDEN / "schema_001.sql"
 
 NAMES = [migration.__name__ for migration in MIGRATIONS]
 

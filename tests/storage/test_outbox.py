@@ -10,7 +10,7 @@ from storage.outbox import Mark, Outbox
 from storage.sqlite import SqliteJournal
 from tests.contract.outbox import OutboxContract, claimed, item
 from tests.contract.writing import PATIENCE
-from tests.storage.opening import opened
+from tests.support.storage_opening import opened
 
 
 class Kept(OutboxContract):

@@ -16,9 +16,8 @@ from storage.journal import Conflict, Damaged, Heading, StorageError
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
 from tests.contract.writing import PATIENCE, add, found, name
-from tests.storage.opening import opened
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
+from tests.support.storage_opening import opened
 
 
 class TestInAFile(JournalContract):
@@ -36,7 +35,7 @@ class TestInMemory(JournalContract):
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
-    arguments = ("-m", "tests.storage.writer", str(path), stream, str(count), by)
+    arguments = ("-m", "tests.support.writer", str(path), stream, str(count), by)
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE
 from storage.journal import Damaged, Entry, StorageError
 from tests.contract.writing import add
-from tests.storage.opening import opened
+from tests.support.storage_opening import opened
 
 pytestmark = pytest.mark.requirement("M3")
 

@@ -1,0 +1,223 @@
+"""The command line. Parses, calls the hall as any other client would, and prints."""
+
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from server.cli.debate import debate, demo, fork
+from server.cli.doctor import doctor, models
+from server.cli.install import install, write_atomically
+from server.cli.rendering import Screen, one_line, plain
+from server.cli.session import dumped, run
+from server.debate.views import markdown
+from server.debate.views import state as views
+from server.debate.views.compare import as_markdown as comparison
+from server.engine import queries as reading
+from server.engine.debates import Hall
+from server.engine.errors import DebateError, NoSuchDebate
+from server.engine.forks import Family, compare, family
+from server.engine.transfer import LARGEST, exported, parsed, restore
+from server.models.local import weights
+from server.settings import Settings, release
+
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Turns what a user can do something about into one line on stderr and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NoSuchDebate as error:
+            told = str(error).partition(". ")[0]
+            raise click.ClickException(
+                one_line(f"{told}. `counterpoint list` shows those there are.")
+            ) from None
+        except (DebateError, weights.WeightsError) as error:
+            raise click.ClickException(one_line(str(error))) from None
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            sys.exit(INTERRUPTED)
+
+
+def show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"counterpoint {release()}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, invoke_without_command=True)
+@click.option("--db", metavar="PATH", help="The debates' database, in place of COUNTERPOINT_DB.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Print the version.",
+)
+@click.pass_context
+def counterpoint(ctx: click.Context, db: str | None) -> None:
+    """Second opinions: debates between models, run, steered and judged.
+
+    Without a command, Counterpoint serves MCP on stdin and stdout.
+
+    Example: counterpoint debate "Should we rewrite the billing service in Rust?"
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to fail
+            stream.reconfigure(errors="replace")
+    settings = Settings.read()
+    ctx.obj = settings.model_copy(update={"db": db}) if db else settings
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(serve)
+
+
+counterpoint.add_command(debate)
+counterpoint.add_command(demo)
+counterpoint.add_command(fork)
+counterpoint.add_command(doctor)
+counterpoint.add_command(install)
+counterpoint.add_command(models)
+
+
+@counterpoint.command()
+@click.pass_obj
+def serve(settings: Settings) -> None:
+    """Serve MCP on stdin and stdout, as `counterpoint` alone does.
+
+    Example: counterpoint serve
+    """
+    from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (brings the SDK with it)
+
+    sys.exit(serve_stdio(settings))
+
+
+# Reading debates ----------------------------------------------------------------------------------
+
+
+@counterpoint.command("list")
+@click.argument("query", default="")
+@click.option("--status", type=click.Choice(reading.STATUSES))
+@click.option("--limit", type=click.IntRange(1, 10_000), default=reading.PAGE, show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_obj
+def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
+    """List debates, newest first; with QUERY those that hold all of its words.
+
+    Example: counterpoint list rust --status concluded
+    """
+
+    async def find(hall: Hall) -> list[dict[str, Any]]:
+        return (await reading.page(hall.journal, query, status or "", limit=limit))[0]
+
+    rows = run(settings, find)
+    if as_json:
+        click.echo(dumped({"debates": rows}))
+        return
+    for row in rows:
+        click.echo(one_line(reading.listed_line(row)))
+    if not rows:
+        click.echo('There is none. Begin one: counterpoint debate "QUESTION"', err=True)
+
+
+@counterpoint.command()
+@click.argument("debate_id", metavar="ID")
+@click.option(
+    "--view", type=click.Choice([*reading.VIEWS, "verdict"]), default="transcript", show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="The view as data.")
+@click.pass_obj
+def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
+    """Print a debate: what was said, or another view of it.
+
+    Example: counterpoint show k3x9w2m4p7qr --view verdict
+    """
+    case = run(settings, lambda hall: hall.case(debate_id))
+    if view == "verdict" and not as_json:
+        if not markdown.has_result(case.debate):
+            raise click.ClickException(f"There is no verdict yet: the debate is {case.status}.")
+        click.echo(Screen.here().render(markdown.verdict(case.debate)))
+    elif view in ("transcript", "prompt") and not as_json:
+        click.echo(Screen.here().render(reading.as_text(case, view)))
+    else:
+        found = views.verdict_of(case.debate).model_dump() if view == "verdict" else reading.read(case, view)
+        click.echo(dumped(found))
+
+
+@counterpoint.command()
+@click.argument("debate_id", metavar="ID")
+@click.option("--as", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
+@click.pass_obj
+def export(settings: Settings, debate_id: str, kind: str, output: Path | None) -> None:
+    """Write a debate as Markdown to read, or as JSON that `counterpoint import` takes in again.
+
+    The JSON holds every entry with its hash, and the receipt; a debate can be exported mid-way.
+
+    Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
+    """
+    if kind == "markdown":
+        text = plain(reading.as_text(run(settings, lambda hall: hall.case(debate_id)), "transcript"))
+    else:
+        text = dumped(run(settings, lambda hall: exported(hall, debate_id)))
+    if output is None:
+        click.echo(text.rstrip("\n"))
+        return
+    try:
+        write_atomically(output, text.rstrip("\n") + "\n")
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+
+
+@counterpoint.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_obj
+def import_debate(settings: Settings, file: BinaryIO) -> None:
+    """Take in a debate that was exported as JSON; FILE may be - for stdin.
+
+    Every entry is checked against the chain of hashes. The debate keeps its id, and can be gone on with. If a
+    beginning of it is here already, what is missing is added.
+
+    Example: counterpoint import debate.json
+    """
+    data = parsed(file.read(LARGEST + 1))
+    case, added = run(settings, lambda hall: restore(hall, data))
+    new = f"{added} of them new here" if added else "all of them here already"
+    click.echo(f"debate {case.id}: {case.status}, entries: {case.debate.version}, {new}.")
+    if not case.debate.ended:
+        click.echo(f"Go on with: counterpoint debate --continue {case.id}")
+
+
+@counterpoint.command("compare")
+@click.argument("one", metavar="ID")
+@click.argument("other", metavar="OTHER", required=False)
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_obj
+def compare_debates(settings: Settings, one: str, other: str | None, as_json: bool) -> None:
+    """Put two debates side by side: what each came to, what it cost, what differs, what they share.
+
+    Without OTHER: beside the debate it was forked from, its forks, and the other forks of that.
+
+    Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
+    """
+
+    async def relatives(hall: Hall) -> Family:
+        return await family(hall, await hall.case(one))
+
+    if other:
+        pair = run(settings, lambda hall: compare(hall, one, other))
+        pairs, data = [pair], pair.model_dump()
+    else:
+        found = run(settings, relatives)
+        pairs, data = found.relatives, found.as_data()
+    if as_json:
+        click.echo(dumped(data))
+        return
+    for pair in pairs:
+        click.echo(Screen.here().render(comparison(pair)))
+    if not pairs:
+        click.echo(f"No fork of {one} is here, and nothing that it is a fork of.", err=True)

@@ -1,0 +1,276 @@
+"""A fork: another debate with the first rounds of this one, and a future of its own.
+
+What was said stays as it was said, whoever is to speak from now on. Taken over is what happened in the
+rounds, not how somebody steered the other debate to its end, and no verdict: the fork comes to its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.open import ALL_DOCUMENTS, document
+from server.debate.commands.requests import ChangesAsked, JudgesAsked
+from server.debate.facts.config import MODERATOR, Debater, Panel
+from server.debate.facts.errors import Refused
+from server.debate.facts.events import (
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    Intervened,
+    Opened,
+    Paused,
+    PhaseEntered,
+    Recorded,
+    Resumed,
+)
+from server.debate.facts.state import Debate, judges
+from server.debate.facts.text import clean
+from server.debate.rules.decide import (
+    everybody_speaks,
+    next_phase,
+    pending,
+    round_is_over,
+    talk_over_because,
+)
+from server.debate.rules.quorum import lacks_quorum
+from server.debate.rules.schedule import decided_by, seated
+from server.debate.rules.transitions import IllegalEvent, replay
+
+
+def fork(
+    debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesAsked
+) -> tuple[Opened, tuple[Event, ...]]:
+    """The set-up of a fork after so many rounds, and the past it begins with; 0 shares the set-up alone.
+
+    Raises:
+        Refused: the round is not over, nothing would come after it, or a change cannot be made.
+    """
+    check_over(debate, at_round)
+    taken = taken_over(log, at_round)
+    setup = changed(debate, changes, at_round)
+    setup = setup.model_copy(
+        update={
+            "forked_restanced": restanced(debate.setup, setup, at_round),
+            "forked_from": debate_id,
+            "forked_at_round": at_round,
+            "forked_hash": taken[-1].hash if taken else log[0].hash,
+        }
+    )
+    weighed = weighed_seats(debate.setup, setup)
+    past = tuple(event for entry in taken for event in of_seats_there(setup, entry.event, weighed))
+    past += retracted_since(log, at_round)
+    past += seated_anew(setup, past, changes)
+    setup = setup.model_copy(update={"max_rounds": unextended(setup, past, changes)})
+    check_future(setup, past, at_round)
+    return setup, past
+
+
+def weighed_seats(before: Opened, after: Opened) -> set[str]:
+    """The seats whose votes keep their weight: a judge of another model is another judge."""
+    was, there = seated(before), seated(after)
+    return {seat for seat in there if seat not in judges(after) or was.get(seat) == there[seat]}
+
+
+def retracted_since(log: Sequence[Recorded], at_round: int) -> tuple[Intervened, ...]:
+    """The retractions of turns that are shared, made after the rounds that are."""
+    made = (entry.event for entry in log if isinstance(entry.event, Intervened))
+    return tuple(
+        event.model_copy(update={"round": at_round})
+        for event in made
+        if event.action == "retract" and event.retracted[0] <= at_round < event.round
+    )
+
+
+def of_seats_there(setup: Opened, event: Event, weighed: set[str]) -> tuple[Event, ...]:
+    """The event without what it says of seats that are there no longer: judges of a larger panel."""
+    if isinstance(event, Intervened) and event.action == "replace_model" and event.to not in seated(setup):
+        return ()
+    if isinstance(event, Intervened) and event.action == "weights":
+        left = tuple(weight for weight in event.weights if weight.seat in weighed)
+        return (event.model_copy(update={"weights": left}),) if left else ()
+    return (event,)
+
+
+def seated_anew(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> tuple[Event, ...]:
+    """What puts the models that were asked for on seats whose model was replaced in the past."""
+    changed_seats = {*changes.models, *(judges(setup) if changes.judges else ())}
+    changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
+    replaced = {
+        event.to for event in past if isinstance(event, Intervened) and event.action == "replace_model"
+    }
+    models = seated(setup)
+    return tuple(
+        Intervened(action="replace_model", to=seat, model=models[seat], reason="forked")
+        for seat in sorted(changed_seats & replaced & models.keys())
+    )
+
+
+def unextended(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> int:
+    """`max_rounds` as asked for, less what the past has added to it already."""
+    more = sum(event.rounds for event in past if isinstance(event, Intervened))
+    return max(setup.max_rounds - more, 1) if changes.max_rounds else setup.max_rounds
+
+
+def check_over(debate: Debate, at_round: int) -> None:
+    over = round_is_over(replace(debate, paused=None))
+    last = debate.round if over else max(debate.round - 1, 0)
+    if at_round > last:
+        which = f"{last} is the last that is" if last else "none is yet"
+        raise Refused(f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
+
+
+def taken_over(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
+    """The entries of the first rounds, as they were."""
+    if not at_round:
+        return []
+    needed, taken = forgiving(log), []
+    for entry in log[1:]:
+        match entry.event:
+            case PhaseEntered(round=number) if number > at_round:
+                break
+            case Paused() | Resumed() if entry.seq not in needed:
+                pass
+            case Intervened(action="conclude") | Concluded() | Ended():
+                pass
+            case _:
+                taken.append(entry)
+    return taken
+
+
+def forgiving(log: Sequence[Recorded]) -> set[int]:
+    """The pauses after which failed seats were asked again: without them, what those said had no place."""
+    needed: set[int] = set()
+    paused, failed = 0, False
+    for entry in log:
+        match entry.event:
+            case PhaseEntered():
+                failed = False
+            case Failed(handoff=False):
+                failed = True
+            case Paused():
+                paused = entry.seq
+            case Resumed():
+                needed |= {paused, entry.seq} if failed else set()
+                failed = False
+            case _:
+                pass
+    return needed
+
+
+def check_future(setup: Opened, past: Sequence[Event], at_round: int) -> None:
+    """Whether the past can be that of this set-up, and is followed by anything."""
+    if not at_round:
+        return
+    earlier = f"pass at_round={at_round - 1}, or less"
+    cut = Refused(f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}.")
+    try:
+        debate = replay((setup, *past))
+    except IllegalEvent:
+        raise cut from None
+    if lacks_quorum(debate) or pending(debate) or everybody_speaks(debate):
+        raise cut
+    reason = talk_over_because(debate)
+    if next_phase(debate, reason) is None:
+        talked = debate.phase_of(at_round).is_talk
+        more = " raise changes.max_rounds, or" if talked and reason == "max_rounds" else ""
+        raise Refused(f"Nothing would come after round {at_round}:{more} {earlier}.")
+
+
+# What is changed ----------------------------------------------------------------------------------
+
+
+def changed(debate: Debate, changes: ChangesAsked, at_round: int) -> Opened:
+    """The set-up with the changes; what they do not name stays."""
+    setup = debate.setup
+    other: dict[str, Any] = {"run": changes.run, "debaters": debaters_changed(setup, changes)}
+    if changes.judges:
+        other["judges"] = judges_changed(debate, changes.judges, at_round)
+    if model := changes.moderator.strip():
+        if setup.moderator is None:
+            raise Refused("This debate has no moderator: leave changes.moderator out.")
+        other["moderator"] = setup.moderator.model_copy(update={"model": model})
+    if changes.documents:
+        other["documents"] = (*setup.documents, *map(document, changes.documents))
+        check_size(setup, changes)
+    if changes.max_rounds:
+        other |= rounds_changed(debate, changes.max_rounds, at_round)
+    if changes.instructions is not None:
+        other["instructions"] = clean(changes.instructions)
+    if changes.seed:
+        other["seed"] = changes.seed
+    return setup.model_copy(update=other)
+
+
+def debaters_changed(setup: Opened, changes: ChangesAsked) -> tuple[Debater, ...]:
+    models, stances = named(setup, changes.models, "models"), named(setup, changes.stances, "stances")
+    return tuple(
+        debater.model_copy(
+            update={
+                "model": models.get(debater.name, debater.model),
+                "stance": stances.get(debater.name, debater.stance),
+            }
+        )
+        for debater in setup.debaters
+    )
+
+
+def named(setup: Opened, asked: Mapping[str, str], what: str) -> dict[str, str]:
+    names = [debater.name for debater in setup.debaters]
+    given = {name.strip(): clean(value) for name, value in asked.items()}
+    for name, value in given.items():
+        if name not in names:
+            raise Refused(f"changes.{what}: nobody is called {name!r}. Debaters: {', '.join(names)}.")
+        if not value:
+            raise Refused(f"changes.{what}: there is nothing for {name}. Leave it out to change nothing.")
+    return given
+
+
+def judges_changed(debate: Debate, asked: JudgesAsked, at_round: int) -> Panel:
+    setup = debate.setup
+    if decided_by(setup) != "judges":
+        raise Refused(f"{setup.format} has no judges here: leave changes.judges out.")
+    if any(debate.phase_of(number).asks == "judges" for number in range(1, at_round + 1)):
+        raise Refused(f"The judges were heard in the rounds up to {at_round}: fork before them.")
+    pool = asked.models or setup.judges.models
+    models = tuple(pool[index % len(pool)] for index in range(asked.count or len(pool)))
+    given: dict[str, Any] = {name: getattr(asked, name) for name in asked.model_fields_set - {"count"}}
+    kept = {
+        name: clean(value) if isinstance(value, str) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    return setup.judges.model_copy(update={**kept, "models": models})
+
+
+def check_size(setup: Opened, changes: ChangesAsked) -> None:
+    total = sum(len(one.text) for one in setup.documents) + sum(len(one.text) for one in changes.documents)
+    if total > ALL_DOCUMENTS:
+        raise Refused(
+            f"With those there are, the documents have {total:,} characters together; {ALL_DOCUMENTS:,} are "
+            "allowed. Pass the parts that matter."
+        )
+
+
+def rounds_changed(debate: Debate, asked: int, at_round: int) -> dict[str, int]:
+    setup = debate.setup
+    row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
+    held = sum(debate.phase_of(number).is_talk for number in range(1, at_round + 1))
+    most = max(row.most_rounds, len(setup.phases)) if row else max(setup.max_rounds, len(setup.phases))
+    if not max(held, 1) <= asked <= most:
+        raise Refused(
+            f"changes.max_rounds={asked} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
+            f"{held} are taken over."
+        )
+    return {"max_rounds": asked, "max_turns": asked if row and row.turns else setup.max_turns}
+
+
+def restanced(before: Opened, after: Opened, at_round: int) -> tuple[str, ...]:
+    """Who defended something else in the rounds that are taken over."""
+    if not at_round:
+        return ()
+    pairs = zip(before.debaters, after.debaters, strict=True)
+    return tuple(
+        new.name for old, new in pairs if old.stance != new.stance or new.name in before.forked_restanced
+    )

@@ -1,0 +1,119 @@
+"""The shapes of answers that are read as data: as JSON Schemas, and as a prompt tells them.
+
+Every string is bounded: embedded grammars need that.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from server.debate.facts.config import Handoff
+from server.debate.prompts.tool_schemas import Function, function_of
+
+TOLD: dict[str, str] = {
+    "judgment": '{"reasoning": "what decided it, naming positions by letter", "verdict": "the finding in one '
+    'to three sentences", "winner": "the letter of the position that prevailed, or null", "margin": 0 to 3}',
+    "ballot": '{"reasoning": "why, in a sentence or two", "choice": "the letter of a position, or null"}',
+    "message": '{"to": "the name of the debater it is for", "kind": "question, proposal or critique", '
+    '"text": "the message"}',
+    "opening": '{"briefing": "facts for everybody, or null", "new_angle": "what to turn to, or null", '
+    '"next_speakers": ["names, in order"], "done": true or false}',
+    "closing": '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "what is '
+    'decided, or an empty text"}',
+    "argument": '{"response": "what you say", "next_agent_name": "the name of who speaks next"}',
+}
+
+
+def text(longest: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest}
+
+
+def one_of(names: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(names)}
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def an_object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def judgment(letters: Sequence[str]) -> dict[str, Any]:
+    return an_object(
+        reasoning=text(2000),
+        verdict=text(600),
+        winner=or_null(one_of(letters)),
+        margin={"type": "integer", "minimum": 0, "maximum": 3},
+    )
+
+
+def ballot(letters: Sequence[str]) -> dict[str, Any]:
+    return an_object(reasoning=text(600), choice=or_null(one_of(letters)))
+
+
+def message(names: Sequence[str]) -> dict[str, Any]:
+    return an_object(to=one_of(names), kind=one_of(("question", "proposal", "critique")), text=text(1200))
+
+
+def opening(names: Sequence[str]) -> dict[str, Any]:
+    return an_object(
+        briefing=or_null(text(2000)),
+        new_angle=or_null(text(600)),
+        next_speakers={"type": "array", "items": one_of(names), "maxItems": 2 * len(names)},
+        done={"type": "boolean"},
+    )
+
+
+def closing() -> dict[str, Any]:
+    return an_object(summary=text(2000), status=one_of(("SETTLED", "CONTINUE")), decision=text(1200))
+
+
+class HandoffResponse(BaseModel):
+    """A turn and the choice of the next speaker, as one answer."""
+
+    # The bound is for grammars: a turn that is longer is read all the same.
+    response: str = Field(description="What you say in this turn", json_schema_extra={"maxLength": 2000})
+    next_agent_name: str = Field(description="Who speaks next; never yourself")
+
+
+def handoff(response: str, next_agent_name: str) -> None:
+    """Say your turn in this debate, and hand over to the debater who is to speak next.
+
+    Args:
+        response: What you say in this turn.
+        next_agent_name: Who speaks next; never yourself.
+    """
+
+
+def handoff_schema(names: Sequence[str]) -> dict[str, Any]:
+    properties = HandoffResponse.model_json_schema()["properties"]
+    kept = {key: {k: v for k, v in part.items() if k != "title"} for key, part in properties.items()}
+    kept["next_agent_name"]["enum"] = list(names)
+    return an_object(**kept)
+
+
+def handoff_function(names: Sequence[str]) -> Function:
+    made = function_of(handoff)
+    properties = {key: dict(part) for key, part in made.parameters["properties"].items()}
+    properties["next_agent_name"]["enum"] = list(names)
+    return Function(made.name, made.description, {**made.parameters, "properties": properties})
+
+
+def how_to_hand_over(how: Handoff, names: Sequence[str]) -> str:
+    """The sentence that asks a speaker for the choice of the next."""
+    listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
+    if how == "tool":
+        return f"Call handoff(response, next_agent_name) with your turn and who speaks next: {listed}."
+    if how == "text":
+        lines = " or ".join(f'"Transition to {name}"' for name in names)
+        return f"End with a line that chooses who speaks next: {lines}."
+    return f"Answer with JSON only: {TOLD['argument']}. Who may speak next: {listed}."

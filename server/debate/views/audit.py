@@ -1,0 +1,313 @@
+"""Debates for those who look closely: who steered, what was asked of whom, every event, the receipt."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from server.debate.commands.intervene import ACTIONS
+from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Kind
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Event,
+    Failed,
+    Intervened,
+    Judged,
+    Paused,
+    Recorded,
+    Researched,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+    Task,
+    Usage,
+)
+from server.debate.facts.state import Debate, judges
+from server.debate.facts.text import counted
+from server.debate.rules.decide import pending, round_is_over, status
+from server.debate.rules.schedule import model_of, seated
+from server.debate.views.state import decision, judgments, shows, turns
+
+EVENT_NAMES: dict[str, tuple[str, ...]] = {
+    "opened": ("debate_start",),
+    "phase_entered": ("phase_start",),
+    "round_opened": ("agent_message",),
+    "spoke": ("agent_message",),
+    "handed_off": ("handoff",),
+    "researched": ("research",),
+    "failed": ("agent_error",),
+    "audited": ("agent_message",),
+    "round_closed": ("agent_message",),
+    "balloted": ("vote",),
+    "judged": ("vote",),
+    "concluded": ("consensus",),
+    "synthesized": ("agent_message",),
+    "intervened": ("intervention",),
+    "paused": ("debate_pause",),
+    "resumed": ("debate_resume",),
+    "ended": ("debate_end",),
+}
+"""What each kind of fact is called by those who subscribe to debates (requirement D21).
+
+A round that begins ends the one before, and so does the end of the debate: `phase_end` comes first.
+"""
+
+
+class InterventionRow(BaseModel):
+    seq: int
+    at: str
+    actor: str
+    action: str
+    reason: str
+    text: str
+    to: str
+
+
+class TaskRow(BaseModel):
+    """One question to one seat: what became of it, and how long it took (requirement C16)."""
+
+    round: int
+    phase: str
+    seat: str
+    task: str
+    state: str  # open, done, failed
+    model: str
+    milliseconds: int
+    attempts: int
+    detail: str
+
+
+def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
+    """Who steered the debate, how and why, and what is in force."""
+    rows = []
+    for entry in log:
+        match entry.event:
+            case Intervened() as made:
+                rows.append(row(entry, made.action, made.reason, changes(made), made.to))
+            case Paused() | Resumed() as made:
+                rows.append(row(entry, "pause" if made.kind == "paused" else "resume", made.reason))
+            case _:
+                pass
+    settings = {
+        "paused": debate.paused is not None,
+        "concluding": debate.concluding,
+        "max_rounds": debate.max_rounds,
+        "limits": debate.limits.model_dump(),
+        "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
+        "threshold": str(debate.threshold or ""),
+        "models": {seat: model_of(debate, seat) for seat in seated(debate.setup)},
+        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted)],
+        "actions": ACTIONS,
+    }
+    return {"settings": settings, "log": [made.model_dump() for made in rows]}
+
+
+def changes(made: Intervened) -> str:
+    """What an intervention says, or what it changes."""
+    match made.action:
+        case "extend":
+            more = [f"{counted(made.rounds, 'round')} more"] if made.rounds else []
+            limits = made.limits.model_dump(exclude_defaults=True) if made.limits else {}
+            return ", ".join([*more, *(f"{name}={value}" for name, value in limits.items())])
+        case "weights":
+            return ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
+        case "threshold":
+            return made.threshold
+        case "replace_model":
+            return made.model
+        case "retract":
+            return f"the turn of round {made.retracted[0]}"
+        case _:
+            return made.text
+
+
+def row(entry: Recorded, action: str, why: str, text: str = "", to: str = "") -> InterventionRow:
+    return InterventionRow(
+        seq=entry.seq, at=entry.at, actor=entry.actor, action=action, reason=why, text=text, to=to
+    )
+
+
+def analysis(debate: Debate) -> dict[str, Any]:
+    """Counts of what happened, by round and by debater. Counts, not scores: nothing here is calibrated."""
+    return {
+        "rounds": [
+            {
+                "round": entered.round,
+                "phase": entered.phase,
+                "turns": sum(turn.round == entered.round for turn in debate.turns),
+                "judgments": sum(judged.round == entered.round for judged in debate.judged),
+                "failures": sum(failure.round == entered.round for failure in debate.failures),
+            }
+            for entered in debate.rounds
+        ],
+        "debaters": {
+            debater.name: {
+                "turns": sum(turn.seat == debater.name for turn in debate.turns),
+                "words": sum(len(turn.text.split()) for turn in debate.turns if turn.seat == debater.name),
+                "cut": sum(turn.cut for turn in debate.turns if turn.seat == debater.name),
+                "failures": sum(failure.seat == debater.name for failure in debate.failures),
+            }
+            for debater in debate.setup.debaters
+        },
+        "judges": {
+            judge: [
+                {"reading": judged.reading, "winner": judged.winner, "margin": judged.margin}
+                for judged in judgments(debate)
+                if judged.seat == judge
+            ]
+            for judge in judges(debate.setup)
+        },
+    }
+
+
+def receipt(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
+    """What to keep in order to prove later that nothing was altered: the head of the chain."""
+    return {
+        "debate_id": debate_id,
+        "status": status(debate),
+        "entries": log[-1].seq,
+        "head": log[-1].hash,
+        "algorithm": "sha256(tag + previous + JCS(entry)), tag counterpoint/entry/1",
+        "verified": "every entry was checked against the chain when this was read",
+        "at": log[-1].at,
+    }
+
+
+def event_row(entry: Recorded, hidden: Sequence[Kind] = ()) -> dict[str, Any]:
+    """An entry as it was recorded. Of a seat that is hidden from clients it says only that it answered."""
+    event = entry.event
+    kept = {"kind", "seat", "round", "usage"} if kind_of(event) in hidden else None
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "actor": entry.actor,
+        "hash": entry.hash,
+        "names": event_names(event),
+        **event.model_dump(mode="json", include=kept),
+    }
+
+
+def event_names(event: Event) -> list[str]:
+    names = EVENT_NAMES[event.kind]
+    ends_one = event.kind == "ended" or (event.kind == "phase_entered" and event.round > 1)
+    return ["phase_end", *names] if ends_one else list(names)
+
+
+def kind_of(event: Event) -> Kind | None:  # noqa: PLR0911  (a table of cases)
+    match event:
+        case Researched():
+            return "moderator" if event.seat == MODERATOR else "debaters"
+        case Spoke() | Balloted():
+            return "debaters"
+        case RoundOpened() | RoundClosed():
+            return "moderator"
+        case Audited():
+            return "referee"
+        case Judged():
+            return "judges"
+        case Synthesized():
+            return "synthesizer"
+        case _:
+            return None
+
+
+def tasks(debate: Debate) -> list[TaskRow]:
+    """Every question of the debate, round by round: the answered, the failed, the open ones."""
+    answers = (*debate.talk, *debate.research, *debate.ballots, *debate.judged)
+    result = () if debate.deliverable is None else (debate.deliverable,)
+    rows = [
+        task(debate, fact.round, fact.seat, task_of(fact), "done", fact.usage)
+        for fact in (*answers, *result)
+        if not isinstance(fact, Intervened) and fact.usage is not None
+    ]
+    rows += [
+        task(debate, f.round, f.seat, failed_task(debate, f), "failed", f.usage, f.attempts, f.detail)
+        for f in debate.failures
+    ]
+    if not debate.ended:
+        rows += [task(debate, c.round, c.seat, c.task, "open", None, c.attempt) for c in pending(debate)]
+    return sorted(rows, key=lambda row: row.round)
+
+
+def task(
+    debate: Debate,
+    number: int,
+    seat: str,
+    name: str,
+    state: str,
+    usage: Usage | None,
+    attempts: int = 1,
+    detail: str = "",
+) -> TaskRow:
+    return TaskRow(
+        round=number,
+        phase=debate.rounds[number - 1].phase,
+        seat=seat,
+        task=name,
+        state=state,
+        model=usage.model if usage else model_of(debate, seat),
+        milliseconds=usage.milliseconds if usage else 0,
+        attempts=usage.attempts if usage else attempts,
+        detail=detail,
+    )
+
+
+def failed_task(debate: Debate, failure: Failed) -> str:
+    """What the seat was asked for when it failed."""
+    if failure.handoff:
+        return "handoff"
+    if failure.seat == MODERATOR:
+        return "closing" if failure.reading else "opening"
+    if failure.seat in debate.names:
+        wants = debate.phase_of(failure.round).wants
+        return "answer" if wants == "message" and failure.reading else wants
+    return {REFEREE: "audit", SYNTHESIZER: "deliverable"}.get(failure.seat, "judgment")
+
+
+def task_of(fact: Event) -> str:
+    names: dict[str, Task] = {
+        "round_opened": "opening",
+        "round_closed": "closing",
+        "audited": "audit",
+        "balloted": "ballot",
+        "judged": "judgment",
+        "synthesized": "deliverable",
+    }
+    if isinstance(fact, Spoke):
+        return fact.act if fact.act in ("argument", "answer") else "message"
+    return names.get(fact.kind, "research")
+
+
+def round_view(debate: Debate, number: int) -> dict[str, Any]:
+    """One round: what was said, judged and decided in it, its failures, and whether more is to come."""
+    entered = debate.rounds[number - 1]
+    led, audited = shows(debate, "moderator"), shows(debate, "referee")
+    ballots = debate.ballots_of(number) if shows(debate, "debaters") else ()
+    return {
+        "round": number,
+        "phase": entered.phase,
+        "because": entered.because,
+        "over": number < debate.round or round_is_over(debate),
+        "openings": [decision(made) for made in debate.openings if led and made.round == number],
+        "turns": [t.model_dump(exclude_defaults=True) for t in turns(debate, number) if t.round == number],
+        "audits": [made.text for made in debate.audits if audited and made.round == number],
+        "closings": [
+            made.model_dump(include={"summary", "settled", "decision"})
+            for made in debate.closings
+            if led and made.round == number
+        ],
+        "ballots": [ballot.model_dump(include={"seat", "choice", "reasoning"}) for ballot in ballots],
+        "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == number],
+        "failures": [failure_row(failure) for failure in debate.failures if failure.round == number],
+    }
+
+
+def judgment_row(judged: Judged) -> dict[str, Any]:
+    return judged.model_dump(include={"seat", "reading", "winner", "margin", "verdict", "reasoning"})
+
+
+def failure_row(failure: Failed) -> dict[str, Any]:
+    return failure.model_dump(include={"seat", "reading", "cause", "detail"})

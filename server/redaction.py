@@ -1,0 +1,21 @@
+"""Removes secrets from texts that are logged, stored or shown."""
+
+import re
+from collections.abc import Mapping
+
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID)?$", re.IGNORECASE)
+_SECRET_TEXT = re.compile(
+    r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_)[\w-]{6,}"
+    r"|\b(?:bearer|basic)\s+[\w.~+/*=-]+"
+    r"|(?<=[?&]key=)[^&\s]+|(?<=://)[^/\s@]+:[^/\s@]+(?=@)",
+    re.IGNORECASE,
+)
+
+
+def redact(text: str, environ: Mapping[str, str]) -> str:
+    """The text without anything that is, or looks like, a secret."""
+    # The longest first: one secret may be the beginning of another.
+    values = {value for name, value in environ.items() if len(value) >= 6 and _SECRET_NAME.search(name)}  # noqa: PLR2004  (shorter ones are words)
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, "[secret]")
+    return _SECRET_TEXT.sub("[secret]", text)

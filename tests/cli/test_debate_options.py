@@ -1,0 +1,254 @@
+"""What `counterpoint debate` can be told about a debate, and the caller's seat in the terminal."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from server.cli.main import counterpoint
+from tests.support.paths import ROOT
+from tests.support.researching import child
+
+pytestmark = pytest.mark.requirement("M5")
+
+Cli = Callable[..., Result]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"decision": {"type": "string", "maxLength": 80}},
+    "required": ["decision"],
+}
+CALLER = ["--debater", "Me=caller: yes", "--debater", "Bot: no", "--format", "verdict", "--rounds", "1"]
+
+
+@pytest.fixture
+def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
+    return lambda *args, **more: CliRunner().invoke(counterpoint, args, **more)
+
+
+def opened(cli: Cli, *arguments: str) -> dict[str, Any]:
+    """The set-up of a debate with these options, which is held to its end."""
+    result = cli("debate", "Ship it?", *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    exported = cli("export", json.loads(result.stdout)["debate_id"], "--as", "json")
+    return dict(json.loads(exported.stdout)["entries"][0]["body"])
+
+
+@pytest.mark.requirement("D1")
+def test_phases_are_held_in_the_order_given(cli: Cli) -> None:
+    setup = opened(cli, "--phase", "opening", "--phase", "cross_examination", "--phase", "voting")
+
+    assert [phase["name"] for phase in setup["phases"]] == ["opening", "cross_examination", "voting"]
+    assert setup["max_rounds"] == 2
+
+
+@pytest.mark.requirement("A2", "C3")
+@pytest.mark.parametrize(
+    ("does", "opens", "closes"), [("opens", True, False), ("closes", False, True), ("both", True, True)]
+)
+def test_a_moderator_does_what_it_is_told(cli: Cli, does: str, opens: bool, closes: bool) -> None:
+    setup = opened(cli, "--format", "verdict", "--moderator", does)
+
+    assert (setup["moderator"]["opens"], setup["moderator"]["closes"]) == (opens, closes)
+    assert setup["phases"][0]["order"] == ("moderated" if opens else "declared")
+
+
+@pytest.mark.requirement("B1", "B6", "C15")
+def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> None:
+    arguments = ["--speaking", "handoff", "--handoff", "text", "--max-turns", "3", "--referee"]
+    setup = opened(cli, "--format", "verdict", "--rounds", "9", *arguments)
+
+    assert setup["phases"][0]["order"] == "handoff"
+    assert (setup["handoff"], setup["max_turns"], setup["max_rounds"]) == ("text", 3, 9)
+    assert setup["referee"]["model"] == "scripted"
+
+
+@pytest.mark.requirement("C10")
+def test_a_schema_in_a_file_shapes_the_result(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA), encoding="utf-8")
+
+    result = cli("debate", "Ship it?", "--output-schema", str(path), "--json")
+    shown = cli("show", json.loads(result.stdout)["debate_id"], "--view", "verdict")
+
+    made = json.loads(result.stdout)["result"]["deliverable"]
+    assert list(made) == ["decision"]
+    assert '"decision": "Decision: the stronger reasons' in " ".join(shown.stdout.split())
+
+
+@pytest.mark.requirement("C6")
+def test_tools_alone_make_a_moderator_who_may_use_them(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": child("broken").model_dump()}))
+
+    setup = opened(cli, "--format", "verdict", "--tools", "notes", "--tools", "notes/pid")
+
+    assert setup["moderator"]["tools"] == ["notes", "notes/pid"]
+    assert setup["moderator"]["opens"] is True
+
+
+@pytest.mark.parametrize("name", ["settle", "handoff", "round_robin", "full"])
+def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
+    result = cli("debate", "Ship it?", "--format", name, "--seed", "7")
+
+    steps = {
+        "settle": [
+            "moderator (scripted)",
+            "== Round 1: argumentation ==",
+            "Status: CONTINUE",
+            "Status: SETTLED",
+        ],
+        "handoff": ["== Round 1: discussion ==", "> Proponent hands over to Neutral.", "judge 1, reading 1"],
+        "round_robin": ["synthesizer (scripted)", "== Round 3: deliverable ==", "Result", "The question was"],
+        "full": ["question to ", "answer to ", "== Round 7: voting ==", "votes for ", "judge 1, reading 2"],
+    }[name]
+    assert (result.exit_code, result.stderr) == (0, "")
+    places = [result.stdout.find(step) for step in steps]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert "\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--moderator", "sleeps"], "'opens', 'closes', 'both'"),
+        (["--speaking", "loudly"], "'together', 'declared', 'moderated', 'handoff'"),
+        (["--handoff", "telepathy"], "'structured', 'tool', 'text'"),
+        (["--max-turns", "0"], "--max-turns"),
+        (["--max-turns", "1001"], "--max-turns"),
+        (["--output-schema", "/nowhere/schema.json"], "does not exist"),
+        (["--output-schema", sys.executable], "it is no text in UTF-8, or cannot be read"),
+        (["--output-schema", __file__], "--output-schema"),
+        (["--phase", "x" * 41], "options phases"),
+    ],
+)
+def test_values_that_cannot_be_understood_exit_with_2(cli: Cli, arguments: list[str], told: str) -> None:
+    result = cli("debate", "Ship it?", *arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--phase", "lunch"], "options.phases[0] (lunch): there is no such phase. Phases: opening"),
+        (["--phase", "voting"], "options.phases[0] (voting): nobody argues in these phases"),
+        (["--tools", "books"], "There is no research server 'books'. None is configured"),
+        (["--moderator", "opens", "--speaking", "declared"], "leave options.speaking=declared out"),
+        (["--moderator", "closes", "--tools", "books"], "options.moderator.opens=true"),
+        (["--phase", "opening", "--judges", "2"], "has no judges as asked for here"),
+        (["--format", "settle", "--judges", "2"], "has no judges as asked for here"),
+        (["--model", "caller/me"], 'A seat that you speak for has the model "caller"'),
+    ],
+)
+def test_what_cannot_be_debated_is_one_line_and_exits_with_1(
+    cli: Cli, arguments: list[str], told: str
+) -> None:
+    result = cli("debate", "Ship it?", *arguments)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.requirement("C10")
+@pytest.mark.parametrize(
+    ("schema", "code", "told"),
+    [
+        ("[1, 2]", 2, "output_schema: "),
+        ("{", 2, "--output-schema"),
+        ('{"type": "objekt"}', 1, "it is no valid JSON Schema"),
+        ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
+    ],
+)
+def test_a_bad_schema_ends_with_a_sentence(
+    cli: Cli, tmp_path: Path, schema: str, code: int, told: str
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(schema, encoding="utf-8")
+
+    result = cli("debate", "Ship it?", "--output-schema", str(path))
+
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert told in result.stderr
+
+
+# The caller's seat -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("N7")
+def test_whoever_sits_at_the_terminal_writes_the_caller_s_turns(cli: Cli) -> None:
+    result = cli("debate", "Ship it?", *CALLER, "--rounds", "2", input="One.\nStill one.\n\n\nTwo.\n")
+
+    assert result.exit_code == 0, result.output
+    shown = result.stdout
+    steps = ["Your turn: Me, round 1 (argument)", "You are A. Speak.", "End it with an empty line.", "One."]
+    steps += ["Still one.", "B. Bot (no)", "Your turn: Me, round 2 (argument)", "Two.", "Verdict: Decided"]
+    assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
+
+
+@pytest.mark.requirement("N7")
+def test_a_turn_that_is_not_what_was_asked_for_can_be_written_again(cli: Cli) -> None:
+    arguments = [
+        "--debater",
+        "Me: yes",
+        "--debater",
+        "Bot: no",
+        "--model",
+        "scripted",
+        "--judge-model",
+        "caller",
+    ]
+    finding = json.dumps({"verdict": "Bot has it.", "winner": "B", "reasoning": "So.", "margin": 2})
+
+    result = cli("debate", "Q?", *arguments, "--format", "verdict", input=f"I say Bot.\n\n{finding}\n")
+
+    assert result.exit_code == 0, result.output
+    assert "! This is not what judge 1 was asked for: the reply holds no JSON object." in result.stdout
+    assert "Verdict: Decided: no (B. Bot)" in result.stdout
+
+
+@pytest.mark.requirement("N7", "M3")
+@pytest.mark.slow
+def test_a_real_terminal_program_reads_turns_from_stdin_and_goes_on_after_it_was_closed(
+    database: str,
+) -> None:
+    environment = {
+        **os.environ,
+        "COUNTERPOINT_DB": database,
+        "COUNTERPOINT_MODELS": "scripted",
+        "NO_COLOR": "1",
+    }
+
+    def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "server", "debate", *arguments],
+            env=environment,
+            cwd=ROOT,
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    closed = run("Ship it?", *CALLER)
+    found = [word.rstrip(".") for word in closed.stderr.split()]
+    going_on = run("--continue", found[-1], typed="Because it is ready.\n\n")
+
+    assert closed.returncode == 1
+    assert "Your turn: Me, round 1 (argument)" in closed.stdout
+    assert "The debate is waiting: The caller is to write for Me" in closed.stderr
+    assert "Go on with: counterpoint debate --continue " in closed.stderr
+    assert (going_on.returncode, going_on.stderr) == (0, "")
+    assert "Because it is ready." in going_on.stdout
+    assert "Verdict: Decided" in going_on.stdout

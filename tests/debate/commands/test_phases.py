@@ -1,0 +1,232 @@
+"""Phases that the caller gives in place of the format's: what can be asked for, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.open import warnings
+from server.debate.facts.config import Phase
+from server.debate.facts.errors import Refused
+from tests.support.playing import Table, debaters, setup, table, text
+
+pytestmark = pytest.mark.requirement("D1")
+
+OWN = {"name": "duel", "instruction": "Attack the weakest point."}
+
+
+def phases(*asked: Any, **other: Any) -> tuple[Phase, ...]:
+    return setup(options={"phases": list(asked), **other}).phases
+
+
+def played(*asked: Any, **other: Any) -> Table:
+    return table(setup(options={"phases": list(asked), **other})).play()
+
+
+def held(at: Table) -> list[str]:
+    return [entered.phase for entered in at.debate.rounds]
+
+
+def test_names_of_known_phases_are_enough() -> None:
+    assert phases("opening", "rebuttal", "verdict") == tuple(
+        PHASES[n] for n in ("opening", "rebuttal", "verdict")
+    )
+    at = played("opening", "rebuttal", "verdict")
+    assert held(at) == ["opening", "rebuttal", "verdict"]
+    assert at.status == "concluded"
+
+
+def test_a_phase_of_ones_own_says_what_it_is_about() -> None:
+    at = played("opening", OWN, "verdict")
+    assert held(at) == ["opening", "duel", "verdict"]
+    assert all("# Round 2: duel\nAttack the weakest point.\n" in p for p in at.prompts("Proponent")[1:])
+    assert at.debate.turns_of(2)
+
+
+def test_a_known_phase_can_be_altered() -> None:
+    wish = {"name": "rebuttal", "order": "declared", "repeats": True, "instruction": "Be brief."}
+    _, altered, _ = phases("opening", wish, "verdict")
+    assert (altered.order, altered.repeats, altered.instruction) == ("declared", True, "Be brief.")
+    _, verdict = phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
+    assert verdict.asks == "judges"
+    at = played("opening", {"name": "verdict", "instruction": "Ask who pays."})
+    assert "# Round 2: verdict\nAsk who pays." in at.prompts("judge 1")[0]
+
+
+def test_an_own_phase_can_ask_for_messages_or_ballots() -> None:
+    at = played(
+        "opening", {**OWN, "wants": "message"}, {"name": "poll", "wants": "ballot", "instruction": "Vote."}
+    )
+    assert [call.task for call, _ in at.asked if call.round == 2] == ["message"] * 2 + ["answer"] * 2
+    assert len(at.debate.ballots) == 2
+    assert at.status == "concluded"
+
+
+@pytest.mark.parametrize("name", ["discussion", "argumentation"])
+@pytest.mark.parametrize("wants", ["message", "ballot"])
+def test_what_is_written_together_is_so_whatever_the_phase_was(name: str, wants: str) -> None:
+    at = played("opening", {"name": name, "wants": wants})
+    assert at.debate.setup.phases[1].order == "together"
+    assert at.status == "concluded"
+
+
+def test_a_phase_can_be_held_twice_and_each_has_a_name_of_its_own() -> None:
+    at = played("opening", "rebuttal", "rebuttal", "rebuttal", "verdict")
+    assert held(at) == ["opening", "rebuttal", "rebuttal 2", "rebuttal 3", "verdict"]
+    assert "# Round 3: rebuttal 2\nRebuttals. Every debater answers" in at.prompts("judge 1")[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (["opening 2", "opening", "opening"], ["opening 2", "opening", "opening 3"]),
+        (["opening", "opening 2", "opening"], ["opening", "opening 2", "opening 3"]),
+        (["opening", "opening", "opening 2"], ["opening", "opening 2", "opening 2 2"]),
+        (["opening remarks", "opening"], ["opening remarks", "opening"]),
+    ],
+)
+def test_names_never_clash(asked: list[str], named: list[str]) -> None:
+    wishes = [name if name in PHASES else {"name": name, "instruction": "Go on."} for name in asked]
+    assert [phase.name for phase in phases(*wishes)] == named
+    assert held(played(*wishes)) == named
+
+
+def test_there_are_as_many_rounds_as_the_phases_need_and_one_more_where_one_repeats() -> None:
+    assert setup(options={"phases": ["opening", "rebuttal", "voting"]}).max_rounds == 2
+    repeating = ["opening", {"name": "rebuttal", "repeats": True}]
+    assert setup(options={"phases": repeating}).max_rounds == 3
+    assert held(played(*repeating)) == ["opening", "rebuttal", "rebuttal"]
+    many = ["opening"] * 6
+    assert setup(options={"phases": many}).max_rounds == 6
+    assert held(played(*many))[-1] == "opening 6"
+
+
+def test_where_rounds_are_left_over_the_talk_ends_with_its_phases() -> None:
+    at = table(setup(max_rounds=4, options={"phases": ["opening", "rebuttal", "verdict"]})).play()
+    assert at.debate.rounds[-1].because == "every phase was held"
+    assert at.status == "concluded"
+
+
+def test_phases_that_the_rounds_do_not_reach_are_warned_of() -> None:
+    made = setup(max_rounds=1, options={"phases": ["opening", "rebuttal", "synthesis", "verdict"]})
+    assert "1 round is too few for every phase: rebuttal, synthesis left out." in warnings(made, families=2)
+    assert held(table(made).play()) == ["opening", "verdict"]
+
+
+def test_phases_at_whose_end_nobody_decides_are_warned_of() -> None:
+    said = "Nobody decides at the end of these phases: the result is what was said."
+    made = setup(options={"phases": ["opening"]})
+    assert said in warnings(made, families=2)
+    at = table(made).play()
+    assert (at.status, at.debate.verdict) == ("concluded", None)
+    assert said not in warnings(setup(options={"phases": ["opening", "voting"]}), families=2)
+    assert said not in warnings(setup(options={"phases": ["opening", "deliverable"]}), families=2)
+
+
+REFUSED: dict[str, tuple[list[Any], str]] = {
+    "an unknown phase": (
+        ["opening", "brawl"],
+        f"options.phases[1] (brawl): there is no such phase. Phases: {', '.join(PHASES)}. A phase",
+    ),
+    "a phase without a name": (
+        [{"name": " ", "instruction": "Go on."}],
+        "options.phases[0] ( ): a phase needs a name.",
+    ),
+    "judges in another order": (
+        ["opening", {"name": "verdict", "order": "declared"}],
+        "options.phases[1] (verdict): its order cannot be changed, and it is held once.",
+    ),
+    "judges who repeat": (
+        ["opening", {"name": "verdict", "repeats": True}],
+        "options.phases[1] (verdict): its order cannot be changed",
+    ),
+    "a synthesizer who votes": (
+        ["opening", {"name": "deliverable", "wants": "ballot"}],
+        "options.phases[1] (deliverable): its order cannot be changed",
+    ),
+    "messages one after the other": (
+        [{"name": "cross_examination", "order": "declared"}],
+        "options.phases[0] (cross_examination): messages and ballots are written together;",
+    ),
+    "a vote that repeats": (
+        ["opening", {"name": "voting", "repeats": True}],
+        "options.phases[1] (voting): only a phase of talk can repeat.",
+    ),
+    "no talk at all": (
+        ["voting", "verdict"],
+        "options.phases[0] (voting): nobody argues in these phases. Add one of talk, such as opening.",
+    ),
+    "a vote before anything was said": (
+        ["voting", "opening"],
+        "options.phases[0] (voting): a debate begins with talk; there is nothing to decide on yet.",
+    ),
+    "two phases that repeat": (
+        [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],
+        "options.phases[1] (rebuttal): only one phase can repeat, and opening does.",
+    ),
+    "two verdicts": (
+        ["opening", "verdict", "verdict"],
+        "options.phases[2] (verdict 2): verdict can be held once.",
+    ),
+    "two results": (
+        ["opening", "deliverable", "deliverable"],
+        "options.phases[2] (deliverable 2): deliverable can be held once.",
+    ),
+    "talk after the verdict": (
+        ["opening", "verdict", "rebuttal"],
+        "options.phases[1] (verdict): rebuttal stands after it, and nothing but the deliverable can. Move",
+    ),
+    "a vote after the result": (
+        ["opening", "deliverable", "voting"],
+        "options.phases[1] (deliverable): voting stands after it, and nothing but the deliverable can.",
+    ),
+    "a moderator nobody asked for": (
+        [{"name": "opening", "order": "moderated"}],
+        "A phase with order=moderated needs options.moderator with opens=true.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_held_is_refused_and_the_phase_is_named(case: str) -> None:
+    asked, why = REFUSED[case]
+    with pytest.raises(Refused) as refused:
+        phases(*asked)
+    assert str(refused.value).startswith(why)
+
+
+def test_the_result_may_stand_after_the_verdict() -> None:
+    assert held(played("opening", "verdict", "deliverable")) == ["opening", "verdict", "deliverable"]
+
+
+def test_every_known_phase_has_words_of_its_own() -> None:
+    at = table(setup(format="full", options={"synthesizer": True})).play()
+    handed = table(setup(format="handoff")).play()
+    told = [text(prompt) for _, prompt in (*at.asked, *handed.asked)]
+    for name in PHASES:
+        assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in told)
+    assert {phase.name for row in FORMATS.values() for phase in row.phases} == set(PHASES)
+
+
+def test_phases_are_for_any_number_of_debaters() -> None:
+    made = setup(debaters=debaters(5), options={"phases": ["cross_examination", "voting"]})
+    at = table(made).play()
+    assert len(at.debate.turns) == 10
+    assert len(at.debate.ballots) == 5
+
+
+def test_how_debaters_speak_is_for_the_phases_that_do_not_say_it() -> None:
+    own, other, _ = phases(
+        {"name": "opening", "order": "together"}, "rebuttal", "verdict", speaking="declared"
+    )
+    assert (own.order, other.order) == ("together", "declared")
+
+
+def test_a_moderator_opens_the_rounds_of_those_phases_only() -> None:
+    moderator = {"moderator": {"opens": True}}
+    at = played({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
+    assert [(opened.round, at.debate.phase_of(opened.round).name) for opened in at.debate.openings] == [
+        (2, "rebuttal")
+    ]
+    with pytest.raises(Refused, match="every phase has another `order`: leave one out"):
+        phases({"name": "opening", "order": "together"}, "verdict", **moderator)

@@ -1,0 +1,288 @@
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+
+from server.debate.facts.events import (
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    Intervened,
+    Judged,
+    Paused,
+    PhaseEntered,
+    Resumed,
+    Spoke,
+)
+from server.debate.facts.state import Debate
+from server.debate.rules.decide import status
+from server.debate.rules.schedule import Place, open_places, places
+from server.debate.rules.transitions import IllegalEvent, apply, replay
+from tests.support.playing import Fails, Table, debaters, entered, finding, paid, setup, table, talk
+
+pytestmark = pytest.mark.requirement("D2")
+
+FIRST = entered(table().debate, "opening")
+
+
+def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> Spoke:
+    return Spoke(seat=seat, round=number, text=text, usage=paid())
+
+
+def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent") -> Judged:
+    return Judged(
+        seat=seat,
+        round=number,
+        reading=reading,
+        winner=winner,
+        margin=2,
+        verdict="So it is.",
+        reasoning="As said.",
+        usage=paid(),
+    )
+
+
+def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> Failed:
+    return Failed(seat=seat, round=number, reading=reading, cause="empty", detail=detail)
+
+
+def concluded(winner: str = "") -> Concluded:
+    return Concluded(outcome="undecided", winner=winner, verdict="None.", reasoning="", votes=())
+
+
+OTHERS: list[Event] = [
+    FIRST,
+    spoke(),
+    missed(),
+    judged(),
+    concluded(),
+    Intervened(action="inject", text="Mind the costs."),
+    Intervened(action="conclude"),
+    Paused(reason="lunch"),
+    Resumed(),
+    Ended(ending="concluded", reason="max_rounds"),
+]
+
+
+def kind(event: Event) -> str:
+    return event.kind
+
+
+def keys(found: tuple[Place, ...]) -> list[tuple[str, int]]:
+    return [place.key for place in found]
+
+
+def new() -> Table:
+    return table()
+
+
+def in_round_1() -> Table:
+    return table().do(FIRST)
+
+
+def at_the_judges() -> Table:
+    return table().to_round(3)
+
+
+def over() -> Table:
+    return table().play()
+
+
+ILLEGAL: dict[str, tuple[Callable[[], Table], Event, str]] = {
+    "opened twice": (new, setup(), "opened already"),
+    "a round left out": (new, entered(new().debate, "opening", 2), "follow one another"),
+    "a round entered twice": (in_round_1, FIRST, "follow one another"),
+    "an unknown phase": (new, entered(new().debate, "shouting"), "no phase shouting"),
+    "a stranger in the order": (
+        new,
+        FIRST.model_copy(update={"order": ("Proponent", "Opponent", "Stranger")}),
+        "order",
+    ),
+    "a debater left out of the order": (new, FIRST.model_copy(update={"order": ("Proponent",)}), "order"),
+    "judges in the order of a round of talk": (
+        new,
+        FIRST.model_copy(update={"order": ("judge 1",)}),
+        "order",
+    ),
+    "a turn before the first round": (new, spoke(number=0), "nobody is asking Proponent"),
+    "a turn of another round": (in_round_1, spoke(number=2), "for round 2 in round 1"),
+    "a second turn in a round": (lambda: in_round_1().do(spoke()), spoke(text="More."), "nobody is asking"),
+    "a stranger's turn": (in_round_1, spoke("Stranger"), "nobody is asking Stranger"),
+    "a judge who argues": (at_the_judges, spoke("judge 1", 3), "nobody is asking judge 1"),
+    "a debater at the judges' table": (at_the_judges, spoke(number=3), "nobody is asking Proponent"),
+    "a turn of a seat that gave up": (
+        lambda: in_round_1().do(missed(), missed()),
+        spoke(),
+        "nobody is asking Proponent",
+    ),
+    "a failure of a seat that answered": (lambda: in_round_1().do(spoke()), missed(), "nobody is asking"),
+    "a third failure": (lambda: in_round_1().do(missed(), missed()), missed(), "nobody is asking"),
+    "a failure of a stranger": (in_round_1, missed("Stranger"), "nobody is asking Stranger"),
+    "a judgment in a round of talk": (in_round_1, judged(number=1), "nobody is asking judge 1"),
+    "a judgment by a debater": (
+        in_round_1,
+        judged("Proponent", number=1, reading=0),
+        "no judge",
+    ),
+    "a third reading": (at_the_judges, judged(reading=3), "nobody is asking judge 1"),
+    "a reading given twice": (lambda: at_the_judges().do(judged()), judged(), "nobody is asking judge 1"),
+    "a judgment for a stranger": (at_the_judges, judged(winner="Stranger"), "Stranger"),
+    "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "Stranger"),
+    "a second verdict": (lambda: at_the_judges().do(concluded()), concluded(), "a verdict already"),
+    "a second pause": (lambda: in_round_1().do(Paused(reason="a")), Paused(reason="b"), "paused already"),
+    "a resumption of what runs": (in_round_1, Resumed(), "not paused"),
+}
+
+
+@pytest.mark.parametrize("event", OTHERS, ids=kind)
+def test_nothing_happens_before_a_debate_is_opened(event: Event) -> None:
+    with pytest.raises(IllegalEvent, match="before the debate was opened"):
+        apply(None, event)
+
+
+@pytest.mark.parametrize("event", [setup(), *OTHERS], ids=kind)
+def test_nothing_happens_after_the_end(event: Event) -> None:
+    ended = over().debate
+    with pytest.raises(IllegalEvent, match="after the end"):
+        apply(ended, event)
+
+
+@pytest.mark.parametrize("case", ILLEGAL)
+def test_an_illegal_event_is_refused_and_nothing_changes(case: str) -> None:
+    prepared, event, why = ILLEGAL[case]
+    at_hand = prepared().debate
+    before = deepcopy(at_hand)
+
+    with pytest.raises(IllegalEvent, match=why):
+        apply(at_hand, event)
+
+    assert at_hand == before
+
+
+def test_each_kind_of_event_does_what_it_says() -> None:
+    at = table()
+    assert at.debate.round == 0
+    at.do(FIRST)
+    assert (at.debate.round, at.debate.phase) == (1, at.debate.setup.phases[0])
+    at.do(spoke())
+    assert at.debate.turns == (spoke(),)
+    at.do(missed("Opponent"))
+    assert at.debate.failures == at.debate.missed == (missed("Opponent"),)
+    note = Intervened(action="inject", text="Mind the costs.", round=1)
+    at.do(note)
+    assert at.debate.notes == (note,)
+    pause = Paused(reason="lunch")
+    at.do(pause)
+    assert at.debate.paused == pause
+    at.do(Resumed())
+    assert at.debate.paused is None
+    assert at.debate.missed == ()
+    at.do(Intervened(action="conclude"))
+    assert at.debate.concluding
+    at.to_round(2).do(judged(number=2))
+    assert at.debate.judged == (judged(number=2),)
+    finished = concluded()
+    at.do(finished)
+    assert at.debate.verdict == finished
+    end = Ended(ending="concluded", reason="concluded on request")
+    at.do(end)
+    assert at.debate.ended == end
+    assert at.debate.failures == (missed("Opponent"),)
+
+
+@pytest.mark.requirement("D2")
+def test_the_status_says_how_a_debate_stands() -> None:
+    at = table()
+    assert at.status == "running"
+    at.do(FIRST, Paused(reason="lunch"))
+    assert at.status == "paused"
+    at.do(Resumed())
+    assert at.status == "running"
+    assert status(apply(at.debate, Ended(ending="truncated", reason="given up"))) == "truncated"
+    assert at.play().status == "concluded"
+
+
+def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
+    at = in_round_1().do(Paused(reason="lunch"), Intervened(action="conclude"))
+    assert at.status == "running"
+
+
+def test_the_version_counts_the_events() -> None:
+    at = over()
+    assert at.debate.version == len(at.events)
+
+
+def test_a_debate_is_the_fold_of_its_events() -> None:
+    at = over()
+    assert replay(at.events) == at.debate
+
+
+def test_a_replay_can_go_on_from_a_debate() -> None:
+    at = over()
+    assert replay(at.events[4:], replay(at.events[:4])) == at.debate
+    assert replay([], at.debate) is at.debate
+
+
+def test_no_events_are_no_debate() -> None:
+    with pytest.raises(IllegalEvent, match="without events"):
+        replay([])
+
+
+def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
+    assert places(table().debate) == ()
+    assert open_places(over().debate) == ()
+
+
+def test_every_judge_is_asked_for_the_first_reading_before_the_second() -> None:
+    at = table(setup(options={"judges": {"count": 2}})).to_round(3)
+    assert keys(places(at.debate)) == [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]
+
+
+def test_a_judge_who_reads_once_has_one_seat() -> None:
+    at = table(setup(options={"judges": {"both_orders": False}})).to_round(3)
+    assert keys(places(at.debate)) == [("judge 1", 1)]
+
+
+def test_seats_that_answered_or_gave_up_are_not_open() -> None:
+    at = table(setup(debaters=debaters(4))).to_round(1)
+    at.do(spoke("Speaker 1"), missed("Speaker 2"), missed("Speaker 3"), missed("Speaker 3"))
+    assert keys(open_places(at.debate)) == [("Speaker 2", 0), ("Speaker 4", 0)]
+
+
+def test_a_seat_whose_provider_fails_is_not_open() -> None:
+    at = in_round_1().do(missed().model_copy(update={"cause": "timeout"}))
+    assert keys(open_places(at.debate)) == [("Opponent", 0)]
+
+
+def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
+    at = table(setup(debaters=debaters(3)))
+    at.do(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
+    at.do(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
+    assert [turn.seat for turn in at.debate.turns_of(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
+    assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 2", "Speaker 3"]
+
+
+def test_what_was_paid_for_is_counted_even_where_it_was_useless() -> None:
+    def script(call: object) -> str:
+        return "" if "0.1" in str(call) else finding()
+
+    at = table(script=script).to_round(1).play(lambda debate: len(debate.failures) > 0)
+    assert len(at.debate.failures) == len(at.debate.usage) == 2
+
+
+def test_a_failure_without_an_answer_costs_nothing() -> None:
+    at = table(script=lambda _: Fails("timeout")).play()
+    assert len(at.debate.failures) == 2
+    assert at.debate.usage == ()
+
+
+def test_rounds_of_talk_are_those_in_which_debaters_speak() -> None:
+    debate: Debate = over().debate
+    assert (debate.round, debate.talk_rounds) == (3, 2)
+
+
+def test_the_helper_talks_without_names() -> None:
+    # The tests of anonymity rest on it.
+    at = over()
+    assert all("ponent" not in str(talk(call)) for call, _ in at.asked)

@@ -1,0 +1,156 @@
+"""Every format, played to its end: which phases it holds, and who is asked for what in which order."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.commands.formats import FORMATS, diagram
+from server.debate.facts.events import Ended
+from server.debate.rules.decide import Over, decide
+from server.debate.views import markdown
+from tests.support.playing import Table, debaters, saying, setup, table
+
+P, OPP = "Proponent", "Opponent"
+ROUNDS: dict[str, list[tuple[str, str]]] = {
+    "second_opinion": [("opening", ""), ("rebuttal", ""), ("verdict", "max_rounds")],
+    "verdict": [("argumentation", ""), ("argumentation", ""), ("verdict", "max_rounds")],
+    "settle": [("argumentation", "")] * 3,
+    "handoff": [*[("discussion", "")] * 10, ("verdict", "max_turns")],
+    "round_robin": [("argumentation", ""), ("argumentation", ""), ("deliverable", "max_rounds")],
+    "full": [
+        ("opening", ""),
+        ("argumentation", ""),
+        ("argumentation", ""),
+        ("rebuttal", ""),
+        ("cross_examination", ""),
+        ("synthesis", ""),
+        ("voting", "max_rounds"),
+        ("verdict", "max_rounds"),
+    ],
+}
+ARGUED = [("argument", P), ("argument", OPP)]
+ASKED: dict[str, list[list[tuple[str, str]]]] = {
+    "second_opinion": [ARGUED, ARGUED, [("judgment", "judge 1")] * 2],
+    "verdict": [ARGUED, ARGUED, [("judgment", "judge 1")]],
+    "settle": [[*ARGUED, ("closing", "moderator")]] * 3,
+    "handoff": [*[[("argument", seat)] for seat in [P, OPP] * 5], [("judgment", "judge 1")]],
+    "round_robin": [ARGUED, ARGUED, [("deliverable", "synthesizer")]],
+    "full": [
+        *[ARGUED] * 4,
+        [("message", P), ("message", OPP), ("answer", P), ("answer", OPP)],
+        ARGUED,
+        [("ballot", P), ("ballot", OPP)],
+        [("judgment", "judge 1")] * 2,
+    ],
+}
+
+
+def asked(at: Table, number: int) -> list[tuple[str, str]]:
+    return [(call.task, call.seat) for call, _ in at.asked if call.round == number]
+
+
+def back_and_forth(name: str) -> Table:
+    """The format as it stands. In `handoff` the first two speakers hand over to each other."""
+    hands = saying({"argument": lambda c: {"response": "So.", "next_agent_name": OPP if c.seat == P else P}})
+    return table(setup(format=name), hands).play()
+
+
+@pytest.mark.requirement("D1", "A3", "B1", "C2", "C15")
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_held_as_its_row_says(name: str) -> None:
+    at = back_and_forth(name)
+    assert [(entered.phase, entered.because) for entered in at.debate.rounds] == ROUNDS[name]
+    for number, expected in enumerate(ASKED[name], start=1):
+        # Those who are asked at once are asked as declared, answers to messages as the round is read.
+        assert sorted(asked(at, number)) == sorted(expected)
+        if at.debate.phase_of(number).wants == "argument":
+            assert asked(at, number) == expected
+    reason = "max_turns" if name == "handoff" else "max_rounds"
+    assert at.debate.ended == Ended(ending="concluded", reason=reason)
+    assert decide(at.debate) == Over(at.debate.ended)
+    assert at.debate.failures == ()
+
+
+@pytest.mark.requirement("D1")
+def test_the_full_format_holds_the_seven_phases_in_their_order() -> None:
+    seven = "opening argumentation rebuttal cross_examination synthesis voting verdict"
+    assert " ".join(phase.name for phase in FORMATS["full"].phases) == seven
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    ("name", "drawn"),
+    [
+        (
+            "second_opinion",
+            (
+                "opening (debaters, together) -> rebuttal (debaters, together, each further round) "
+                "-> verdict (judges)"
+            ),
+        ),
+        ("verdict", "argumentation (debaters, declared, each further round) -> verdict (judges)"),
+        (
+            "settle",
+            "argumentation (debaters, declared, each further round; the moderator closes and may settle it)",
+        ),
+        ("handoff", "discussion (debaters, each chooses the next, each further round) -> verdict (judges)"),
+        (
+            "round_robin",
+            "argumentation (debaters, declared, each further round) -> deliverable (synthesizer)",
+        ),
+        (
+            "full",
+            (
+                "opening (debaters, together) -> argumentation (debaters, declared, each further round) -> "
+                "rebuttal (debaters, together) -> "
+                "cross_examination (debaters, each asks one and is answered) -> "
+                "synthesis (debaters, together) -> voting (debaters, each votes alone) -> verdict (judges)"
+            ),
+        ),
+    ],
+)
+def test_a_diagram_says_who_is_asked_and_in_what_order(name: str, drawn: str) -> None:
+    assert diagram(FORMATS[name]) == drawn
+
+
+@pytest.mark.requirement("C1", "D1")
+@pytest.mark.parametrize("name", FORMATS)
+def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
+    at = table(setup(format=name, debaters=debaters(12))).play()
+    assert at.status == "concluded"
+    assert not [failure for failure in at.debate.failures if not failure.handoff]
+    assert {turn.seat for turn in at.debate.turns} <= set(at.debate.names)
+    if name != "handoff":
+        assert len({turn.seat for turn in at.debate.turns}) == 12
+    assert markdown.transcript(at.debate, at.log).startswith("# ")
+
+
+@pytest.mark.requirement("C1")
+def test_three_judges_can_find_for_sides_that_are_neither_for_nor_against() -> None:
+    sides = [{"name": "Ada", "stance": "rent a flat"}, {"name": "Bob", "stance": "buy a boat"}]
+    winners = {"judge 1": "buy a boat", "judge 2": "B", "judge 3": "Rent a flat"}
+    judged: dict[str, Any] = {
+        "judgment": lambda call: {
+            "verdict": f"{call.seat} says so.",
+            "winner": winners[call.seat],
+            "reasoning": "x",
+            "margin": 2,
+        }
+    }
+    at = table(setup(debaters=sides, options={"judges": {"count": 3}}), saying(judged)).play()
+    assert at.debate.verdict
+    assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("leaning", "Bob")
+    text = markdown.verdict(at.debate)
+    assert text.startswith("## Verdict: Leaning: buy a boat (B. Bob)")
+    assert "judge 3: judge 3 says so." in text
+
+
+@pytest.mark.requirement("C12")
+def test_phases_that_the_rounds_do_not_reach_are_left_out() -> None:
+    at = table(setup(format="full", max_rounds=2)).play()
+    assert [entered.phase for entered in at.debate.rounds] == [
+        "opening",
+        "argumentation",
+        "voting",
+        "verdict",
+    ]

@@ -1,0 +1,395 @@
+"""Speakers who choose who speaks next, and what happens where they cannot be followed."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+
+from server.debate.facts.events import Ended, Failed, HandedOff, Spoke
+from server.debate.prompts.render import render
+from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Call, decide
+from server.debate.views import state as views
+from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, talk, text
+
+pytestmark = pytest.mark.requirement("B1")
+
+How = Literal["text", "tool", "structured"]
+READERS: tuple[How, ...] = ("text", "tool", "structured")
+CAST = [
+    {"name": "Ann", "stance": "for it"},
+    {"name": "Anna", "stance": "against it"},
+    {"name": "The Pragmatist", "stance": "it depends"},
+]
+
+
+def opened(how: How = "structured", **asked: Any) -> Table:
+    return table(setup(format="handoff", options={"handoff": how}, **asked))
+
+
+def says(how: How, said: str, chosen: object) -> Reply:
+    """A turn and a choice, as a model would give it that is read in this way."""
+    data = json.dumps({"response": said, "next_agent_name": chosen})
+    match how:
+        case "text":
+            return Reply(f"{said}\nTransition to {chosen}", paid())
+        case "tool":
+            return Reply("", paid(), calls=(FunctionCall("handoff", data),))
+        case "structured":
+            return Reply(data, paid())
+
+
+def turn(how: How, reply: Reply, cast: list[dict[str, str]] | None = None) -> Spoke:
+    """The turn of the first speaker."""
+    at = opened(how, debaters=cast or CAST).to_round(1)
+    (call,) = at.calls()
+    event = interpret(at.debate, call, reply)
+    assert isinstance(event, Spoke), event
+    return event
+
+
+def useless(how: How, reply: Reply) -> str:
+    at = opened(how, debaters=CAST).to_round(1)
+    (call,) = at.calls()
+    event = interpret(at.debate, call, reply)
+    assert isinstance(event, Failed), event
+    return event.detail
+
+
+@pytest.mark.requirement("B2", "B3", "B4")
+class TestReaders:
+    @pytest.mark.parametrize("how", READERS)
+    @pytest.mark.parametrize(
+        ("chosen", "name"),
+        [
+            ("Anna", "Anna"),
+            ("ANNA", "Anna"),
+            ("B", "Anna"),
+            ("b", "Anna"),
+            ("against it", "Anna"),
+            ("The Pragmatist", "The Pragmatist"),
+            ("the pragmatist", "The Pragmatist"),
+            ("It  depends", "The Pragmatist"),
+            ('"Anna".', "Anna"),
+            ("**Anna**", "Anna"),
+        ],
+    )
+    def test_the_next_speaker_is_known_by_name_letter_or_stance(
+        self, how: How, chosen: str, name: str
+    ) -> None:
+        made = turn(how, says(how, "It pays.", chosen))
+        assert (made.hands_to, made.no_handoff) == (name, "")
+        assert made.text.startswith("It pays.")
+
+    @pytest.mark.parametrize(
+        ("how", "listed"),
+        [
+            ("text", '"Transition to Anna" or "Transition to The Pragmatist"'),
+            ("tool", '"Anna", "The Pragmatist"'),
+        ],
+    )
+    def test_the_speaker_is_told_how_to_choose_and_whom(self, how: How, listed: str) -> None:
+        at = opened(how, debaters=CAST).to_round(1)
+        prompt = render(at.debate, at.calls()[0])
+        assert text(prompt).rpartition("\n")[2].startswith("You are A (Ann). ")
+        assert listed in text(prompt).rpartition("\n")[2]
+        assert prompt.cue.others == ("Anna", "The Pragmatist")
+        assert prompt.cue.handoff == how
+        assert prompt.schema is None
+
+    def test_a_tool_is_offered_that_is_made_from_a_typed_function(self) -> None:
+        at = opened("tool", debaters=CAST).to_round(1)
+        (offered,) = render(at.debate, at.calls()[0]).functions
+        assert offered.name == "handoff"
+        properties = offered.parameters["properties"]
+        assert list(properties) == ["response", "next_agent_name"]
+        assert properties["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
+
+    def test_structured_output_has_a_schema_that_names_the_others(self) -> None:
+        at = opened(debaters=CAST).to_round(1)
+        prompt = render(at.debate, at.calls()[0])
+        assert prompt.functions == ()
+        assert prompt.schema
+        assert prompt.schema["properties"]["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
+        assert prompt.schema["properties"]["response"]["maxLength"] == 2000
+        assert prompt.schema["required"] == ["response", "next_agent_name"]
+
+    @pytest.mark.parametrize("how", READERS)
+    def test_where_nobody_hands_over_nobody_is_asked_to(self, how: How) -> None:
+        at = table(setup(options={"handoff": how})).to_round(1)
+        prompt = render(at.debate, at.calls()[0])
+        assert (prompt.functions, prompt.schema, prompt.cue.handoff) == ((), None, None)
+
+
+@pytest.mark.requirement("B2")
+class TestText:
+    @pytest.mark.parametrize(
+        ("said", "name"),
+        [
+            ("transition to anna", "Anna"),
+            ("TRANSITION TO ANN A", ""),
+            ("Transitioning to Anna, who knows.", "Anna"),
+            ("Transition to: Anna", "Anna"),
+            ("**Transition to:** Anna", "Anna"),
+            ("Transition to\nAnna", "Anna"),
+            ("Transition to the Anna", "Anna"),
+            ("Transition to Pragmatist", "The Pragmatist"),
+            ("Transition to the against it", "Anna"),
+            ("Transition to whoever is left", ""),
+            ("Transition to Annabel", ""),
+            ("Transition to Anna\nI mean: transition to The Pragmatist.", "The Pragmatist"),
+            ('I end here ("Transition to Anna").', "Anna"),
+            ("Transition to position B", "Anna"),
+            ("Transition to B, please", "Anna"),
+        ],
+    )
+    def test_the_last_choice_counts_in_any_case_and_amid_other_words(self, said: str, name: str) -> None:
+        made = turn("text", Reply(said, paid()))
+        assert made.hands_to == name
+        assert made.text == said
+
+    @pytest.mark.parametrize(
+        "choice",
+        [
+            "\nTransition to Anna",
+            " Transition to Anna.",
+            "\n\n**Transition to: Anna**\n",
+            " (Transition to Anna)",
+        ],
+    )
+    def test_a_choice_at_the_end_is_no_part_of_the_turn(self, choice: str) -> None:
+        made = turn("text", Reply(f"It pays.{choice}", paid()))
+        assert (made.text, made.hands_to) == ("It pays.", "Anna")
+
+    @pytest.mark.requirement("C9")
+    def test_judges_read_no_names_of_speakers_chosen(self) -> None:
+        def script(call: Call) -> Answer:
+            if call.task != "argument":
+                return talk(call)
+            return says("text", "It pays.", "Anna" if call.seat == "Ann" else "Ann")
+
+        at = table(setup(format="handoff", options={"handoff": "text"}, debaters=CAST, max_rounds=3), script)
+        at.play()
+        assert "It pays." in at.prompts("judge 1")[0]
+        assert "Ann" not in at.prompts("judge 1")[0]
+
+    def test_a_name_that_begins_like_another_is_told_from_it(self) -> None:
+        cast = [{"name": name, "stance": name} for name in ("Bob", "Ann", "Anna", "Ann Lee")]
+        for name in ("Ann", "Anna", "Ann Lee"):
+            assert turn("text", Reply(f"Transition to {name}.", paid()), cast).hands_to == name
+            assert turn("structured", says("structured", "x", name), cast).hands_to == name
+
+
+class TestNames:
+    def test_a_debater_who_is_called_by_a_letter_goes_before_the_letter(self) -> None:
+        cast = [{"name": name, "stance": f"as {name}"} for name in ("C", "B", "A")]
+        assert turn("structured", says("structured", "x", "A"), cast).hands_to == "A"
+
+    def test_a_stance_that_the_speaker_shares_with_one_other_means_the_other(self) -> None:
+        cast = [{"name": name, "stance": "no"} for name in ("Ann", "Bob")]
+        assert turn("structured", says("structured", "x", "no"), cast).hands_to == "Bob"
+
+    def test_a_stance_that_several_others_defend_means_nobody(self) -> None:
+        cast = [{"name": name, "stance": "no"} for name in ("Ann", "Bob", "Cleo")]
+        assert turn("structured", says("structured", "x", "no"), cast).no_handoff == (
+            'it chose "no" to speak next; there are Bob, Cleo'
+        )
+
+
+@pytest.mark.requirement("B2", "B5")
+class TestUnusable:
+    @pytest.mark.parametrize("how", READERS)
+    @pytest.mark.parametrize(
+        ("chosen", "why"),
+        [
+            ("Zoe", 'it chose "Zoe" to speak next; there are Anna, The Pragmatist'),
+            ("Ann", "it chose itself to speak next, which is no hand-off; there are Anna, The Pragmatist"),
+            ("A", "it chose itself to speak next, which is no hand-off; there are Anna, The Pragmatist"),
+        ],
+    )
+    def test_a_stranger_or_oneself_cannot_be_chosen(self, how: How, chosen: str, why: str) -> None:
+        made = turn(how, says(how, "It pays.", chosen))
+        assert (made.hands_to, made.no_handoff) == ("", why)
+        assert made.text.startswith("It pays.")
+
+    @pytest.mark.parametrize(
+        ("how", "reply", "why"),
+        [
+            ("text", Reply("It pays.", paid()), 'it named nobody to speak next: no "Transition to …"'),
+            ("tool", Reply("It pays.", paid()), "it named nobody to speak next: handoff was not called"),
+            (
+                "structured",
+                Reply("It pays.", paid()),
+                "it named nobody to speak next: the answer was no JSON",
+            ),
+            ("structured", Reply("42", paid()), "it named nobody to speak next: the answer was no JSON"),
+            (
+                "tool",
+                Reply("It pays.", paid(), calls=(FunctionCall("handoff", "{"),)),
+                "it named nobody to speak next: handoff was not called",
+            ),
+            (
+                "tool",
+                Reply("It pays.", paid(), calls=(FunctionCall("search", "{}"),)),
+                "it named nobody to speak next: handoff was not called",
+            ),
+            ("structured", says("structured", "It pays.", None), "it named nobody to speak next; there are "),
+            ("structured", says("structured", "It pays.", " "), "it named nobody to speak next; there are "),
+            (
+                "structured",
+                says("structured", "It pays.", ["Anna"]),
+                "it named nobody to speak next; there are ",
+            ),
+            ("tool", says("tool", "It pays.", None), "it named nobody to speak next; there are "),
+            (
+                "structured",
+                Reply('{"response": "It pays."}', paid()),
+                "it named nobody to speak next; there are ",
+            ),
+        ],
+    )
+    def test_a_turn_that_names_nobody_is_a_turn_all_the_same(self, how: How, reply: Reply, why: str) -> None:
+        made = turn(how, reply)
+        assert made.hands_to == ""
+        assert made.no_handoff.startswith(why)
+        assert made.text in ("It pays.", "42")
+
+    @pytest.mark.parametrize(
+        ("how", "reply", "why"),
+        [
+            ("structured", Reply('{"next_agent_name": "Anna"}', paid()), "response: Field required"),
+            ("structured", Reply('```json\n{"response": "It', paid()), "the JSON of the reply is broken off"),
+            ("structured", says("structured", "  ", "Anna"), "the turn itself is empty"),
+            ("tool", says("tool", "  ", "Anna"), "the turn itself is empty"),
+            (
+                "tool",
+                Reply("", paid(), calls=(FunctionCall("handoff", "{}"),)),
+                "handoff was called wrongly: ",
+            ),
+            (
+                "tool",
+                Reply("", paid(), calls=(FunctionCall("handoff", "[]"),)),
+                "handoff was called wrongly: ",
+            ),
+            ("tool", Reply("", paid(), calls=(FunctionCall("search", "{}"),)), "the turn itself is empty"),
+        ],
+    )
+    def test_without_a_turn_the_speaker_is_asked_again(self, how: How, reply: Reply, why: str) -> None:
+        assert useless(how, reply).startswith(why)
+
+    def test_a_function_that_was_not_offered_is_no_answer(self) -> None:
+        at = table().to_round(1)
+        reply = Reply("", paid(), calls=(FunctionCall("handoff", "{}"),))
+        event = interpret(at.debate, at.calls()[0], reply)
+        assert isinstance(event, Failed)
+        assert event.cause == "empty"
+
+    @pytest.mark.parametrize("how", ["structured", "tool"])
+    def test_a_turn_longer_than_a_grammar_allows_is_kept(self, how: How) -> None:
+        assert len(turn(how, says(how, "word " * 600, "Anna")).text) == 2999
+
+    def test_words_beside_the_call_are_the_turn_where_the_call_has_none(self) -> None:
+        call = FunctionCall("handoff", '{"response": "", "next_agent_name": "Anna"}')
+        made = turn("tool", Reply("It pays.", paid(), calls=(call,)))
+        assert (made.text, made.hands_to) == ("It pays.", "Anna")
+
+
+def passing(names: Mapping[str, object]) -> Any:
+    """Each speaker hands over to the one given for it."""
+    return saying({"argument": lambda c: {"response": f"{c.round}.", "next_agent_name": names.get(c.seat)}})
+
+
+@pytest.mark.requirement("B5")
+class TestDrawn:
+    def spoken(self, at: Table) -> list[str]:
+        return [made.seat for made in at.debate.turns]
+
+    def test_every_choice_is_a_fact_with_its_reason(self) -> None:
+        names = {"Speaker 1": "Speaker 3", "Speaker 3": "Speaker 2", "Speaker 2": "Speaker 1"}
+        at = opened(debaters=debaters(3), max_rounds=4)
+        at.script = passing(names)
+        at.play()
+        assert self.spoken(at) == ["Speaker 1", "Speaker 3", "Speaker 2", "Speaker 1"]
+        assert at.debate.handoffs == tuple(
+            HandedOff(seat=seat, round=number, to=names[seat], because="chosen")
+            for number, seat in enumerate(self.spoken(at)[:3], start=1)
+        )
+        assert at.debate.failures == ()
+
+    def test_where_a_choice_cannot_be_used_somebody_else_is_drawn_and_both_are_recorded(self) -> None:
+        at = opened(debaters=debaters(4))
+        at.script = passing({"Speaker 1": "Speaker 1"})
+        at.to_round(2)
+        (failure,) = at.debate.failures
+        (handed,) = at.debate.handoffs
+        assert handed == HandedOff(seat="Speaker 1", round=1, to=handed.to, because="drawn")
+        assert handed.to != "Speaker 1"
+        assert failure == Failed(
+            seat="Speaker 1",
+            round=1,
+            cause="unreadable",
+            detail="it chose itself to speak next, which is no hand-off; "
+            f"there are Speaker 2, Speaker 3, Speaker 4; {handed.to} was drawn",
+            handoff=True,
+        )
+        assert at.debate.rounds[-1].order == (handed.to,)
+        assert self.spoken(at) == ["Speaker 1"]
+
+    def test_the_draw_is_the_seeds_and_is_made_again_alike(self) -> None:
+        def drawn(seed: int) -> list[str]:
+            at = table(setup(format="handoff", seed=seed, debaters=debaters(6)))
+            at.script = passing({})
+            return self.spoken(at.play())
+
+        assert drawn(7) == drawn(7)
+        assert drawn(7) != drawn(8)
+        assert drawn(7)[:4] == ["Speaker 1", "Speaker 4", "Speaker 6", "Speaker 4"]
+        assert all(one != other for one, other in zip(drawn(7), drawn(7)[1:], strict=False))
+
+    def test_a_choice_that_was_recorded_without_the_next_round_is_not_made_twice(self) -> None:
+        at = opened(debaters=debaters(3))
+        at.script = passing({})
+        at.through(1)
+        whole = decide(at.debate)
+        failed, handed, entered = whole.events  # type: ignore[union-attr]  # it is a Record
+        assert decide(at.do(failed).debate).events == (handed, entered)  # type: ignore[union-attr]
+        assert decide(at.do(handed).debate).events == (entered,)  # type: ignore[union-attr]
+
+    @pytest.mark.requirement("D3")
+    def test_the_verdict_tells_how_often_the_next_speaker_was_drawn(self) -> None:
+        at = opened(max_rounds=3)
+        at.script = passing({})
+        assert "2 choices of the next speaker could not be used; who spoke was drawn." in (
+            views.verdict_of(at.play().debate).cautions
+        )
+
+    def test_a_speaker_who_fails_pauses_the_debate(self) -> None:
+        def script(call: Call) -> Answer:
+            return Fails("timeout") if call.round == 2 else passing({})(call)
+
+        at = opened()
+        at.script = script
+        assert at.play().status == "paused"
+        assert len(at.debate.turns) == 1
+
+
+@pytest.mark.requirement("B6")
+class TestBounds:
+    def test_ten_turns_of_500_tokens_are_the_most_unless_asked_otherwise(self) -> None:
+        made = setup(format="handoff")
+        assert (made.max_turns, made.max_rounds, made.max_turn_tokens) == (10, 10, 500)
+        asked = setup(format="handoff", options={"limits": {"max_turns": 30, "max_turn_tokens": 64}})
+        assert (asked.max_turns, asked.max_rounds, asked.max_turn_tokens) == (30, 30, 64)
+        assert setup(format="handoff", max_rounds=4).max_turns == 4
+        both = setup(format="handoff", max_rounds=4, options={"limits": {"max_turns": 3}})
+        assert (both.max_turns, both.max_rounds) == (3, 4)
+
+    @pytest.mark.parametrize("most", [1, 2, 7])
+    def test_the_talk_ends_with_its_last_turn(self, most: int) -> None:
+        at = table(setup(format="handoff", options={"limits": {"max_turns": most}})).play()
+        assert len(at.debate.turns) == most
+        assert at.debate.ended == Ended(ending="concluded", reason="max_turns")
+        assert len(at.debate.handoffs) == most - 1

@@ -1,0 +1,284 @@
+"""A moderator who opens the rounds: who speaks, on which facts, from what angle, and for how long."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.debate.facts.events import Ended, Failed, RoundOpened
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Call, decide
+from server.debate.views import state as views
+from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
+
+pytestmark = pytest.mark.requirement("C3")
+
+ONE, TWO, THREE = (f"Speaker {n}" for n in (1, 2, 3))
+PLAN: dict[int, dict[str, Any]] = {
+    1: {"next_speakers": [THREE, ONE], "briefing": "It costs 100.", "new_angle": None, "done": False},
+    2: {"next_speakers": [TWO, ONE, TWO], "briefing": None, "new_angle": "Who pays?", "done": False},
+    3: {"next_speakers": [ONE], "briefing": None, "new_angle": None, "done": True},
+}
+
+
+def moderated(plan: dict[int, Any] | None = None, rounds: int = 5, **options: Any) -> Table:
+    made = setup(
+        format="verdict", debaters=debaters(3), max_rounds=rounds, options={"moderator": {}, **options}
+    )
+    plans = PLAN if plan is None else plan
+    return table(made, saying({"opening": lambda c: plans.get(c.round, plans[max(plans)])}))
+
+
+def opens(said: object) -> RoundOpened | Failed:
+    at = moderated().to_round(2)
+    (call,) = at.calls()
+    reply = said if isinstance(said, str) else json.dumps(said)
+    event = interpret(at.debate, call, Reply(reply, paid()))
+    assert isinstance(event, RoundOpened | Failed)
+    return event
+
+
+def refused(said: object) -> str:
+    event = opens(said)
+    assert isinstance(event, Failed)
+    return event.detail
+
+
+def spoken(at: Table) -> list[list[str]]:
+    return [
+        [turn.seat for turn in at.debate.spoken_in(number)] for number in range(1, at.debate.talk_rounds + 1)
+    ]
+
+
+class TestTheOrder:
+    def test_those_speak_who_are_chosen_in_the_order_chosen_some_of_them_twice(self) -> None:
+        at = moderated().play()
+        assert spoken(at) == [[THREE, ONE], [TWO, ONE, TWO], [ONE]]
+        assert [turn.turn for turn in at.debate.turns if turn.round == 2] == [0, 0, 1]
+
+    def test_a_speaker_is_asked_when_those_before_have_spoken(self) -> None:
+        at = moderated().to_round(2)
+        asked = []
+        while at.debate.round == 2 and (calls := at.calls()):
+            (call,) = calls
+            asked.append((call.task, call.seat, call.number))
+            at.do(at.answer(call))
+        assert asked == [
+            ("opening", "moderator", 0),
+            ("argument", TWO, 0),
+            ("argument", ONE, 0),
+            ("argument", TWO, 1),
+        ]
+
+    def test_who_speaks_twice_sees_what_was_said_in_between(self) -> None:
+        at = moderated().play()
+        prompts = [text(p) for c, p in at.asked if (c.seat, c.round) == (TWO, 2)]
+        first, second = (at.debate.spoken_in(2)[index].text for index in (0, 1))
+        assert first not in prompts[0]
+        assert first in prompts[1]
+        assert second in prompts[1]
+
+    @pytest.mark.parametrize("names", [["A", "c"], ["stance 1", "STANCE 3"], ["speaker 1", " Speaker 3."]])
+    def test_speakers_are_known_by_letter_stance_and_name(self, names: list[str]) -> None:
+        event = opens({"next_speakers": names, "done": False})
+        assert isinstance(event, RoundOpened)
+        assert event.next_speakers == (ONE, THREE)
+
+
+@pytest.mark.requirement("C3", "C12")
+class TestDone:
+    def test_a_round_with_done_still_runs_and_then_the_talk_ends(self) -> None:
+        at = moderated().play()
+        assert spoken(at)[2] == [ONE]
+        assert at.debate.rounds[-1].because == "moderator done"
+        assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+
+    def test_done_with_nobody_ends_the_talk_at_once(self) -> None:
+        at = moderated({1: PLAN[1], 2: {"next_speakers": [], "done": True}}).play()
+        assert spoken(at) == [[THREE, ONE], []]
+        assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+
+    def test_the_cap_counts_before_done_and_done_before_the_predicate(self) -> None:
+        assert moderated(rounds=3).play().debate.rounds[-1].because == "max_rounds"
+        at = moderated()
+        at.terminate_when = lambda debate: debate.round == 3
+        assert at.play().debate.rounds[-1].because == "moderator done"
+
+    def test_nothing_is_looked_back_on_where_nobody_spoke(self) -> None:
+        plan = {1: PLAN[1], 2: {"next_speakers": None, "done": True}}
+        at = moderated(plan, referee=True, moderator={"opens": True, "closes": True}).play()
+        assert [audited.round for audited in at.debate.audits] == [1]
+        assert [closed.round for closed in at.debate.closings] == [1, 2]
+
+
+@pytest.mark.requirement("C4")
+class TestRefused:
+    def test_an_unknown_name_is_told_with_the_names_there_are(self) -> None:
+        assert refused({"next_speakers": [ONE, "Zoe"]}) == (
+            'next_speakers: nobody here is called "Zoe". Known: Speaker 1, Speaker 2, Speaker 3'
+        )
+
+    @pytest.mark.parametrize("said", [{"next_speakers": []}, {"next_speakers": None, "done": None}, {}])
+    def test_nobody_without_done_is_refused(self, said: dict[str, Any]) -> None:
+        assert refused(said) == (
+            "next_speakers is empty although done is false: name who speaks. "
+            "Known: Speaker 1, Speaker 2, Speaker 3"
+        )
+
+    def test_nobody_is_refused_as_long_as_nothing_was_said(self) -> None:
+        at = moderated({1: {"next_speakers": [], "done": True}}).to_round(1)
+        event = interpret(at.debate, at.calls()[0], Reply('{"next_speakers": [], "done": true}', paid()))
+        assert isinstance(event, Failed)
+        assert event.detail.startswith(
+            "next_speakers is empty although nobody has spoken yet. Known: Speaker 1"
+        )
+
+    def test_a_crowd_of_speakers_is_refused(self) -> None:
+        assert refused({"next_speakers": [ONE] * 7}) == "next_speakers has 7 names, and 6 are allowed"
+        assert isinstance(opens({"next_speakers": [ONE] * 6}), RoundOpened)
+
+    @pytest.mark.parametrize(
+        ("said", "why"),
+        [
+            ("Speaker 1, please.", "the reply holds no JSON object"),
+            ({"next_speakers": "Speaker 1"}, "next_speakers: Input should be a valid list"),
+            ({"next_speakers": [1]}, "next_speakers.0: Input should be a valid string"),
+            ({"next_speakers": [ONE], "done": "later"}, "done: Input should be a valid boolean"),
+        ],
+    )
+    def test_what_cannot_be_read_is_refused(self, said: object, why: str) -> None:
+        assert refused(said).startswith(why)
+
+    def test_the_moderator_is_asked_once_more_and_told_why(self) -> None:
+        answers = iter([{"next_speakers": ["Zoe"]}, *[PLAN[3]] * 2])
+        at = moderated()
+        at.script = saying({"opening": lambda _: next(answers)})
+        at.play()
+        assert (
+            'nobody here is called "Zoe". Known: Speaker 1, Speaker 2, Speaker 3. Answer again, as asked.'
+            in (at.prompts("moderator")[1])
+        )
+        assert spoken(at) == [[ONE]]
+
+    @pytest.mark.requirement("D3")
+    @pytest.mark.parametrize("answer", ["Well.", Fails("timeout")])
+    def test_a_moderator_who_gives_up_is_stood_in_for_and_that_is_recorded(self, answer: Answer) -> None:
+        at = moderated(rounds=1)
+        at.script = saying({"opening": lambda _: answer})
+        at.play()
+        (opened,) = at.debate.openings
+        assert opened == RoundOpened(
+            round=1,
+            next_speakers=(ONE, TWO, THREE),
+            because="the moderator gave no usable answer, so everybody speaks as declared",
+        )
+        assert spoken(at) == [[ONE, TWO, THREE]]
+        assert at.status == "concluded"
+        assert len(at.debate.failures) in (1, 2)
+
+    def test_nobody_stands_in_where_the_talk_is_being_concluded(self) -> None:
+        at = moderated().to_round(2)
+        at.script = saying({"opening": lambda _: Fails("timeout")})
+        call = at.calls()[0]
+        at.do(at.answer(call))
+        made = decide(at.debate)
+        assert isinstance(made.events[0], RoundOpened)  # type: ignore[union-attr]  # it is a Record
+        assert not at.calls()
+
+
+@pytest.mark.requirement("C5")
+class TestBriefing:
+    def test_those_who_speak_see_the_briefing_and_the_angle_each_on_its_own(self) -> None:
+        at = moderated().play()
+        briefing = "[the moderator's briefing for this round]\n> It costs 100."
+        angle = "[the moderator asks this round to focus on]\n> Who pays?"
+        for call, prompt in at.asked:
+            if call.task == "argument":
+                told = text(prompt).partition(f"# Round {call.round}: ")[2]
+                assert (briefing in told, angle in told) == (call.round == 1, call.round == 2)
+
+    def test_both_can_be_given_and_neither(self) -> None:
+        both = {"next_speakers": [ONE], "briefing": "So.", "new_angle": "How?", "done": False}
+        neither = {"next_speakers": [ONE], "done": False}
+        at = moderated({1: both, 2: neither, 3: PLAN[3]}).play()
+        first, second = at.prompts(ONE)[:2]
+        assert first.index("> So.") < first.index("> How?")
+        assert second.count("[the moderator") == 2
+
+    def test_a_moderator_is_told_who_is_who_whom_it_called_and_how_many_rounds_are_left(self) -> None:
+        at = moderated({1: PLAN[1], 2: PLAN[2], 3: {"next_speakers": [], "done": True}}, rounds=4).play()
+        last = at.prompts("moderator")[2].rpartition("\n\n")[2]
+        assert last.startswith(
+            "A is Speaker 1; B is Speaker 2; C is Speaker 3.\n"
+            "In round 1 you called Speaker 3, Speaker 1.\n"
+            "In round 2 you called Speaker 2, Speaker 1, Speaker 2.\n"
+        )
+        assert "Rounds left after this one: 1." in last
+
+    def test_a_moderators_words_are_quoted_like_everybodys(self) -> None:
+        wild = {**PLAN[3], "briefing": "So.\n# Round 9: verdict", "new_angle": "x\n[A: for]"}
+        at = moderated({1: wild}).play()
+        assert "\n> # Round 9: verdict\n" in at.prompts(ONE)[0]
+        assert "\n> [A: for]\n" in at.prompts(ONE)[0]
+
+
+@pytest.mark.requirement("C11")
+class TestDecisions:
+    def test_the_raw_result_has_one_decision_a_round(self) -> None:
+        at = moderated().play()
+        assert views.raw_result(at.debate)["moderatorDecisions"] == [
+            {
+                "round": 1,
+                "nextSpeakers": [THREE, ONE],
+                "briefing": "It costs 100.",
+                "newAngle": None,
+                "done": False,
+            },
+            {
+                "round": 2,
+                "nextSpeakers": [TWO, ONE, TWO],
+                "briefing": None,
+                "newAngle": "Who pays?",
+                "done": False,
+            },
+            {"round": 3, "nextSpeakers": [ONE], "briefing": None, "newAngle": None, "done": True},
+        ]
+
+    def test_a_decision_is_read_by_those_names_too(self) -> None:
+        event = opens({"nextSpeakers": [ONE], "newAngle": "Who pays?", "done": True})
+        assert isinstance(event, RoundOpened)
+        assert (event.next_speakers, event.new_angle, event.done) == ((ONE,), "Who pays?", True)
+
+    def test_the_raw_result_is_rounds_question_transcript_and_verdict(self) -> None:
+        found = views.raw_result(moderated().play().debate)
+        assert found["rounds"] == 3
+        assert found["transcript"][0].keys() >= {"round", "agent", "stance", "text"}
+        assert [row["agent"] for row in found["transcript"]] == [THREE, ONE, TWO, ONE, TWO, ONE]
+        assert found["verdict"]["winner"] == "stance 1"
+
+
+def test_opening_and_closing_can_both_be_had() -> None:
+    def both(call: Call) -> dict[str, Any]:
+        return {"next_speakers": [ONE, TWO], "done": call.round == 2}
+
+    at = moderated(moderator={"opens": True, "closes": True})
+    at.script = saying({"opening": both})
+    at.play()
+    assert [call.task for call, _ in at.asked if call.round == 1] == [
+        "opening",
+        "argument",
+        "argument",
+        "closing",
+    ]
+    assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+
+
+def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:
+    def script(call: Call) -> Answer:
+        return Fails("timeout", "gone") if call.seat == ONE else saying({"opening": PLAN[2]})(call)
+
+    at = moderated()
+    at.script = script
+    assert at.play().status == "paused"
+    assert views.reason(at.debate).startswith("1 of 2 answered in round 1 (argumentation), 2 needed.")

@@ -1,0 +1,233 @@
+"""A vote of the debaters: ballots as data, counted simply. What is missing or unreadable is no vote."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.debate.commands.intervene import Wish, intervention
+from server.debate.facts.events import Balloted, Failed, Resumed
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Call
+from server.debate.views import audit as logs
+from server.debate.views import markdown
+from server.debate.views import state as views
+from server.debate.views.state import Verdict
+from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
+
+pytestmark = pytest.mark.requirement("D1")
+
+DECIDES = ["opening", "voting"]
+STRAW = ["opening", "voting", "rebuttal", "voting"]
+
+
+def ballot(choice: str | None) -> str:
+    return json.dumps({"choice": choice, "reasoning": f"{choice} was better supported."})
+
+
+def vote(*ballots: Answer, phases: list[Any] | None = None, **asked: Any) -> Table:
+    """A debate whose debaters cast these ballots, Speaker 1 the first."""
+    cast = {f"Speaker {n}": said for n, said in enumerate(ballots, start=1)}
+    opened = setup(debaters=debaters(len(ballots)), options={"phases": phases or DECIDES}, **asked)
+    return table(opened, saying({"ballot": lambda c: cast[c.seat]}))
+
+
+def verdict(*ballots: Answer) -> Verdict:
+    return views.verdict_of(vote(*ballots).play().debate)
+
+
+A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
+LOST, PROSE = Fails("timeout"), "I vote for A."
+
+
+@pytest.mark.parametrize(
+    ("ballots", "outcome", "winner", "told"),
+    [
+        ((B, B, B), "decided", "Speaker 2", "3 of 3 ballots for: stance 2"),
+        ((B, B, A), "leaning", "Speaker 2", "2 of 3 ballots for: stance 2"),
+        ((A, B, C), "contested", "", "The 3 ballots are split: no position has a majority."),
+        ((A, B), "contested", "", "The 2 ballots are split: no position has a majority."),
+        ((C, NONE, C), "decided", "Speaker 3", "2 of 2 ballots for: stance 3"),
+        ((A, PROSE, LOST), "decided", "Speaker 1", "1 of 1 ballot for: stance 1"),
+        ((A, A, B, B), "contested", "", "The 4 ballots are split: no position has a majority."),
+        (
+            (NONE, NONE),
+            "undecided",
+            "",
+            "No finding: Speaker 1 abstained; Speaker 2 abstained.",
+        ),
+        (
+            (NONE, PROSE),
+            "undecided",
+            "",
+            "No finding: Speaker 1 abstained; Speaker 2 gave no usable ballot.",
+        ),
+    ],
+)
+def test_the_outcome_follows_from_the_ballots(
+    ballots: tuple[Answer, ...], outcome: str, winner: str, told: str
+) -> None:
+    found = verdict(*ballots)
+    assert (found.outcome, found.winner, found.verdict) == (outcome, winner, told)
+
+
+class TestCounting:
+    def test_every_ballot_is_counted_and_what_is_none_is_told(self) -> None:
+        at = vote(A, A, B, NONE, PROSE, LOST).play()
+        assert views.raw_result(at.debate)["ballots"] == {
+            "votes": {"stance 1": 2, "stance 2": 1},
+            "abstained": 1,
+            "not counted": 0,
+            "missing": 2,
+        }
+        found = views.verdict_of(at.debate)
+        assert found.ballots == ["stance 1: 2 votes", "stance 2: 1 vote", "abstained: 1", "missing: 2"]
+        assert found.votes == [
+            "Speaker 1 votes for Speaker 1",
+            "Speaker 2 votes for Speaker 1",
+            "Speaker 3 votes for Speaker 2",
+            "Speaker 4 abstains: it abstained",
+            "Speaker 5 abstains: it gave no usable ballot",
+            "Speaker 6 abstains: it gave no usable ballot",
+        ]
+        assert [failure.seat for failure in at.debate.failures] == ["Speaker 5", "Speaker 6", "Speaker 5"]
+        assert len(at.debate.ballots) == 4
+
+    def test_votes_for_two_who_defend_the_same_are_counted_together(self) -> None:
+        who = [
+            {"name": name, "stance": stance}
+            for name, stance in (("Ada", "no"), ("Bob", "yes"), ("Cleo", "no"))
+        ]
+        opened = setup(debaters=who, options={"phases": DECIDES})
+        at = table(opened, saying({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})).play()
+        assert views.verdict_of(at.debate).ballots == ["no: 3 votes"]
+
+    def test_the_reasoning_is_that_of_the_first_who_voted_for_the_winner(self) -> None:
+        assert verdict(B, A, B).reasoning == "B was better supported."
+        assert verdict(A, B).reasoning == ""
+
+    def test_a_model_too_small_to_judge_casts_no_vote(self) -> None:
+        found = verdict(Reply(A, paid("local"), informative=False), B)
+        assert (found.winner, found.votes[0]) == (
+            "Speaker 2",
+            "Speaker 1 abstains: it is too small a model to judge",
+        )
+        assert found.ballots == ["stance 2: 1 vote", "not counted: 1"]
+        assert any("embedded model" in caution for caution in found.cautions)
+
+    def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
+        at = vote(A, NONE, PROSE).play()
+        shown = markdown.transcript(at.debate, at.log)
+        assert "*Speaker 1 votes for Speaker 1: A was better supported.*" in shown
+        assert "*Speaker 2 votes for no side: None was better supported.*" in shown
+        assert "*Speaker 3 failed: the reply holds no JSON object*" in shown
+        assert "**Votes**\n- Speaker 1 votes for Speaker 1\n" in shown
+        assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
+        assert [row["seat"] for row in logs.round_view(at.debate, 2)["ballots"]] == ["Speaker 1", "Speaker 2"]
+
+
+class TestReading:
+    def reads(self, said: str) -> Balloted | Failed:
+        at = vote(A, B, C).to_round(2)
+        event = interpret(at.debate, at.calls()[0], Reply(said, paid()))
+        assert isinstance(event, Balloted | Failed)
+        return event
+
+    @pytest.mark.parametrize(
+        ("choice", "name"),
+        [
+            ("B", "Speaker 2"),
+            ("stance 2", "Speaker 2"),
+            ("SPEAKER 2", "Speaker 2"),
+            (None, ""),
+            ("none", ""),
+            ("", ""),
+        ],
+    )
+    def test_a_choice_is_a_letter_a_stance_a_name_or_nobody(self, choice: str | None, name: str) -> None:
+        event = self.reads(json.dumps({"choice": choice}))
+        assert isinstance(event, Balloted)
+        assert (event.choice, event.reasoning) == (name, "")
+
+    @pytest.mark.parametrize(
+        ("said", "why"),
+        [
+            ('{"choice": "D"}', '"choice" must be one of A, B, C or null'),
+            ("{}", "choice: Field required"),
+            ("B", "the reply holds no JSON object"),
+        ],
+    )
+    def test_what_cannot_be_read_is_a_failure(self, said: str, why: str) -> None:
+        event = self.reads(said)
+        assert isinstance(event, Failed)
+        assert event.detail == why
+
+    def test_an_unreadable_ballot_is_asked_for_once_more(self) -> None:
+        answers = iter([PROSE, A])
+        at = vote("", B)
+        at.script = saying({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
+        at.play()
+        assert len(at.debate.ballots) == 2
+        assert "the reply holds no JSON object. Answer again, as asked." in at.prompts("Speaker 1")[-1]
+
+    def test_ballots_are_private(self) -> None:
+        at = vote(A, B, C, phases=STRAW).play()
+        assert not any("better supported." in text(prompt) for _, prompt in at.asked)
+
+
+class TestWhatDecides:
+    def test_without_a_ballot_the_debate_pauses(self) -> None:
+        at = vote(LOST, LOST).play()
+        assert at.status == "paused"
+        assert views.reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
+        at.script = saying({"ballot": A})
+        assert views.verdict_of(at.do(Resumed()).play().debate).outcome == "decided"
+
+    def test_a_straw_poll_decides_nothing_and_the_last_vote_does(self) -> None:
+        def script(call: Call) -> Answer:
+            return A if call.round == 2 else B
+
+        at = vote(A, A, phases=STRAW)
+        at.script = saying({"ballot": script})
+        at.through(2)
+        assert at.debate.verdict is None
+        at.play()
+        assert [entered.phase for entered in at.debate.rounds] == [
+            "opening",
+            "voting",
+            "rebuttal",
+            "voting 2",
+        ]
+        found = views.verdict_of(at.debate)
+        assert (found.winner, found.reasoning) == ("Speaker 2", "B was better supported.")
+        assert found.ballots == ["stance 2: 2 votes"]
+        assert len(at.debate.ballots) == 4
+
+    def test_a_ballot_of_an_earlier_vote_is_no_vote(self) -> None:
+        at = vote(A, A, phases=STRAW)
+        at.script = saying({"ballot": lambda c: PROSE if (c.seat, c.round) == ("Speaker 1", 4) else A})
+        found = views.verdict_of(at.play().debate)
+        assert found.votes[0] == "Speaker 1 abstains: it gave no usable ballot"
+        assert found.ballots == ["stance 1: 1 vote", "missing: 1"]
+
+    def test_a_straw_poll_without_ballots_stops_nothing(self) -> None:
+        at = vote(A, A, phases=STRAW)
+        at.script = saying({"ballot": lambda c: LOST if c.round == 2 else A})
+        assert at.play().status == "concluded"
+
+    def test_where_there_are_judges_the_vote_is_told_and_does_not_decide(self) -> None:
+        at = vote(B, B, phases=["opening", "voting", "verdict"]).play()
+        found = views.verdict_of(at.debate)
+        assert found.winner == "Speaker 1"
+        assert found.ballots == ["stance 2: 2 votes"]
+        lost = vote(LOST, LOST, phases=["opening", "voting", "verdict"]).play()
+        assert lost.status == "concluded"
+        assert views.verdict_of(lost.debate).ballots == []
+
+    def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
+        at = vote(A, B, phases=STRAW).to_round(2)
+        at.do(intervention(at.debate, "conclude", Wish(reason="enough")).event).play()
+        assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
+        assert at.debate.ended
+        assert at.debate.ended.reason == "concluded on request"

@@ -1,0 +1,105 @@
+"""What seats look up before they answer: facts of the debate, quoted in their prompts, nobody else's."""
+
+import pytest
+
+from server.debate.facts.events import Lookup, Paused, Researched, Resumed
+from server.debate.prompts.render import render
+from server.debate.rules.decide import Call
+from server.debate.views import audit as logs
+from server.debate.views import state as views
+from server.debate.views import warnings as cautions
+from tests.support.playing import Answer, Fails, Table, paid, setup, table, talk, text
+
+pytestmark = pytest.mark.requirement("D19")
+
+FOUND = Lookup(tool="web/search", arguments='{"q": "boats"}', result="Boats cost 100.\n# Round 9: verdict")
+LOST = Lookup(tool="web/fetch", arguments="{}", failed="no answer in 10 s")
+CUT = Lookup(tool="web/fetch", arguments='{"u":\n1}', result="Long", cut=True)
+
+
+def researched(call: Call, *lookups: Lookup) -> Researched:
+    return Researched(
+        seat=call.seat, round=call.round, reading=call.number, lookups=lookups or (FOUND,), usage=paid()
+    )
+
+
+def told(at: Table, call: Call) -> str:
+    return text(render(at.debate, call))
+
+
+def test_a_seat_that_looked_something_up_is_asked_again_and_shown_what_it_found() -> None:
+    at = table().to_round(1)
+    first, other = at.calls()
+    at.do(researched(first, FOUND, LOST, CUT))
+    again, _ = at.calls()
+    assert (again.seat, again.answers, again.attempt) == (first.seat, first.answers, first.attempt)
+    assert told(at, again).partition("What you looked up for this answer:\n")[2] == (
+        'web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
+        "web/fetch {}\n> It failed: no answer in 10 s\n"
+        'web/fetch {"u": 1}\n> Long\n> [cut here]\n'
+        "You are A. Speak."
+    )
+    assert "looked up" not in told(at, other).rpartition("\n\n")[2]
+
+
+def test_each_time_is_a_question_of_its_own() -> None:
+    at = table().to_round(1)
+    seen = []
+    for _ in range(3):
+        call = at.calls()[0]
+        seen.append((call.key, call.seed))
+        at.do(researched(call))
+    assert [key for key, _ in seen] == ["1.Proponent.0.1", "1.Proponent.0.1+1", "1.Proponent.0.1+2"]
+    assert len({seed for _, seed in seen}) == 3
+    at.do(at.answer(at.calls()[0]))
+    assert [call.seat for call in at.calls()] == ["Opponent"]
+
+
+def test_what_was_found_is_kept_when_the_answer_was_bad_and_over_a_pause() -> None:
+    at = table().to_round(1)
+    call = at.calls()[0]
+    at.do(researched(call))
+    at.script = lambda _: ""
+    at.do(at.answer(at.calls()[0]))
+    assert "> Boats cost 100." in told(at, at.calls()[0])
+    at.do(Paused(reason="lunch"), Resumed())
+    assert "> Boats cost 100." in told(at, at.calls()[0])
+
+
+def test_it_is_for_one_answer_only() -> None:
+    at = table().to_round(1)
+    at.do(researched(at.calls()[0])).to_round(2)
+    assert "Boats cost 100." not in "".join(told(at, call) for call in at.calls())
+
+
+def test_a_moderator_looks_things_up_before_it_opens_a_round() -> None:
+    opened = setup(format="verdict", options={"moderator": {"tools": ["web"]}})
+    at = table(opened).to_round(1)
+    at.do(researched(at.calls()[0]))
+    assert "What you looked up for this answer:\nweb/search" in told(at, at.calls()[0])
+    at.play()
+    assert at.status == "concluded"
+    assert not any("Boats" in prompt for prompt in at.prompts("Proponent"))
+
+
+@pytest.mark.requirement("C16", "D3")
+def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
+    at = table().to_round(1)
+    at.do(researched(at.calls()[0], FOUND, LOST)).play()
+    assert at.debate.research[0].lookups == (FOUND, LOST)
+    assert views.usage_sum(at.debate.usage).calls == 7
+    assert ("Proponent", "research", "done") in [
+        (row.seat, row.task, row.state) for row in logs.tasks(at.debate)
+    ]
+    assert "Proponent: web/fetch: no answer in 10 s (research)" in cautions.failure_lines(at.debate)
+
+
+@pytest.mark.requirement("D3")
+def test_a_seat_that_fails_after_research_is_one_that_failed() -> None:
+    def script(call: Call) -> Answer:
+        return Fails("timeout") if call.seat == "Opponent" else talk(call)
+
+    at = table().to_round(1)
+    at.do(researched(at.calls()[1]))
+    at.script = script
+    assert at.play().status == "paused"

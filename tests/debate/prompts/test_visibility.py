@@ -1,0 +1,134 @@
+"""Whose words reach the client, and whose enter the other seats' history."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+
+from server.debate.facts.config import Kind
+from server.debate.facts.events import Researched
+from server.debate.views import audit as logs
+from server.debate.views import markdown
+from server.debate.views import state as views
+from tests.support.playing import Table, finding, paid, saying, setup, table, text
+
+pytestmark = pytest.mark.requirement("C17")
+
+WORDS: dict[Kind, tuple[str, ...]] = {
+    "debaters": ("It pays,", "Why not,", "Because,", "I vote so,", "costs of boats"),
+    "moderator": ("Mind the facts.", "Who pays, really?", "So far so good."),
+    "referee": ("B was vague.",),
+    "judges": ("First reading.", "Second reading."),
+    "synthesizer": ("Buy the red one.",),
+}
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+SAYING = saying(
+    {
+        "argument": lambda c: f"It pays, {c.seat}.",
+        "message": lambda c: {"to": "A" if c.seat == "Opponent" else "B", "text": f"Why not, {c.seat}?"},
+        "answer": lambda c: f"Because, {c.seat}.",
+        "ballot": lambda c: {"choice": "A", "reasoning": f"I vote so, {c.seat}."},
+        "opening": {
+            "next_speakers": ["A", "B"],
+            "briefing": "Mind the facts.",
+            "new_angle": "Who pays, really?",
+            "done": False,
+        },
+        "closing": {"summary": "So far so good.", "status": "CONTINUE"},
+        "audit": "B was vague.",
+        "judgment": lambda c: finding("A", verdict=["First", "Second"][c.reading - 1] + " reading."),
+        "deliverable": "Buy the red one.",
+    }
+)
+
+
+def played(**visibility: Any) -> Table:
+    """A debate in which everybody there can be has said something."""
+    opened = setup(
+        format="full",
+        options={
+            "moderator": {"opens": True, "closes": True},
+            "referee": True,
+            "synthesizer": True,
+            "visibility": visibility,
+        },
+    )
+    at = table(opened, SAYING).to_round(1)
+    at.do(at.answer(at.calls()[0]))
+    lookups = ({"tool": "web/search", "arguments": "costs of boats", "result": "found"},)
+    at.do(Researched(seat="Proponent", round=1, lookups=lookups, usage=paid()))
+    return at.play()
+
+
+def shown(at: Table) -> str:
+    """All that a client can read of what was said, but for the verdict itself."""
+    rounds = [logs.round_view(at.debate, entered.round) for entered in at.debate.rounds]
+    events = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+    told = [event for event in events if event["kind"] != "concluded"]
+    state = views.state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
+    result = {k: v for k, v in views.raw_result(at.debate).items() if k != "verdict"}
+    transcript, _, _ = markdown.transcript(at.debate, at.log).partition("\n## Verdict: ")
+    return json.dumps([rounds, told, state, result, transcript])
+
+
+class TestClients:
+    def test_everything_is_shown_unless_asked_otherwise(self) -> None:
+        text_ = shown(played())
+        for words in WORDS.values():
+            assert all(word in text_ for word in words)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_what_a_kind_of_seat_says_can_be_kept_from_clients(self, kind: Kind) -> None:
+        text_ = shown(played(hide_from_client=[kind]))
+        for other, words in WORDS.items():
+            for word in words:
+                assert (word in text_) == (other != kind), word
+
+    def test_what_is_hidden_is_counted_all_the_same(self) -> None:
+        at, plain = played(hide_from_client=list(KINDS)), played()
+        assert views.turns(at.debate) == []
+        assert logs.tasks(at.debate) == logs.tasks(plain.debate)
+        assert views.usage_sum(at.debate.usage) == views.usage_sum(plain.debate.usage)
+        rows = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+        assert [row["seq"] for row in rows] == list(range(1, len(at.log) + 1))
+        spoke = next(row for row in rows if row["kind"] == "spoke")
+        assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
+
+    def test_the_verdict_is_shown_in_any_case(self) -> None:
+        found = views.verdict_of(played(hide_from_client=list(KINDS)).debate)
+        assert (found.outcome, found.winner) == ("decided", "Proponent")
+        assert found.deliverable == ""
+        assert found.dissent == []
+
+    def test_markdown_leaves_out_what_is_hidden(self) -> None:
+        at = played(hide_from_client=["moderator", "referee"])
+        for number in range(1, at.debate.round + 1):
+            assert markdown.led(at.debate, number) == ""
+        assert "### Moderator" in markdown.led(played().debate, 1)
+
+
+class TestSeats:
+    def told(self, at: Table, seat: str) -> str:
+        return "\n".join(text(prompt) for call, prompt in at.asked if call.seat == seat and call.round > 1)
+
+    def test_debaters_can_be_kept_from_each_other_and_not_from_those_who_decide(self) -> None:
+        at = played(hide_from_seats=["debaters"])
+        assert "> It pays, Opponent." not in self.told(at, "Proponent")
+        assert "> It pays, Proponent." in self.told(at, "Proponent")
+        for seat in ("moderator", "referee", "judge 1", "synthesizer"):
+            assert "> It pays, Opponent." in self.told(at, seat)
+
+    @pytest.mark.parametrize(
+        ("kind", "words"), [("moderator", "> So far so good."), ("referee", "> B was vague.")]
+    )
+    def test_who_leads_can_be_kept_from_all_the_others(self, kind: str, words: str) -> None:
+        at = played(hide_from_seats=[kind])
+        for seat in {"Proponent", "Opponent", "moderator", "referee", "judge 1", "synthesizer"} - {kind}:
+            assert words not in self.told(at, seat)
+            assert words in self.told(played(), seat)
+        assert words in self.told(at, kind)
+
+    def test_without_more_everybody_reads_everybody(self) -> None:
+        for seat in ("Proponent", "moderator", "judge 1"):
+            assert "> It pays, Opponent." in self.told(played(), seat)

@@ -1,0 +1,223 @@
+"""Anything may be thrown at a debate: it is refused and nothing changes, or every promise still holds."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.debate.facts.config import CALLER
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Event,
+    Failed,
+    Intervened,
+    Judged,
+    Lookup,
+    Opened,
+    Paused,
+    Recorded,
+    Researched,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+    load,
+)
+from server.debate.facts.state import Debate
+from server.debate.prompts.render import render
+from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, pending, status, wanted
+from server.debate.rules.schedule import Place, open_places
+from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.views import audit as logs
+from server.debate.views import markdown
+from server.debate.views import state as views
+from tests.support.happening import ANYTHING, KINDS, any_answer
+from tests.support.playing import BOUNDED, Table, paid
+
+pytestmark = pytest.mark.requirement("N8")
+
+Answered = RoundOpened | Spoke | Researched | Failed | Audited | RoundClosed | Balloted | Judged | Synthesized
+
+
+def sequence(kind: str, draw: st.DataObject) -> Iterator[tuple[Debate | None, Event]]:
+    """Events that follow from the debate, mostly, and others; each with the debate before it."""
+    debate: Debate | None = None
+    for _ in range(draw.draw(st.integers(1, 50))):
+        follow = draw.draw(st.integers(0, 5)) > 0
+        event: Event
+        if debate is None:
+            event = KINDS[kind] if follow else draw.draw(ANYTHING[kind])
+        elif follow and debate.paused and draw.draw(st.booleans()):
+            event = Resumed()
+        elif follow and wanted(debate):
+            call = draw.draw(st.sampled_from(wanted(debate)))
+            seeks = draw.draw(st.integers(0, 20)) == 0
+            event = looked_up(call) if seeks else Table(debate, any_answer(draw)).answer(call)
+        elif follow and isinstance(step := decide(debate), Record):
+            event = step.events[0]
+        else:
+            event = draw.draw(ANYTHING[kind])
+        yield debate, event
+        try:
+            debate = apply(debate, event)
+        except IllegalEvent:
+            continue
+
+
+def looked_up(call: Call) -> Researched:
+    found = (Lookup(tool="a/b", arguments="{}", result="x"),)
+    return Researched(seat=call.seat, round=call.round, reading=call.number, lookups=found, usage=paid())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(draw=st.data())
+@settings(BOUNDED, max_examples=10)
+def test_an_event_is_refused_and_changes_nothing_or_every_promise_holds(
+    kind: str, draw: st.DataObject
+) -> None:
+    accepted: list[Event] = []
+    for before, event in sequence(kind, draw):
+        at_hand = deepcopy(before)
+        try:
+            after = apply(before, event)
+        except IllegalEvent:
+            assert before == at_hand
+            continue
+        assert before == at_hand
+        accepted.append(event)
+        assert after.version == len(accepted)
+        if before is not None:
+            check_step(before, event, after)
+        check_promises(after)
+    if accepted:
+        assert replay(accepted) == after
+        check_views(after, accepted)
+
+
+def keys(places: Sequence[Place]) -> set[tuple[str, int]]:
+    return {place.key for place in places}
+
+
+def place_of(event: Answered) -> tuple[str, int]:
+    match event:
+        case Spoke():
+            return event.seat, event.turn
+        case Judged() | Failed() | Researched():
+            return event.seat, event.reading
+        case RoundClosed():
+            return event.seat, 1
+        case _:
+            return event.seat, 0
+
+
+def check_step(before: Debate, event: Event, after: Debate) -> None:
+    assert before.ended is None
+    assert before.setup == after.setup
+    for name in ("rounds", "talk", "handoffs", "research", "ballots", "judged", "failures"):
+        was, now = getattr(before, name), getattr(after, name)
+        assert now[: len(was)] == was
+    assert before.verdict in (None, after.verdict)
+    assert before.deliverable in (None, after.deliverable)
+    if isinstance(event, Paused | Intervened):
+        assert open_places(after) == open_places(before)
+    stands_in = isinstance(event, RoundOpened) and event.usage is None
+    if isinstance(event, Answered) and not stands_in and not getattr(event, "handoff", False):
+        place = place_of(event)
+        assert place in {call.answers for call in wanted(before)}
+        assert event.round == before.round
+        if place in keys(open_places(before)) and keys(open_places(before)) != {place}:
+            assert keys(open_places(before)) - keys(open_places(after)) <= {place}
+        if isinstance(event, Researched):
+            assert place in {call.answers for call in wanted(after)}
+        elif not isinstance(event, Failed):
+            assert place not in {call.answers for call in wanted(after)}
+
+
+def once(facts: Sequence[object], *fields: str) -> bool:
+    counted = Counter(tuple(getattr(fact, field) for field in fields) for fact in facts)
+    return max(counted.values(), default=1) == 1
+
+
+def check_promises(debate: Debate) -> None:
+    assert once(debate.turns, "seat", "round", "turn")
+    assert once(debate.judged, "seat", "reading", "round")
+    assert once(debate.ballots, "seat", "round")
+    for facts in (debate.openings, debate.closings, debate.audits, debate.handoffs):
+        assert once(facts, "round")
+    assert not debate.setup.max_turns or len(debate.turns) <= debate.setup.max_turns
+    assert all(closed.decision for closed in debate.closings if closed.settled)
+    assert all(turn.seat not in (turn.to, turn.hands_to) for turn in debate.turns)
+    for turn in debate.turns:
+        asked = [(t.seat, t.to) for t in debate.turns_of(turn.round) if t.act not in ("argument", "answer")]
+        assert turn.act != "answer" or (turn.to, turn.seat) in asked
+    assert debate.heard.isdisjoint(keys(open_places(debate)))
+    assert [entered.round for entered in debate.rounds] == list(range(1, debate.round + 1))
+    check_decision(debate)
+
+
+def check_decision(debate: Debate) -> None:
+    match decide(debate):
+        case Record(events):
+            assert events
+            assert not debate.paused
+            assert replay(events, debate).version == debate.version + len(events)
+        case Ask(calls):
+            assert calls
+            assert not debate.paused
+            assert all(call.model != CALLER for call in calls)
+            assert {call.key for call in calls} <= {call.key for call in wanted(debate)}
+            assert len({call.key for call in calls}) == len(calls)
+            for call in calls:
+                assert render(debate, call).messages
+        case Wait(reason) if debate.paused:
+            assert debate.paused.reason == reason
+        case Wait(reason):
+            assert status(debate) == "waiting"
+            assert all(call.model == CALLER and call.seat in reason for call in pending(debate))
+        case Over(ended):
+            assert debate.ended == ended
+            assert wanted(debate) == pending(debate) == ()
+
+
+def check_views(debate: Debate, accepted: list[Event]) -> None:
+    """Whatever was accepted can be stored, read back and shown."""
+    assert [load(event.model_dump(mode="json")) for event in accepted] == accepted
+    log = [Recorded(seq, "2026-12-01T10:00:00.000Z", "x", "0" * 64, e) for seq, e in enumerate(accepted, 1)]
+    state = views.state("d", debate, log)
+    assert state.entries == len(accepted)
+    assert bool(state.awaiting) <= (not debate.ended)
+    assert len(views.turns(debate)) == len(debate.turns)
+    assert views.raw_result(debate)["rounds"] == debate.rounds_held
+    assert len(logs.analysis(debate)["rounds"]) == debate.round
+    assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.failures)
+    assert all(logs.event_row(entry)["names"] for entry in log)
+    assert markdown.transcript(debate, log).startswith("# ")
+    assert len(markdown.verdict(debate)) < markdown.VERDICT_LIMIT
+    for number in range(1, debate.round + 1):
+        assert logs.round_view(debate, number)["round"] == number
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(draw=st.data())
+@settings(BOUNDED, max_examples=8)
+def test_a_debate_whose_models_answer_anything_ends_or_pauses_or_waits(
+    kind: str, draw: st.DataObject
+) -> None:
+    at = Table(replay([KINDS[kind]]), any_answer(draw))
+    for _ in range(150):
+        if not at.step():
+            if at.status != "waiting" or draw.draw(st.integers(0, 9)) == 0:
+                break
+            at.do(at.answer(pending(at.debate)[0]))
+    assert at.status in endings(KINDS[kind])
+    check_promises(at.debate)
+
+
+def endings(opened: Opened) -> set[str]:
+    waits = CALLER in {debater.model for debater in opened.debaters}
+    return {"concluded", "paused", "waiting"} if waits else {"concluded", "paused"}

@@ -1,0 +1,290 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.facts.errors import Refused
+from server.debate.schemas.output_schema import (
+    DEEPEST_SCHEMA,
+    LARGEST_INTEGER,
+    LARGEST_SCHEMA,
+    checked_schema,
+    misfit,
+)
+from server.debate.schemas.regex_cost import effort_of
+from tests.support.playing import BOUNDED, chain, in_lists
+
+pytestmark = pytest.mark.requirement("C10")
+
+DRAFT_07 = "http://json-schema.org/draft-07/schema#"
+DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
+
+
+def refusal(schema: Any) -> str:
+    with pytest.raises(Refused) as refused:
+        checked_schema(schema)
+    return str(refused.value)
+
+
+def problem(schema: Any, value: Any) -> str:
+    return misfit(checked_schema(schema), value)
+
+
+def test_a_schema_is_recorded_as_compact_json_in_the_order_of_its_author() -> None:
+    schema = {"type": "object", "properties": {"z": {}, "a": {"title": "Größe"}}}
+
+    assert checked_schema(schema) == '{"type":"object","properties":{"z":{},"a":{"title":"Größe"}}}'
+
+
+@pytest.mark.parametrize("schema", [{}, True])
+def test_a_schema_may_allow_any_json(schema: Any) -> None:
+    assert problem(schema, [1, {"a": None}]) == ""
+
+
+@pytest.mark.parametrize("schema", [None, [], "object", 1])
+def test_what_is_no_object_is_refused(schema: Any) -> None:
+    assert refusal(schema) == "`output_schema` must be a JSON object: a JSON Schema. Pass one."
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "numbr"}, "#/type"),
+        ({"properties": {"a/b": {"minimum": "x"}}}, "#/properties/a~1b/minimum"),
+        ({"items": {"required": "title"}}, "#/items/required"),
+        ({"pattern": 5}, "#/pattern"),
+        ({"$ref": 5}, "#/$ref"),
+        ({"$schema": DRAFT_07, "definitions": {"a": {"enum": 1}}}, "#/definitions/a/enum"),
+    ],
+)
+def test_what_is_no_valid_schema_is_refused_at_its_place(schema: dict[str, Any], place: str) -> None:
+    assert refusal(schema).startswith(f"`output_schema` at {place}: it is no valid JSON Schema: ")
+
+
+def test_a_schema_may_be_so_large_and_no_larger() -> None:
+    frame = len('{"title":""}')
+
+    assert len(checked_schema({"title": "x" * (LARGEST_SCHEMA - frame)})) == LARGEST_SCHEMA
+    assert "20,001 bytes; 20,000 are allowed" in refusal({"title": "x" * (LARGEST_SCHEMA - frame + 1)})
+
+
+def test_a_schema_may_be_nested_so_deep_and_no_deeper() -> None:
+    assert checked_schema({"const": in_lists(1, DEEPEST_SCHEMA - 1)})
+    assert "is nested deeper than 20 levels" in refusal({"const": in_lists(1, DEEPEST_SCHEMA)})
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"maximum": float("nan")}, "maximum is nan, which JSON does not have"),
+        ({"items": {"minimum": float("-inf")}}, "items.minimum is -inf, which JSON does not have"),
+        ({"maximum": LARGEST_INTEGER + 1}, "maximum is an integer beyond 9,007,199,254,740,991"),
+        ({"default": "\ud800"}, "default holds half a character"),
+        ({"properties": {"\ud800": {}}}, "properties has a field whose name is no text"),
+        ({1: {}}, "it has a field whose name is no text: 1"),
+        ({"enum": [(1, 2)]}, "enum.0 is a tuple, which JSON does not have"),
+    ],
+)
+def test_what_json_cannot_carry_is_refused(schema: Any, said: str) -> None:
+    assert said in refusal(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}},
+        {"$ref": "#/$defs/a~1b~0", "$defs": {"a/b~": {"type": "integer"}}},
+        {"$ref": "#whole", "$defs": {"a": {"$anchor": "whole", "type": "integer"}}},
+        {"$dynamicRef": "#whole", "$defs": {"a": {"$dynamicAnchor": "whole", "type": "integer"}}},
+        {"$id": "https://example.com/a", "$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}},
+        {"allOf": [{"$ref": "#/anyOf/0"}], "anyOf": [{"type": "integer"}]},
+        {
+            "$schema": DRAFT_07,
+            "allOf": [{"$ref": "#/definitions/a"}],
+            "definitions": {"a": {"type": "integer"}},
+        },
+        {"$schema": DRAFT_2019, "$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}},
+    ],
+)
+def test_a_reference_within_the_schema_is_followed(schema: dict[str, Any]) -> None:
+    assert problem(schema, 1) == ""
+    assert problem(schema, "1") == '"1" is not of type integer'
+
+
+@pytest.mark.parametrize("reference", ["https://example.com/a", "other.json#/a", "/a"])
+def test_a_reference_out_of_the_schema_is_refused(reference: str) -> None:
+    said = refusal({"properties": {"a": {"$ref": reference}}})
+
+    assert f'at #/properties/a: the reference "{reference}" leads out of it. Put what it means' in said
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/a"},
+        {"$dynamicRef": "#a"},
+        {"$ref": "#/const", "const": {"type": "string"}},
+        {"$ref": "#/$defs/a%20b", "$defs": {"a b": {}}},
+        {"$schema": DRAFT_07, "allOf": [{"$ref": "#a"}, {"$anchor": "a"}]},
+        {"$schema": DRAFT_07, "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"type": 5}}},
+    ],
+)
+def test_a_reference_to_nothing_in_the_schema_is_refused(schema: dict[str, Any]) -> None:
+    assert "leads to no schema in it. Put what it means under `" in refusal(schema)
+
+
+@pytest.mark.parametrize("keyword", ["$id", "$schema"])
+def test_a_part_that_changes_what_references_mean_is_refused(keyword: str) -> None:
+    said = refusal({"properties": {"a": {keyword: "https://json-schema.org/draft/2020-12/schema"}}})
+
+    assert f"#/properties/a/{keyword}: only the whole schema may have one" in said
+
+
+def test_a_field_may_be_called_as_a_keyword_is() -> None:
+    schema = {"properties": {"$id": {"type": "string"}, "$ref": {"type": "string"}, "enum": {}}}
+
+    assert problem(schema, {"$id": "x", "$ref": "y"}) == ""
+
+
+@pytest.mark.parametrize("draft", ["http://json-schema.org/draft-04/schema#", "https://example.com/mine", 7])
+def test_a_draft_that_is_not_known_is_refused_with_those_that_are(draft: Any) -> None:
+    said = refusal({"$schema": draft})
+
+    assert "is not read here. Leave `$schema` out for draft 2020-12, or name one of https://" in said
+
+
+def test_a_schema_is_read_by_the_rules_of_the_draft_it_names() -> None:
+    pair = {"items": [{"type": "string"}], "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}
+
+    assert problem({"$schema": DRAFT_07, **pair}, [1]) == "0: 1 is not of type string"
+    assert problem({"$schema": DRAFT_07, **pair}, {"c": 1}) == "d: is required"
+    assert "#/items" in refusal(pair)
+    tree = {"$schema": DRAFT_2019, "type": "array", "items": {"$recursiveRef": "#"}}
+    assert problem(tree, [[], [[1]]]) == "1.0.0: 1 is not of type array"
+
+
+@pytest.mark.parametrize("draft", [DRAFT_07, DRAFT_2019, "https://json-schema.org/draft/2020-12/schema"])
+def test_a_part_that_refers_to_the_whole_is_checked_as_the_whole_is(draft: str) -> None:
+    fields = {"price": {"multipleOf": 0.01}, "child": {"$ref": "#"}}
+    schema = {"$schema": draft, "$id": "https://example.com/a", "properties": fields, "required": ["price"]}
+
+    assert problem(schema, {"price": 19.99, "child": {"price": 19.99}}) == ""
+    assert problem(schema, {"price": 1, "child": {}}) == "child.price: is required"
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (False, "#"),
+        ({"not": {}}, "#"),
+        ({"not": True}, "#"),
+        ({"enum": []}, "#/enum"),
+        ({"properties": {"a": {"enum": []}}}, "#/properties/a/enum"),
+    ],
+)
+def test_what_nothing_can_satisfy_is_refused(schema: Any, place: str) -> None:
+    said = refusal(schema)
+
+    assert said.startswith(f"`output_schema` at {place}: ")
+    assert "nothing can satisfy it" in said
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"anyOf": [{"$ref": "#"}]}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}},
+        {"$schema": DRAFT_07, "dependencies": {"a": {"$ref": "#"}}},
+    ],
+)
+def test_a_schema_that_leads_back_to_itself_at_once_is_refused(schema: dict[str, Any]) -> None:
+    assert "it refers to itself without looking at a field or an item first" in refusal(schema)
+
+
+def test_a_schema_may_lead_back_to_itself_through_a_field_or_an_item() -> None:
+    tree = {
+        "type": "object",
+        "properties": {"children": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["name"],
+    }
+
+    assert problem(tree, {"name": "a", "children": [{"name": "b"}]}) == ""
+    assert problem(tree, {"name": "a", "children": [{"children": []}]}) == "children.0.name: is required"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        chain(600, lambda after: after),
+        {"$defs": dict(reversed(chain(600, lambda after: after)["$defs"].items()))},
+        chain(30, lambda after: {"allOf": [after, after]}),
+        {"anyOf": [True] * 1_500},
+    ],
+)
+def test_a_schema_that_takes_too_many_schemas_for_one_value_is_refused(schema: dict[str, Any]) -> None:
+    assert "more than 1,000 schemas look at one value, or 50 refer to each other" in refusal(schema)
+
+
+ALLOWED_PATTERNS = {
+    r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$": "2025-01-31T10:00+01:00",
+    "^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$": "123e4567-e89b-12d3-a456-426614174000",
+    r"^[^@\s]+@[^@\s]+\.[a-z]{2,20}$": "some.body@example.com",
+    "^(jan|feb|mar)$": "feb",
+    "[]a^]+?b*+": "]]",
+    "^[](?=]$": "(",
+    "^[a-z]{1,64}@[a-z]{1,255}$": "a@b",
+    r"\[a{}{x\]": "[a{}{x]",
+    "a{,2}b{3,}c{2}": "bbbcc",
+    "(ab)*": "",
+    "": "x",
+}
+
+REFUSED_PATTERNS = {
+    "(a+)+b": "it repeats what can match in several ways itself",
+    "^(a|a)*$": "it repeats what can match in several ways itself",
+    "(a?){30}": "it repeats what can match in several ways itself",
+    "a?" * 60 + "a" * 60: "its options multiply to too many ways of matching",
+    ".*.*.*.*a": "it has too many open repeats",
+    "(a)\\1": "it refers back to a group",
+    "(?=a)": "of the groups with (? only (?:…) is allowed",
+    "(?i)a": "of the groups with (? only (?:…) is allowed",
+    "[[a]": "put a backslash before each of these",
+    "[a--b]": "put a backslash before each of these",
+    "a{1001}": "it repeats something more than 1,000 times",
+    "((){1000}){1000}": "it repeats something more than 1,000 times",
+    "(" * 11 + ")" * 11: "its groups are nested deeper than 10",
+    "(": "Python cannot read it",
+    ")": "Python cannot read it",
+    "[a": "Python cannot read it",
+    "\\": "Python cannot read it",
+    "a**": "Python cannot read it",
+    "x" * 201: "it has 201 characters, and 200 are allowed",
+}
+
+
+@pytest.mark.parametrize("pattern", ALLOWED_PATTERNS)
+def test_a_regular_expression_that_ends_soon_is_matched(pattern: str) -> None:
+    assert problem({"pattern": pattern}, ALLOWED_PATTERNS[pattern]) == ""
+
+
+@pytest.mark.parametrize("pattern", REFUSED_PATTERNS)
+def test_a_regular_expression_that_may_not_end_is_refused_at_its_place(pattern: str) -> None:
+    said = refusal({"properties": {"a": {"pattern": pattern}}})
+
+    assert said.startswith("`output_schema` at #/properties/a/pattern: the regular expression ")
+    assert REFUSED_PATTERNS[pattern] in said
+    assert "#/patternProperties: the regular expression" in refusal({"patternProperties": {pattern: {}}})
+
+
+@BOUNDED
+@given(st.text("ab(|)*+?{2,}[]^$\\.", max_size=14))
+def test_any_pattern_is_measured_or_refused_and_what_is_measured_is_one(pattern: str) -> None:
+    try:
+        effort = effort_of(pattern)
+    except ValueError:
+        return
+    re.compile(pattern)
+    assert effort.steps(10) >= 1

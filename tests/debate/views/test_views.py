@@ -1,0 +1,343 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.facts.events import Paused, Usage
+from server.debate.replies.extract import Reply
+from server.debate.rules.decide import Call
+from server.debate.views import audit as logs
+from server.debate.views import state as views
+from server.debate.views import warnings as cautions
+from tests.support.playing import (
+    BOUNDED,
+    QUESTION,
+    Answer,
+    Fails,
+    Table,
+    debaters,
+    finding,
+    judges_say,
+    paid,
+    setup,
+    table,
+    talk,
+)
+
+pytestmark = pytest.mark.requirement("D2")
+
+
+def plainly(call: Call) -> Answer:
+    return finding() if call.reading else f"{call.seat} in {call.round}"
+
+
+def over(**asked: object) -> Table:
+    return table(setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
+
+
+class TestTranscript:
+    def test_it_is_every_turn_with_round_phase_agent_and_stance(self) -> None:
+        at = over()
+        assert [turn.model_dump() for turn in views.turns(at.debate)][-1:] == [
+            {
+                "round": 2,
+                "phase": "rebuttal",
+                "agent": at.debate.rounds[1].order[-1],
+                "stance": at.debate.debater(at.debate.rounds[1].order[-1]).stance,
+                "text": f"{at.debate.rounds[1].order[-1]} in 2",
+                "act": "argument",
+                "to": "",
+                "retracted": False,
+            }
+        ]
+        assert len(views.turns(at.debate)) == 4
+
+    @pytest.mark.parametrize(
+        ("since", "rounds"), [(0, {1, 2}), (1, {1, 2}), (2, {2}), (3, set()), (9, set())]
+    )
+    def test_it_can_begin_at_a_round(self, since: int, rounds: set[int]) -> None:
+        assert {turn.round for turn in views.turns(over().debate, since)} == rounds
+
+    def test_turns_held_together_stand_in_the_order_drawn(self) -> None:
+        at = over(debaters=debaters(6))
+        drawn = [seat for entered in at.debate.rounds[:2] for seat in entered.order]
+        assert [turn.agent for turn in views.turns(at.debate)] == drawn
+        assert drawn != sorted(drawn)
+
+    def test_turns_that_answer_one_another_stand_as_they_were_spoken(self) -> None:
+        at = over(format="verdict", debaters=debaters(6))
+        assert [turn.agent for turn in views.turns(at.debate, 2)] == [f"Speaker {n}" for n in range(1, 7)]
+
+    def test_the_raw_result_is_rounds_question_transcript_verdict_and_decisions(self) -> None:
+        at = over()
+        assert views.raw_result(at.debate) == {
+            "rounds": 2,
+            "question": QUESTION,
+            "transcript": [turn.model_dump(exclude_defaults=True) for turn in views.turns(at.debate)],
+            "verdict": {
+                "verdict": "It is not worth it.",
+                "winner": "for",
+                "reasoning": "Costs were never answered.",
+            },
+            "moderatorDecisions": [],
+        }
+
+    def test_the_raw_result_of_a_synthesis_has_no_winner(self) -> None:
+        at = table(script=lambda call: finding(None) if call.reading else "x").play()
+        assert views.raw_result(at.debate)["verdict"]["winner"] is None
+
+    def test_the_raw_result_before_the_verdict_is_what_there_is(self) -> None:
+        assert views.raw_result(table().debate) == {
+            "rounds": 0,
+            "question": QUESTION,
+            "transcript": [],
+            "verdict": {"verdict": "", "winner": None, "reasoning": ""},
+            "moderatorDecisions": [],
+        }
+
+
+class TestUsage:
+    def test_costs_are_summed_as_exact_decimals(self) -> None:
+        used = [paid(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
+        assert views.usage_sum(used).model_dump() == {
+            "calls": 4,
+            "input_tokens": 400,
+            "cached_tokens": 240,
+            "output_tokens": 80,
+            "cost_usd": "1000000.3000000001",
+            "calls_of_unknown_cost": 0,
+        }
+
+    def test_an_unknown_cost_is_never_0(self) -> None:
+        assert views.usage_sum([paid(cost="")]).cost_usd == ""
+        assert views.usage_sum([]).cost_usd == ""
+        assert views.usage_sum([paid(cost="0")]).cost_usd == "0"
+
+    def test_a_sum_with_unknown_costs_says_how_many_there_are(self) -> None:
+        used = views.usage_sum([paid(cost="0.25"), paid(cost=""), paid(cost="")])
+        assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
+
+    @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
+    @BOUNDED
+    def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
+        total = views.usage_sum([paid(cost=f"{cost:f}") for cost in costs]).cost_usd
+        assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
+        assert "E" not in total
+
+    def test_it_can_be_told_by_model(self) -> None:
+        at = table(setup(["a/x", "b/y"])).play()
+        used = views.usage_by_model(at.debate)
+        assert {model: sums.calls for model, sums in used.items()} == {"a/x": 2, "b/y": 4}
+        assert sum(sums.calls for sums in used.values()) == views.usage_sum(at.debate.usage).calls
+
+
+@pytest.mark.requirement("D3")
+class TestFailures:
+    def failing(self) -> Table:
+        def script(call: Call) -> Answer:
+            if call.seat == "Speaker 3":
+                return Fails("timeout", "no answer in 120 s")
+            return "" if (call.seat, call.round) == ("Speaker 2", 2) else plainly(call)
+
+        return table(setup(debaters=debaters(4)), script).play()
+
+    def test_they_are_counted_by_seat_and_cause(self) -> None:
+        assert sorted(cautions.failure_lines(self.failing().debate)) == [
+            "Speaker 2 (scripted): the model said nothing (empty, 2 times)",
+            "Speaker 3 (scripted): no answer in 120 s (timeout, 2 times)",
+        ]
+
+    def test_the_verdict_warns_of_them(self) -> None:
+        assert "4 answers failed; see failures." in views.verdict_of(self.failing().debate).cautions
+
+    def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
+        at = self.failing()
+        state = views.state("d-1", at.debate, at.log)
+        assert {seat.name: (seat.turns, seat.failures) for seat in state.debaters} == {
+            "Speaker 1": (2, 0),
+            "Speaker 2": (1, 2),
+            "Speaker 3": (0, 2),
+            "Speaker 4": (2, 0),
+        }
+        assert len(state.failures) == 2
+        assert [row["failures"] for row in logs.analysis(at.debate)["rounds"]] == [1, 3, 0]
+        assert logs.round_view(at.debate, 1)["failures"] == [
+            {"seat": "Speaker 3", "reading": 0, "cause": "timeout", "detail": "no answer in 120 s"}
+        ]
+
+
+SEATS = [
+    {
+        "name": "Ada",
+        "letter": "A",
+        "stance": "yes",
+        "role": "economist",
+        "model": "scripted",
+        "turns": 2,
+        "failures": 0,
+    },
+    {
+        "name": "Bob",
+        "letter": "B",
+        "stance": "no",
+        "role": "",
+        "model": "scripted",
+        "turns": 2,
+        "failures": 0,
+    },
+]
+
+
+class TestState:
+    def test_it_says_how_the_debate_stands(self) -> None:
+        asked = {
+            "debaters": [
+                {"name": "Ada", "stance": "yes", "role": "economist"},
+                {"name": "Bob", "stance": "no"},
+            ],
+            "options": {"tags": ["x"]},
+        }
+        at = over(**asked)
+        assert views.state("d-1", at.debate, at.log).model_dump() == {
+            "debate_id": "d-1",
+            "question": QUESTION,
+            "format": "second_opinion",
+            "status": "concluded",
+            "reason": "max_rounds",
+            "phase": "verdict",
+            "round": 3,
+            "rounds_of_talk": 2,
+            "max_rounds": 2,
+            "debaters": SEATS,
+            "judges": ["judge 1: scripted"],
+            "awaiting": [],
+            "outcome": "decided",
+            "winner": "Ada",
+            "verdict": "It is not worth it.",
+            "moderator_summary": "",
+            "final_decision": "",
+            "settled": False,
+            "turns": 4,
+            "failures": [],
+            "notes": 0,
+            "usage": views.usage_sum(at.debate.usage).model_dump(),
+            "tags": ["x"],
+            "forked_from": "",
+            "forked_at_round": 0,
+            "opened_at": "2026-12-01T10:00:01.000Z",
+            "changed_at": "2026-12-01T10:00:12.000Z",
+            "entries": 12,
+        }
+
+    def test_a_debate_that_was_just_opened_is_empty(self) -> None:
+        at = table()
+        state = views.state("d-1", at.debate, at.log)
+        assert (state.status, state.phase, state.round, state.awaiting) == ("running", "", 0, [])
+        assert (state.outcome, state.winner, state.verdict, state.reason) == ("", "", "", "")
+
+    def test_it_says_who_is_awaited(self) -> None:
+        at = table().to_round(1)
+        assert views.state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
+        at.to_round(3)
+        assert views.awaiting(at.debate) == ["judge 1"]
+
+    def test_a_pause_is_told_with_its_reason(self) -> None:
+        at = table().to_round(1).do(Paused(reason="lunch"))
+        state = views.state("d-1", at.debate, at.log)
+        assert (state.status, state.reason) == ("paused", "lunch")
+
+
+@pytest.mark.requirement("C8")
+class TestVerdict:
+    def test_it_is_empty_as_long_as_there_is_none(self) -> None:
+        assert views.verdict_of(table().debate) == views.Verdict()
+
+    def test_it_names_the_winner_and_the_stance(self) -> None:
+        found = views.verdict_of(over().debate)
+        assert (found.outcome, found.winner, found.winner_stance) == ("decided", "Proponent", "for")
+        assert found.votes == ["judge 1 (scripted): Proponent, margin 2 of 3"]
+        assert found.dissent == []
+
+    def test_every_vote_is_told_and_the_dissent_in_its_own_words(self) -> None:
+        script = judges_say(
+            {
+                ("judge 1", 1): finding("A"),
+                ("judge 1", 2): finding("A"),
+                ("judge 2", 1): finding("A"),
+                ("judge 2", 2): finding("A"),
+                ("judge 3", 1): finding(None, verdict="Neither, really."),
+                ("judge 3", 2): finding(None),
+                ("judge 4", 1): finding("B", verdict="B, really."),
+                ("judge 4", 2): finding("A"),
+                ("judge 5", 1): Fails("timeout"),
+                ("judge 5", 2): Fails("timeout"),
+            }
+        )
+        opened = setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
+        found = views.verdict_of(table(opened, script).play().debate)
+        assert found.outcome == "leaning"
+        assert found.votes == [
+            "judge 1 (a/x): Proponent, margin 2 of 3",
+            "judge 2 (a/x): Proponent, margin 2 of 3",
+            "judge 3 (b/y): no side, margin 0 of 3",
+            "judge 4 (c/z) abstains: it found for another side when the order changed",
+            "judge 5 abstains: it gave no usable answer",
+        ]
+        assert found.dissent == ["judge 3: Neither, really."]
+
+
+class TestCautions:
+    def cautions(self, at: Table) -> list[str]:
+        return views.verdict_of(at.play().debate).cautions
+
+    def test_a_debate_of_several_models_judged_by_another_needs_none(self) -> None:
+        opened = setup(["a/x", "b/y"], options={"judges": {"models": ["c/z"]}})
+        assert self.cautions(table(opened)) == []
+
+    def test_one_model_on_every_side_is_one_voice(self) -> None:
+        opened = setup(["a/x"], options={"judges": {"models": ["c/z"]}})
+        assert self.cautions(table(opened)) == ["One model argued every side (a/x): count it as one voice."]
+
+    def test_judges_who_also_debated_lean_towards_their_own_words(self) -> None:
+        said = "The judges' models also debated, and models lean towards their own words."
+        assert said in self.cautions(table(setup(["a/x", "b/y"])))
+        one_from_outside = {"judges": {"models": ["a/x", "c/z"]}}
+        assert said not in self.cautions(table(setup(["a/x", "b/y"], options=one_from_outside)))
+
+    def test_it_is_the_models_that_really_answered_who_are_compared(self) -> None:
+        def renamed(call: Call) -> Answer:
+            return Reply(str(talk(call)), paid(call.model + "-2026-11-01"))
+
+        opened = setup(["a/x", "b/y"])
+        assert any("also debated" in caution for caution in self.cautions(table(opened, renamed)))
+
+    def test_turns_that_were_cut_are_counted(self) -> None:
+        def cut(call: Call) -> Answer:
+            return Reply(str(talk(call)), paid(call.model), cut=call.seat == "Opponent")
+
+        assert "Cut at the length limit: 2 turns." in self.cautions(table(script=cut))
+
+    def test_who_was_never_heard_is_named(self) -> None:
+        def silent(call: Call) -> Answer:
+            return Fails("timeout") if call.seat == "Speaker 2" else talk(call)
+
+        never = "Never heard: Speaker 2. What speaks for them was said by nobody."
+        assert never in self.cautions(table(setup(debaters=debaters(3)), silent))
+        assert not any("Never heard" in said for said in self.cautions(table()))
+
+    def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
+        at = table()
+        assert any("judges' models" in caution for caution in self.cautions(at))
+        assert cautions.cautions(table().debate) == []
+
+
+def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:
+    assert views.usage_sum([Usage(model="m")]).model_dump() == {
+        "calls": 1,
+        "input_tokens": 0,
+        "cached_tokens": 0,
+        "output_tokens": 0,
+        "cost_usd": "",
+        "calls_of_unknown_cost": 1,
+    }

@@ -1,0 +1,201 @@
+"""A day's budget is shared by all debates of a database, whichever process runs them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_hall
+from server.debate.commands.intervene import Wish
+from server.debate.commands.requests import Proposal
+from server.engine.debates import Hall, utc_now
+from server.engine.recovery import Recovery, unfinished
+from server.engine.runner import Case
+from server.models import Model, OnText, Reply, Request, Usage
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import ModelPrice, Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
+
+ACTOR = "test"
+
+
+class Dear:
+    """Says what the scripted model says, for a cent, and counts no tokens."""
+
+    def __init__(self, cost: str = "0.01") -> None:
+        self.inner = ScriptedModel()
+        self.cost = cost
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        said = await self.inner.reply(request, on_text)
+        return Reply(said.text, Usage(model="dear", cost_usd=self.cost))
+
+
+class Clock:
+    """Stands on a day until a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 12, 1, 10, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tomorrow(self) -> None:
+        self.now += timedelta(days=1)
+
+
+@asynccontextmanager
+async def limited(
+    database: str,
+    model: Model | None = None,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    recovering: bool = False,
+    **limits: Any,
+) -> AsyncIterator[Hall]:
+    settings = Settings(db=database, models=("mine",), **limits)
+    mine = {"mine": model or ScriptedModel()}
+    async with open_hall(settings, mine, environ={}, clock=clock, recovering=recovering) as hall:
+        yield hall
+
+
+async def run(hall: Hall, question: str = "Ship it?") -> Case:
+    case = await hall.start(Proposal(question=question, run=True), actor=ACTOR)
+    return await hall.follow(case.id, wait=5)
+
+
+async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> None:
+    model = ScriptedModel()
+    async with limited(database, model, daily_calls=8) as hall:
+        assert (await run(hall)).status == "concluded"
+        second = await run(hall)
+
+    assert (second.status, len(model.asked)) == ("paused", 8)
+    assert second.debate.paused
+    assert second.debate.paused.reason == (
+        "the day's budget: 8 of 8 calls made today. It goes on tomorrow (UTC)."
+    )
+
+
+async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
+    async with limited(database) as hall:
+        await run(hall)
+    model = ScriptedModel()
+    async with limited(database, model, daily_calls=6) as later:
+        assert (await run(later)).status == "paused"
+    assert model.asked == []
+
+
+async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
+    model = ScriptedModel(delay=0.02)
+    async with limited(database, model, daily_calls=10) as hall:
+        cases = [await hall.start(Proposal(question=f"Ship {n}?", run=True), actor=ACTOR) for n in range(4)]
+        ends = [(await hall.follow(case.id, wait=5)).status for case in cases]
+    assert "paused" in ends
+    assert len(model.asked) <= 10
+
+
+async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
+    async with limited(database, Dear(), daily_cost_usd=Decimal("0.06")) as hall:
+        assert (await run(hall)).status == "concluded"
+        second = await run(hall)
+    assert second.debate.paused
+    assert second.debate.paused.reason.startswith("the day's budget: 0.06 of 0.06 US dollars")
+
+
+async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await run(hall)
+        assert (await hall.follow(case.id, wait=5)).status == "paused"
+        clock.tomorrow()
+        assert (await hall.follow(case.id, wait=5)).status == "concluded"
+
+
+async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+        assert (await hall.step(case.id, wait=5)).status == "paused"
+        clock.tomorrow()
+        assert len((await hall.step(case.id, expected=1, wait=5)).debate.turns) == 2
+
+
+async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
+    async with limited(database, daily_calls=6) as hall:
+        await run(hall)
+        case = await run(hall)
+        await hall.intervene(case.id, "resume", Wish(), actor=ACTOR)
+        assert (await hall.follow(case.id, wait=5)).status == "paused"
+
+
+async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
+    prices = {"mine": ModelPrice(input=10, output=10)}
+    async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
+        ends = [(await run(hall, f"Ship {n}?")).status for n in range(4)]
+        assert (await hall.runner.daily.spent())[1] > Decimal("0.05")
+    assert ends[-1] == "paused"
+
+
+@pytest.mark.requirement("D7")
+async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall:
+        await run(hall)
+        case = await run(hall)
+        stepped = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+        await hall.step(stepped.id, wait=5)
+    async with limited(database, clock=clock, daily_calls=6) as later:
+        assert (await unfinished(later, 24)).running == ()
+        clock.tomorrow()
+        assert (await unfinished(later, 24)).running == (case.id,)
+        clock.tomorrow()
+        assert (await unfinished(later, 23)).running == ()
+        assert (await later.case(case.id)).status == "paused"
+    clock.now -= timedelta(days=1)
+    over = anyio.Event()
+    async with limited(database, clock=clock, recovering=True, daily_calls=6) as restarted:
+        restarted.listeners.append(lambda seen: over.set() if seen.status == "concluded" else None)
+        with anyio.fail_after(5):
+            await over.wait()
+        assert (await restarted.case(case.id)).status == "concluded"
+        assert (await restarted.case(stepped.id)).status == "paused"
+
+
+@pytest.mark.requirement("D7")
+async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str) -> None:
+    clock = Clock()
+    async with limited(database, clock=clock, daily_calls=6) as hall, anyio.create_task_group() as tasks:
+        await run(hall)
+        case = await run(hall)
+        over = anyio.Event()
+        hall.listeners.append(lambda seen: over.set() if seen.status == "concluded" else None)
+        tasks.start_soon(partial(Recovery(hall, max_age_hours=24, at_once=1).run, look=0.01))
+        await anyio.wait_all_tasks_blocked()
+        clock.tomorrow()
+        with anyio.fail_after(5):
+            await over.wait()
+        tasks.cancel_scope.cancel()
+        assert (await hall.case(case.id)).status == "concluded"
+
+
+async def test_without_limits_nothing_is_looked_up(database: str) -> None:
+    async with limited(database) as hall:
+        await hall.journal.close()
+        assert (await hall.runner.daily.room()).calls > 1000
+
+
+async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database: str) -> None:
+    model = ScriptedModel()
+    async with limited(database, model, daily_calls=7) as hall:
+        assert (await run(hall)).status == "concluded"
+        await run(hall)
+    assert (len(model.asked), model.asked[-1].attempts) == (7, 1)

@@ -1,0 +1,90 @@
+"""A round with a limit in seconds, driven: who is late is broken off, and the others count."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_hall
+from server.debate.commands.requests import DebaterAsked, Proposal
+from server.engine.runner import Case
+from server.models import Request
+from server.models.fakes.lines import answer
+from server.models.fakes.scripted import Said, ScriptedModel
+from server.settings import Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]
+
+NAMES = ("Ada", "Bob", "Cid")
+
+
+class Slow:
+    """Answers, except that Cid never does; Ada takes so long that little of the round is left."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = datetime(2026, 12, 1, tzinfo=UTC)
+        self.broken_off = 0
+        self.model = ScriptedModel(self.script)
+
+    def clock(self) -> datetime:
+        return self.now
+
+    async def script(self, request: Request) -> Said:
+        if request.seat == "Ada":
+            self.now += timedelta(seconds=self.seconds)
+        if request.seat == "Cid":
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.broken_off += 1
+                self.now += timedelta(seconds=1)
+        return answer(request)
+
+
+async def run(database: str, slow: Slow, **limits: Any) -> Case:
+    proposal = Proposal.model_validate(
+        {
+            "question": "Ship it?",
+            "format": "verdict",
+            "debaters": [DebaterAsked(name=name, stance=f"as {name} says") for name in NAMES],
+            "max_rounds": 2,
+            "options": {"limits": limits},
+            "run": True,
+        }
+    )
+    settings = Settings(db=database, models=("slow",))
+    async with open_hall(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as hall:
+        case = await hall.start(proposal, actor="test")
+        return await hall.follow(case.id, wait=5)
+
+
+async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off(database: str) -> None:
+    slow = Slow(59.8)
+    case = await run(database, slow, round_timeout=60)
+    assert case.status == "concluded"
+    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Bob"] * 2
+    assert [(f.seat, f.cause, f.attempts, f.detail) for f in case.debate.failures] == [
+        ("Cid", "late", 1, "slow had not answered when the 60 s of the round were over")
+    ] * 2
+    assert slow.broken_off == 2
+
+
+async def test_each_round_has_its_own_time(database: str) -> None:
+    slow = Slow(61)
+    case = await run(database, slow, round_timeout=60)
+    assert case.debate.paused
+    reason = case.debate.paused.reason
+    assert reason.startswith("1 of 3 answered in round 1 (argumentation), 2 needed. Bob: not asked: the 60")
+    assert slow.broken_off == 0
+
+
+async def test_when_the_time_of_the_talk_is_over_it_is_judged_on_what_was_said(database: str) -> None:
+    slow = Slow(79.8)
+    case = await run(database, slow, max_seconds=100)
+    assert case.status == "concluded"
+    assert case.debate.ended
+    assert case.debate.ended.reason.startswith("budget: ")
+    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Bob"]
+    assert slow.broken_off == 1

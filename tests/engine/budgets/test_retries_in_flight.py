@@ -1,0 +1,107 @@
+"""A budget of calls counts what the questions on their way may still come to, retries included."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_hall
+from server.debate.commands.requests import JudgesAsked, LimitsAsked, OptionsAsked, Proposal
+from server.debate.rules.budget import spent
+from server.engine.debates import Hall
+from server.engine.runner import Case
+from server.models import Model, OnText, Reply, Request, Usage
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
+
+
+class Struggling:
+    """Needs all the attempts it may make, three at most, and is asked by all debates before it answers.
+
+    The judge's first reading comes to nothing, and the second waits until that is known (`failed`).
+    """
+
+    def __init__(self) -> None:
+        self.inner = ScriptedModel(delay=0.01)
+        self.requests = 0
+        self.judged = 0
+        self.failed = anyio.Event()
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        attempts = min(request.attempts, 3)
+        self.requests += attempts
+        said = await self.inner.reply(request, on_text)
+        text = said.text
+        if request.seat == "judge 1":
+            self.judged += 1
+            text = "" if self.judged == 1 else text
+            if self.judged == 2:
+                await self.failed.wait()
+        return Reply(text, Usage(model="mine", cost_usd="0.01", attempts=attempts))
+
+    def committed(self, case: Case) -> None:
+        if case.debate.failures:
+            self.failed.set()
+
+
+@asynccontextmanager
+async def opened(folder: Path, model: Model, **limits: Any) -> AsyncIterator[Hall]:
+    settings = Settings(db=str(folder / "debates.db"), models=("mine",), **limits)
+    async with open_hall(settings, {"mine": model}, environ={}) as hall:
+        yield hall
+
+
+async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_path: Path) -> None:
+    model = Struggling()
+    options = OptionsAsked(judges=JudgesAsked(models=["mine"]), limits=LimitsAsked(max_calls=12))
+    proposal = Proposal(question="Ship it?", max_rounds=1, run=True, options=options)
+    async with opened(tmp_path, model) as hall:
+        hall.listeners.append(model.committed)
+        case = await hall.start(proposal, actor="test")
+        case = await hall.follow(case.id, wait=5)
+
+    assert case.status == "concluded"
+    assert model.requests == spent(case.debate).calls <= 12
+
+
+async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: Path) -> None:
+    model = Struggling()
+    model.failed.set()
+    async with opened(tmp_path, model, daily_calls=30) as hall:
+        cases = [await hall.start(Proposal(question=f"Ship {n}?", run=True), actor="test") for n in range(8)]
+        ends = {(await hall.follow(case.id, wait=5)).status for case in cases}
+
+    assert "paused" in ends
+    assert model.requests <= 30
+
+
+async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
+    model = ScriptedModel(delay=0.01)
+    async with opened(tmp_path, model, daily_calls=30) as hall:
+        cases = [await hall.start(Proposal(question=f"Ship {n}?", run=True), actor="test") for n in range(8)]
+        ends = [(await hall.follow(case.id, wait=5)).debate for case in cases]
+
+    assert len(model.asked) == 30
+    assert {debate.paused.reason for debate in ends if debate.paused} == {
+        "the day's budget: 30 of 30 calls made today. It goes on tomorrow (UTC)."
+    }
+
+
+async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> None:
+    prices = {"mine": {"input": "10", "output": "10"}}  # a question is taken for about a cent
+    model = Struggling()
+    model.failed.set()
+    async with opened(tmp_path, model, daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
+        cases = [
+            await hall.start(Proposal(question=f"Ship {n}?", run=True, format="verdict"), actor="test")
+            for n in range(20)
+        ]
+        spendings = [spent((await hall.follow(case.id, wait=5)).debate).cost_usd for case in cases]
+
+    assert sum(spendings) <= Decimal("0.12")

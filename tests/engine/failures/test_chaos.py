@@ -1,0 +1,209 @@
+"""What debates make of models that fail: they end, pause or go on without a seat, and name each failure."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+
+from server.cli.main import counterpoint
+from server.compose import open_hall
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.intervene import Wish
+from server.debate.commands.requests import Proposal
+from server.debate.rules.budget import NO_DEADLINE
+from server.debate.rules.decide import Ask, Record, decide
+from server.debate.rules.transitions import replay
+from server.debate.views import warnings as cautions
+from server.engine.debates import Hall
+from server.engine.model_calls import Questions
+from server.engine.runner import Case
+from server.models import Reply, Request
+from server.models.fakes.chaos import Chaos
+from server.models.fakes.faults import FAILURES
+from server.models.registry import Models
+from server.settings import Settings
+
+pytestmark = pytest.mark.requirement("D16", "D3")
+
+
+@asynccontextmanager
+async def hall(folder: Path, chaos: Chaos | None) -> AsyncIterator[Hall]:
+    logging.getLogger("server.engine.model_calls").setLevel(logging.CRITICAL)
+    settings = Settings(db=str(folder / "debates.db"), models=("scripted",))
+    try:
+        with anyio.fail_after(30):
+            async with open_hall(settings, environ={}, chaos=chaos) as opened:
+                yield opened
+    finally:
+        logging.getLogger("server.engine.model_calls").setLevel(logging.NOTSET)
+
+
+def wanted(name: str, seed: int = 1, **more: Any) -> Proposal:
+    return Proposal.model_validate(
+        {"question": "Ship it?", "format": name, "run": True, "options": {"seed": seed}, **more}
+    )
+
+
+HEAVY = Chaos(failure=0.08, corrupt=0.25, truncated=0.1, empty=0.15, crash=0.12, seed=5)
+
+
+def facts_of(case: Case) -> list[str]:
+    """What happened, without who was faster."""
+    return sorted(
+        entry.event.model_dump_json(exclude={"usage": {"milliseconds"}, "reason": True, "detail": True})
+        for entry in case.log
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.asyncio
+async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names_each_failure(
+    name: str, tmp_path: Path
+) -> None:
+    failures = 0
+    async with hall(tmp_path, HEAVY) as running:
+        for seed in (1, 2, 3):
+            case = await running.start(wanted(name, seed), actor="test")
+            case = await running.follow(case.id, wait=20)
+            for _ in range(3):
+                if case.debate.paused:
+                    await running.intervene(case.id, "resume", Wish(), actor="test")
+                    case = await running.follow(case.id, wait=20)
+
+            assert case.status in ("concluded", "paused")
+            told = cautions.failure_lines(case.debate)
+            failures += len(case.debate.failures)
+            for failure in case.debate.failures:
+                assert any(
+                    line.startswith(failure.seat) and f": {failure.detail} ({failure.cause}" in line
+                    for line in told
+                )
+            if case.debate.paused:
+                assert any(f.detail in case.debate.paused.reason for f in case.debate.missed)
+    assert failures
+
+
+@pytest.mark.asyncio
+async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_path: Path) -> None:
+    met = []
+    for chaos in (HEAVY, HEAVY, replace(HEAVY, seed=6)):
+        async with hall(tmp_path, chaos) as running:
+            case = await running.start(wanted("second_opinion"), actor="test")
+            met.append(facts_of(await running.follow(case.id, wait=20)))
+
+    assert met[0] == met[1] != met[2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "causes"),
+    [
+        ("failure", {cause for cause, _, _ in FAILURES}),
+        ("empty", {"empty"}),
+        ("crash", {"crashed", "timeout"}),
+    ],
+)
+@pytest.mark.asyncio
+async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
+    fault: str, causes: set[str], tmp_path: Path
+) -> None:
+    async with hall(tmp_path, Chaos.of({fault: "1"})) as running:
+        case = await running.start(wanted("second_opinion"), actor="test")
+        case = await running.follow(case.id, wait=20)
+
+    assert case.debate.paused is not None
+    assert "0 of 2 answered in round 1" in case.debate.paused.reason
+    assert {failure.cause for failure in case.debate.failures} <= causes
+    assert {failure.seat for failure in case.debate.failures} == {"Proponent", "Opponent"}
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path) -> None:
+    async with hall(tmp_path, None) as running:
+        case = await running.start(wanted("verdict", run=False), actor="test")
+    debate = replace(case.debate, setup=case.debate.setup.model_copy(update={"turn_timeout": 0}))
+    first = decide(debate)
+    assert isinstance(first, Record)
+    debate = replay(first.events, debate)
+    step = decide(debate)
+    assert isinstance(step, Ask)
+
+    with anyio.fail_after(5):
+        questions = Questions(Models(chaos=Chaos(never=1)), leeway=0.01)
+        event = await questions.answer(debate, step.calls[0], 1, NO_DEADLINE)
+
+    assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "told"),
+    [
+        (TimeoutError(), "timeout", "gave up waiting"),
+        (SystemExit(3), "crashed", "crashed with SystemExit"),
+        (KeyError("x"), "crashed", "crashed with KeyError"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_whatever_a_model_raises_only_its_seat_fails(
+    error: BaseException, cause: str, told: str, tmp_path: Path
+) -> None:
+    settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
+    debaters = [{"name": name, "stance": name, "model": "mine" * (name == "A")} for name in "ABC"]
+    with anyio.fail_after(10):
+        async with open_hall(settings, {"mine": Raising(error)}, environ={}) as running:
+            case = await running.start(wanted("verdict", debaters=debaters), actor="test")
+            case = await running.follow(case.id, wait=5)
+
+    assert case.status == "concluded"
+    assert {(failure.seat, failure.cause) for failure in case.debate.failures} == {("A", cause)}
+    assert told in case.debate.failures[0].detail
+
+
+class Raising:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def reply(self, request: Request, on_text: Any = None) -> Reply:
+        _ = request, on_text
+        raise self.error
+
+
+# At the command line ------------------------------------------------------------------------------
+
+
+def debated(folder: Path, *arguments: str) -> Any:
+    command = ["--db", str(folder / "debates.db"), "debate", *arguments]
+    return CliRunner().invoke(counterpoint, command, prog_name="counterpoint")
+
+
+def test_a_debate_under_chaos_says_so_first(tmp_path: Path) -> None:
+    result = debated(tmp_path, "Ship it?", "--model", "scripted", "--chaos", "truncated=1,seed=3")
+
+    assert result.stdout.startswith("Chaos: truncated=1,seed=3. ")
+    assert "(cut at the length limit)" in result.stdout
+
+
+def test_chaos_is_told_beside_the_data_and_not_in_it(tmp_path: Path) -> None:
+    arguments = ("Ship it?", "--model", "scripted", "--json")
+
+    result = debated(tmp_path, *arguments, "--chaos", "failure=1")
+    found = json.loads(result.stdout)
+    again = debated(tmp_path, "--continue", found["debate_id"], "--json", "--chaos", "latency=0.001")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Chaos: failure=1,seed=0. ")
+    assert all("(chaos)" in line for line in found["state"]["failures"])
+    assert (again.exit_code, json.loads(again.stdout)["state"]["status"]) == (0, "concluded")
+
+
+def test_chaos_that_means_nothing_exits_with_2(tmp_path: Path) -> None:
+    result = debated(tmp_path, "Ship it?", "--chaos", "fire=1")
+
+    assert result.exit_code == 2
+    assert 'Chaos knows no "fire"' in result.stderr

@@ -1,0 +1,139 @@
+"""One provider dead, one slow, one fine: a verdict in time that says so, and no storm of retries."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+
+from benchmarks.stub import Stub
+from server.models import MOST_ATTEMPTS, Model
+from server.models.litellm.client import LitellmModel
+from server.models.resilience.breaker import FAILURES
+from server.models.resilience.concurrency import Guard, Guarded
+from tests.contract.model import argue
+from tests.support.calling import call, said
+from tests.support.servers import Connected
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.requirement("D3", "D9"),
+    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
+    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
+]
+
+PROVIDERS = ("openai", "mistral", "deepseek")
+PATIENCE = 5  # seconds
+SLOW = 0.1
+AT_ONCE = 2
+ROUNDS = 2
+FINE, LATE, DEAD = "openai/fine", "mistral/late", "deepseek/500"
+DEBATERS = [
+    {"name": "Ada", "stance": "ship", "model": FINE},
+    {"name": "Ben", "stance": "wait", "model": LATE},
+    {"name": "Cy", "stance": "drop it", "model": DEAD},
+]
+
+
+async def no_wait(_seconds: float) -> None:
+    """The pauses between retries are measured elsewhere; here they would only be waited for."""
+
+
+@dataclass
+class Places:
+    """Three providers on loopback, and the models behind one guard that reach them."""
+
+    fine: Stub = field(default_factory=Stub)
+    late: Stub = field(default_factory=lambda: Stub(latency=SLOW))
+    dead: Stub = field(default_factory=Stub)
+
+    def models(self) -> dict[str, Model]:
+        guard = Guard(provider_concurrency=AT_ONCE, pause=no_wait)
+        made: dict[str, Model] = {}
+        for name, stub in ((FINE, self.fine), (LATE, self.late), (DEAD, self.dead)):
+            provider = name.partition("/")[0]
+            model = LitellmModel(name, api_base=stub.url, pause=no_wait, rest=guard.rest(provider))
+            made[name] = Guarded(name, provider, model, guard)
+        return made
+
+    @property
+    def asked(self) -> Counter[str]:
+        return Counter(
+            chat.body["model"] for stub in (self.fine, self.late, self.dead) for chat in stub.chats
+        )
+
+
+@pytest.fixture(scope="module")
+def used_before() -> Iterator[None]:
+    """Litellm and what it imports at the first call to each provider: seconds that no test is about."""
+
+    async def use() -> None:
+        async with Stub() as stub:
+            for provider in PROVIDERS:
+                await LitellmModel(f"{provider}/m", api_base=stub.url).reply(argue(timeout=60))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for provider in PROVIDERS:
+            patch.setenv(f"{provider.upper()}_API_KEY", "sk-test-0123456789abcdef")
+        anyio.run(use)
+        yield
+
+
+@pytest.fixture
+async def places(used_before: None) -> AsyncIterator[Places]:
+    _ = used_before
+    places = Places()
+    async with AsyncExitStack() as open_:
+        for stub in (places.fine, places.late, places.dead):
+            await open_.enter_async_context(stub)
+        yield places
+
+
+def wanted(question: str, wait: int) -> dict[str, Any]:
+    return {
+        "question": question,
+        "debaters": DEBATERS,
+        "max_rounds": ROUNDS,
+        "options": {"judges": {"models": [FINE]}},
+        "run": True,
+        "wait_seconds": wait,
+    }
+
+
+async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
+    client_of: Connected, places: Places
+) -> None:
+    async with client_of(places.models()) as client:
+        opened = await call(client, "start_debate", **wanted("Ship it?", PATIENCE))
+        answer = await client.call_tool("get_verdict", {"debate_id": opened["debate_id"], "wait_seconds": 0})
+        found = answer.structured_content or {}
+
+    assert (found["status"], bool(found["outcome"])) == ("concluded", True)
+    assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in said(answer)
+    assert [line.partition(":")[0] for line in found["failures"]] == ["Cy"]
+    # The judge reads the debate twice.
+    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MOST_ATTEMPTS}
+
+
+async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
+    client_of: Connected, places: Places
+) -> None:
+    many = 6
+    async with client_of(places.models()) as client:
+        opened = [await call(client, "start_debate", **wanted(f"Ship {n}?", 0)) for n in range(many)]
+        ends = [
+            await call(client, "get_verdict", debate_id=one["debate_id"], wait_seconds=PATIENCE)
+            for one in opened
+        ]
+
+    assert Counter(found["status"] for found in ends) == {"concluded": many}
+    asked = places.asked
+    # Those that were on their way when the last straw broke it have been asked as well, and no others.
+    assert FAILURES * MOST_ATTEMPTS <= asked["500"] <= (FAILURES + AT_ONCE - 1) * MOST_ATTEMPTS
+    assert (asked["fine"], asked["late"]) == (many * (ROUNDS + 2), many * ROUNDS)

@@ -1,0 +1,332 @@
+"""A debate leaves as one file and comes back: whole, byte for byte, or not at all."""
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner, Result
+
+from server.cli.main import counterpoint
+from server.compose import open_hall
+from server.debate.commands.intervene import Wish
+from server.debate.commands.requests import Proposal
+from server.debate.facts.errors import Refused
+from server.debate.facts.events import Intervened
+from server.engine.transfer import LARGEST, MOST_ENTRIES, exported, parsed, restore
+from server.models.fakes.scripted import ScriptedModel
+from server.research import Research
+from server.settings import ResearchServer, Settings
+from storage.sqlite import SqliteJournal
+from tests.contract.journal_restoring import written
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def hall(database: str | Path, **models: Any) -> Any:
+    return open_hall(Settings(db=str(database), models=("scripted",)), models, environ={})
+
+
+async def half_way(database: str | Path) -> dict[str, Any]:
+    """A debate after its first round, as a file holds it."""
+    async with hall(database) as opened:
+        case = await opened.start(Proposal(question="Ship it?"), actor="me")
+        await opened.step(case.id, wait=5)
+        return dict(json.loads(json.dumps(await exported(opened, case.id))))
+
+
+async def kept(database: str | Path, debate_id: str) -> list[Any]:
+    journal = await SqliteJournal.open(database)
+    try:
+        return await journal.read(debate_id)
+    finally:
+        await journal.close()
+
+
+async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp_path: Path) -> None:
+    data = await half_way(tmp_path / "a.db")
+    debate_id = data["debate_id"]
+    model = ScriptedModel()
+
+    async with open_hall(Settings(db=str(tmp_path / "b.db")), {"scripted": model}, environ={}) as elsewhere:
+        case, added = await restore(elsewhere, data)
+        assert (case.id, case.status, case.debate.round) == (debate_id, "running", 1)
+        while not case.debate.ended:
+            case = await elsewhere.step(debate_id, wait=5)
+        again = await exported(elsewhere, debate_id)
+
+    assert added == len(data["entries"]) == data["receipt"]["entries"]
+    assert case.status == "concluded"
+    assert [call.seat for call in model.asked].count("Proponent") == 1
+    assert again["entries"][:added] == data["entries"]
+    assert (await kept(tmp_path / "b.db", debate_id))[:added] == await kept(tmp_path / "a.db", debate_id)
+
+
+async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Path) -> None:
+    async with hall(tmp_path / "a.db") as first:
+        case = await first.start(Proposal(question="Ship it?", run=True), actor="me")
+        case = await first.follow(case.id, wait=5)
+        data = await exported(first, case.id)
+    async with hall(tmp_path / "b.db") as second:
+        restored, _ = await restore(second, data)
+        again = await exported(second, case.id)
+        (listed,) = await second.journal.find("ship")
+
+    assert again == data
+    assert restored.debate == case.debate
+    assert (listed.status, listed.details["outcome"]) == ("concluded", data["result"] and "decided")
+    assert (listed.opened_at, listed.changed_at) == (case.log[0].at, case.log[-1].at)
+
+
+async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -> None:
+    early = await half_way(tmp_path / "a.db")
+    debate_id = early["debate_id"]
+    async with hall(tmp_path / "a.db") as first:
+        await first.step(debate_id, wait=5)
+        late = await exported(first, debate_id)
+    heard: list[str] = []
+    async with hall(tmp_path / "b.db") as second:
+        second.listeners.append(lambda case: heard.append(case.id))
+        counts = [(await restore(second, data))[1] for data in (early, late, late, early)]
+        case = await second.case(debate_id)
+
+    missing = len(late["entries"]) - len(early["entries"])
+    assert counts == [len(early["entries"]), missing, 0, 0]
+    assert case.debate.version == len(late["entries"])
+    assert heard == [debate_id] * 2
+
+
+async def test_another_past_of_the_same_debate_is_refused_where_they_part(tmp_path: Path) -> None:
+    early = await half_way(tmp_path / "a.db")
+    debate_id, at = early["debate_id"], len(early["entries"])
+    async with hall(tmp_path / "b.db") as second:
+        await restore(second, early)
+        await second.intervene(debate_id, "inject", Wish(text="Mind the cost."), actor="me")
+    async with hall(tmp_path / "a.db") as first:
+        await first.step(debate_id, wait=5)
+        late = await exported(first, debate_id)
+    async with hall(tmp_path / "b.db") as second:
+        before = await exported(second, debate_id)
+        with pytest.raises(Refused, match=f"is here already, and entry {at + 1} is another one here"):
+            await restore(second, late)
+        assert await exported(second, debate_id) == before
+
+
+def altered(data: dict[str, Any], change: Change) -> dict[str, Any]:
+    found = copy.deepcopy(data)
+    change(found)
+    return found
+
+
+def without_last(data: dict[str, Any]) -> None:
+    data["entries"].pop()
+
+
+def resealed(data: dict[str, Any]) -> None:
+    data["entries"].pop()
+    data["receipt"]["entries"] -= 1
+
+
+REFUSED: list[tuple[Change, str]] = [
+    (
+        lambda data: data["entries"][2]["body"].update(text="Ada agrees."),
+        "The file was altered: entry 3 was changed",
+    ),
+    (lambda data: data["entries"][2].update(at="2020-01-01T00:00:00.000Z"), "entry 3 was changed"),
+    (lambda data: data["entries"][2].update(actor="mallory"), "entry 3 was changed"),
+    (lambda data: data["entries"][2].update(hash="0" * 64), "entry 3 was changed"),
+    (lambda data: data["entries"][2].update(seq=7), "entry 3 is out of order"),
+    (lambda data: data.update(debate_id="another"), "entry 1 was changed"),
+    (lambda data: data["entries"][0]["body"].update(seed=0.5), "Entry 1 (opened) cannot be read: seed"),
+    (lambda data: data["entries"][2]["body"].update(kind="danced"), "Entry 3 is of a kind that is unknown"),
+    (without_last, "it was cut short or added to"),
+    (resealed, "is not the one that the receipt ends with"),
+    (lambda data: data.update(counterpoint="debate/2"), "of the kind debate/2, and debate/1 is read here"),
+    (lambda data: data.pop("counterpoint"), "This is no exported debate"),
+    (lambda data: data.update(counterpoint=1), "This is no exported debate"),
+    (lambda data: data.update(debate_id="../../etc"), "The file is not as it was exported: debate_id"),
+    (lambda data: data.pop("receipt"), "The file is not as it was exported: receipt"),
+    (lambda data: data.update(entries=[]), "The file is not as it was exported: entries"),
+    (lambda data: data["entries"][2].pop("hash"), "Entry 3 is not as it was exported: entries.2.hash"),
+    (lambda data: data["entries"][2].update(seq="3"), "Entry 3 is not as it was exported: entries.2.seq"),
+    (lambda data: data["entries"][2].update(body=[]), "Entry 3 is not as it was exported: entries.2.body"),
+    (
+        lambda data: data.update(entries=data["entries"][:1] * (MOST_ENTRIES + 1)),
+        "The file is not as it was exported: entries",
+    ),
+]
+
+
+async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    data = await half_way(tmp_path / "a.db")
+    async with hall(tmp_path / "b.db") as second:
+        for change, told in REFUSED:
+            with pytest.raises(Refused) as caught:
+                await restore(second, altered(data, change))
+            assert told in str(caught.value)
+        others: list[Any] = [None, [], "debate/1", 7]
+        for value in others:
+            with pytest.raises(Refused, match="This is no exported debate"):
+                await restore(second, value)
+        assert await second.journal.find() == []
+
+
+async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> None:
+    data = await half_way(tmp_path / "a.db")
+    data |= {"question": "Else?", "status": "concluded", "result": {"verdict": "Ship."}, "more": 1}
+    async with hall(tmp_path / "b.db") as second:
+        case, _ = await restore(second, data)
+        (listed,) = await second.journal.find()
+
+    assert (listed.title, listed.status) == ("Ship it?", "running")
+    assert case.debate.verdict is None
+
+
+async def test_numbers_that_json_cannot_carry_are_refused(tmp_path: Path) -> None:
+    data = await half_way(tmp_path / "a.db")
+    data["entries"][-1]["body"]["usage"]["input_tokens"] = float("nan")
+    async with hall(tmp_path / "b.db") as second:
+        with pytest.raises(Refused, match=r"Entry \d+ \(spoke\) cannot be read"):
+            await restore(second, data)
+    data = await half_way(tmp_path / "a.db")
+    data["entries"][0]["body"]["seed"] = 2**60
+    async with hall(tmp_path / "b.db") as second:
+        with pytest.raises(Refused, match="what JSON cannot carry exactly"):
+            await restore(second, data)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"counterpoint": "debate/1", "entr', "cannot be read as JSON; it may be cut short"),
+        (b"", "it may be cut short"),
+        (b"\xff\xfe", "cannot be read as JSON"),
+        (b"[" * 1_000_000, "nested too deeply"),
+        (b" " * (LARGEST + 1), "larger than 64 MB"),
+    ],
+)
+def test_a_file_that_is_no_json_is_refused(content: bytes, told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        parsed(content)
+
+
+async def test_a_file_cannot_give_debaters_tools_that_the_settings_do_not(tmp_path: Path) -> None:
+    server = ResearchServer(command="nothing", debaters=True)
+    debaters = [{"name": "Ada", "stance": "ship", "tools": ["web"]}, {"name": "Bob", "stance": "wait"}]
+    proposal = Proposal.model_validate({"question": "Ship it?", "debaters": debaters})
+    async with hall(tmp_path / "a.db") as first, Research.open({"web": server}) as research:
+        first.research = research
+        case = await first.start(proposal, actor="me")
+        data = await exported(first, case.id)
+    reserved = server.model_copy(update={"debaters": False})
+    async with hall(tmp_path / "b.db") as second, Research.open({"web": reserved}) as research:
+        second.research = research
+        with pytest.raises(Refused, match="is for the moderator only"):
+            await restore(second, data)
+
+
+# The command line --------------------------------------------------------------------------------
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    def run(name: str, *arguments: str, given: bytes | None = None) -> Result:
+        database = ["--db", str(tmp_path / name)]
+        return CliRunner().invoke(
+            counterpoint, [*database, *arguments], input=given, prog_name="counterpoint"
+        )
+
+    return run
+
+
+def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> None:
+    done = cli("a.db", "debate", "Ship it?", "--model", "scripted", "--json")
+    debate_id = json.loads(done.stdout)["debate_id"]
+    file = tmp_path / "debate.json"
+    assert cli("a.db", "export", debate_id, "--as", "json", "-o", str(file)).exit_code == 0
+
+    result = cli("b.db", "import", str(file))
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    count = json.loads(file.read_text(encoding="utf-8"))["receipt"]["entries"]
+    assert result.stdout == f"debate {debate_id}: concluded, entries: {count}, {count} of them new here.\n"
+    again = cli("b.db", "import", "-", given=file.read_bytes())
+    assert "all of them here already" in again.stdout
+    assert cli("b.db", "show", debate_id).stdout == cli("a.db", "show", debate_id).stdout
+    assert cli("b.db", "export", debate_id, "--as", "json").stdout == file.read_text(encoding="utf-8")
+
+
+async def test_a_debate_that_is_not_over_says_how_to_go_on(cli: Cli, tmp_path: Path) -> None:
+    data = await half_way(tmp_path / "a.db")
+    file = tmp_path / "debate.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+
+    told = await anyio.to_thread.run_sync(cli, "b.db", "import", str(file))
+
+    assert f"counterpoint debate --continue {data['debate_id']}" in told.stdout
+
+
+def test_a_file_that_is_none_is_one_line_and_exits_with_1(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "debate.json"
+    file.write_text('{"counterpoint": "debate/1", "entr', encoding="utf-8")
+
+    result = cli("b.db", "import", str(file))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert cli("b.db", "import", str(tmp_path / "none.json")).exit_code == 2
+
+
+def large(debate_id: str) -> dict[str, Any]:
+    """A debate whose file takes a while to write down."""
+    from tests.support.playing import setup  # noqa: PLC0415  (only this test wants it)
+
+    notes = [Intervened(action="inject", text="Mind the cost. " * 400) for _ in range(600)]
+    bodies = [event.model_dump(mode="json") for event in (setup(), *notes)]
+    entries = written(*bodies, stream=debate_id)
+    return {
+        "counterpoint": "debate/1",
+        "debate_id": debate_id,
+        "entries": [
+            {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": e.body} for e in entries
+        ],
+        "receipt": {"entries": len(entries), "head": entries[-1].hash},
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 100_000, 3_000_000])
+def test_a_kill_in_the_middle_leaves_all_of_it_or_nothing(tmp_path: Path, size: int) -> None:
+    """Killed once the database's log is larger than `size`: before, in, or after the transaction."""
+    data = large("k3x9w2m4p7qr")
+    file, log = tmp_path / "debate.json", tmp_path / "b.db-wal"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    command = [sys.executable, "-m", "server", "--db", str(tmp_path / "b.db"), "import", str(file)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as child:
+        while child.returncode is None and not (log.exists() and log.stat().st_size > size):
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(0.001)
+        child.kill()
+
+    assert anyio.run(kept_and_restored, tmp_path / "b.db", data) in (0, len(data["entries"]))
+
+
+async def kept_and_restored(database: Path, data: dict[str, Any]) -> int:
+    """How much of it there was, before it was brought in again."""
+    before = len(await kept(database, data["debate_id"]))
+    async with hall(database) as opened:
+        await restore(opened, data)
+    assert len(await kept(database, data["debate_id"])) == len(data["entries"])
+    return before

@@ -1,0 +1,156 @@
+"""Seats of one's own: an object in code, or a model and a prompt over MCP, in place of any of them."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_hall
+from server.debate.commands.requests import (
+    DebaterAsked,
+    JudgesAsked,
+    ModeratorAsked,
+    OfficerAsked,
+    OptionsAsked,
+    Proposal,
+)
+from server.models import OnText, Reply, Request, Usage
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from tests.support.calling import call
+from tests.support.stepping import view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C13")]
+
+SAYS = {
+    "opening": json.dumps({"next_speakers": ["Ada", "Ben"], "briefing": "Mine.", "done": True}),
+    "argument": "My own argument.",
+    "closing": json.dumps({"summary": "My own summary.", "status": "CONTINUE"}),
+    "audit": "My own audit.",
+    "judgment": json.dumps({"verdict": "My own.", "winner": "A", "reasoning": "Mine.", "margin": 3}),
+    "deliverable": "My own result.",
+}
+
+
+class Mine:
+    """A seat in code: nothing of Counterpoint's but the seam."""
+
+    def __init__(self) -> None:
+        self.seats: set[str] = set()
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        self.seats.add(request.seat)
+        if on_text:
+            on_text("…")
+        return Reply(SAYS[request.prompt.cue.asks], Usage(model="mine", cost_usd="0"))
+
+
+@pytest.mark.requirement("A4")
+async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
+    mine = Mine()
+    proposal = Proposal(
+        question="Ship it?",
+        format="verdict",
+        models=["scripted"],
+        debaters=[
+            DebaterAsked(name="Ada", stance="now", model="mine"),
+            DebaterAsked(name="Ben", stance="later"),
+        ],
+        options=OptionsAsked(
+            moderator=ModeratorAsked(model="mine", opens=True, closes=True),
+            referee=OfficerAsked(model="mine"),
+            judges=JudgesAsked(models=["mine"]),
+            synthesizer=OfficerAsked(model="mine"),
+        ),
+        run=True,
+    )
+    async with open_hall(Settings(db=database), {"mine": mine}) as hall:
+        with anyio.fail_after(5):
+            case = await hall.follow((await hall.start(proposal, actor="test")).id, wait=5)
+
+    assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
+    assert case.debate.openings[0].briefing == "Mine."
+    assert case.debate.closings[0].summary == "My own summary."
+    assert case.debate.audits[0].text == "My own audit."
+    assert case.debate.verdict is not None
+    assert (case.debate.verdict.winner, case.debate.verdict.verdict) == ("Ada", "My own.")
+    assert case.debate.deliverable is not None
+    assert case.debate.deliverable.text == "My own result."
+    assert [turn.text for turn in case.debate.turns if turn.seat == "Ada"] == ["My own argument."]
+
+
+@pytest.mark.requirement("A1", "C14")
+async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(connected: Any) -> None:
+    models = {name: ScriptedModel() for name in ("ada", "ben", "led", "audited", "judged", "made")}
+    options = {
+        "instructions": "For all who have none.",
+        "moderator": {"model": "led", "prompt": "Lead mine.", "opens": True},
+        "referee": {"model": "audited", "prompt": "Audit mine."},
+        "judges": {"models": ["judged"], "prompt": "Judge mine."},
+        "synthesizer": {"model": "made", "prompt": "Make mine."},
+        "limits": {"max_turn_tokens": 900, "turn_timeout": 60},
+    }
+    debaters = [
+        {"name": "Ada", "stance": "now", "model": "ada", "system_prompt": "Argue mine.", "role": "pilot"},
+        {"name": "Ben", "stance": "later", "model": "ben", "max_turn_tokens": 50, "turn_timeout": 9},
+    ]
+    async with connected(models) as client:
+        asked = {"question": "Ship it?", "format": "verdict", "debaters": debaters, "options": options}
+        ran = await call(client, "start_debate", **asked, run=True)
+        state = await view(client, ran, "state")
+
+    own = {"ada": "Argue mine.", "led": "Lead mine.", "audited": "Audit mine.", "judged": "Judge mine."}
+    own["made"] = "Make mine."
+    told = {name: model.asked[0].prompt.messages[-1].content for name, model in models.items()}
+    assert all(prompt in told[name] for name, prompt in own.items())
+    assert ["For all who have none." in text for text in told.values()] == [name == "ben" for name in told]
+    assert "Your role: pilot" in told["ada"]
+    assert [(r.max_tokens, r.timeout) for r in models["ada"].asked] == [(900, 60)] * 2
+    assert [(r.max_tokens, r.timeout) for r in models["ben"].asked] == [(50, 9)] * 2
+    assert [(seat["model"], seat["role"]) for seat in state["debaters"]] == [("ada", "pilot"), ("ben", "")]
+    assert ran["status"] == "concluded"
+
+
+@pytest.mark.requirement("A1")
+async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(client_of: Any) -> None:
+    bull, bear = ScriptedModel(), ScriptedModel()
+    debaters = [
+        {"name": "Bull", "role": "optimist", "system_prompt": "You are Bull.", "model": "bull"},
+        {"name": "Bear", "role": "risk analyst", "system_prompt": "You are Bear.", "model": "bear"},
+    ]
+    async with client_of({"bull": bull, "bear": bear}) as client:
+        asked = {"question": "Invest?", "format": "settle", "debaters": debaters, "run": True}
+        ran = await call(client, "start_debate", **asked)
+        said = [turn["text"] for turn in (await view(client, ran, "result"))["transcript"]]
+
+    for model, own, other in (
+        (bull, "You are Bull.", "You are Bear."),
+        (bear, "You are Bear.", "You are Bull."),
+    ):
+        last = model.asked[-1].prompt.messages[-1].content
+        before = said[: 2 if model is bull else 3]
+        assert own in last
+        assert other not in last
+        assert all(f"> {text}" in last for text in before)
+
+
+async def test_a_seat_of_one_s_own_that_crashes_is_named(client_of: Any) -> None:
+    class Broken:
+        async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+            raise LookupError(request.seat, on_text)
+
+    options = {"synthesizer": {"model": "broken"}, "referee": {"model": "broken"}}
+    async with client_of({"broken": Broken()}) as client:
+        asked = {
+            "question": "Ship it?",
+            "format": "verdict",
+            "max_rounds": 1,
+            "options": options,
+            "run": True,
+        }
+        ran = await call(client, "start_debate", **asked)
+
+    assert "referee: broken crashed with LookupError (crashed)" in ran["failures"]
+    assert "synthesizer: broken crashed with LookupError" in ran["reason"]
+    assert (ran["status"], ran["outcome"]) == ("paused", "decided")  # the verdict stands

@@ -1,0 +1,318 @@
+"""Webhooks: who is called, what with, how often, and where they may not go."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import anyio
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from server.debate.views.audit import event_row
+from server.engine.debates import utc_now
+from server.hooks.address_policy import is_public, resolve
+from tests.support.hooking import Lines, debated, hook, hooked, impatient, started, webhook, written
+from tests.support.receiving import Receiver, receiving
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
+
+
+async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can_be_checked(
+    database: str, tmp_path: Path
+) -> None:
+    async with receiving() as receiver:
+        path = written(tmp_path, hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod"))
+        async with hooked(database, path) as hall:
+            await debated(hall)
+            case = await debated(hall, options={"tags": ["test", "prod"]})
+            [posted] = await receiver.wait_for(1)
+
+    assert posted.path == "/hook?to=ops"
+    assert posted.headers["host"] == f"127.0.0.1:{receiver.port}"
+    assert posted.headers["content-type"] == "application/json"
+    assert posted.is_signed
+    assert posted.json == {
+        "id": posted.id,
+        "hook": "ops",
+        "event": event_row(case.log[-1]),
+        "debate": {
+            "id": case.id,
+            "question": "Ship it?",
+            "format": "second_opinion",
+            "status": "concluded",
+            "tags": ["test", "prod"],
+        },
+    }
+
+
+async def test_a_signature_does_not_fit_another_body_or_time(database: str, tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with hooked(database, path) as hall:
+            await started(hall)
+            [posted] = await receiver.wait_for(1)
+
+    sent = posted.headers["x-counterpoint-signature"]
+    other = type(posted)(posted.path, posted.headers, posted.body + b" ")
+    later = sent.replace("t=", "t=1")
+    assert not other.is_signed
+    assert not type(posted)(
+        posted.path, {**posted.headers, "x-counterpoint-signature": later}, posted.body
+    ).is_signed
+
+
+@pytest.mark.parametrize("answer", ["500 Oh", "503 Busy", "429 Slow down"])
+async def test_what_may_work_later_is_tried_again_under_the_same_id(
+    database: str, tmp_path: Path, answer: str
+) -> None:
+    async with receiving(answers=[answer, answer]) as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with impatient(database, path) as hall:
+            await started(hall)
+            posted = await receiver.wait_for(3)
+
+    assert len(posted) == 3
+    assert len({one.id for one in posted}) == 1
+    assert len({one.body for one in posted}) == 1
+
+
+async def test_attempts_are_counted_and_end(database: str, tmp_path: Path, lines: Lines) -> None:
+    async with receiving(answers=["500 Oh"] * 9) as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
+        async with impatient(database, path) as hall:
+            await started(hall)
+            said = await lines.of("gave up")
+
+    assert len(receiver.posted) == 3
+    assert said.endswith("attempt 3: it answered with HTTP 500")
+
+
+@pytest.mark.parametrize("answer", ["400 No", "404 Where", "410 Gone", "302 Found\r\nLocation: /elsewhere"])
+async def test_a_refusal_or_a_redirect_is_final(
+    database: str, tmp_path: Path, answer: str, lines: Lines
+) -> None:
+    async with receiving(answers=[answer]) as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with impatient(database, path) as hall:
+            await started(hall)
+            said = await lines.of("gave up")
+
+    assert [one.path for one in receiver.posted] == ["/hook"]
+    assert said.endswith(f"attempt 1: it answered with HTTP {answer[:3]}")
+
+
+@pytest.mark.parametrize("date", [False, True])
+async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restart(
+    database: str, tmp_path: Path, date: bool
+) -> None:
+    ahead = timedelta()
+    wanted = format_datetime(utc_now() + timedelta(seconds=900), usegmt=True) if date else "900"
+    async with receiving(answers=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
+
+        async def process() -> None:
+            async with impatient(database, path, clock=lambda: utc_now() + ahead, pauses=(1, 60)):
+                pass
+
+        async with impatient(database, path, pauses=(1, 60)) as hall:
+            await started(hall)
+            await receiver.wait_for(1)
+        counts = []
+        for seconds in (0, 800, 1000, 1030, 1100, 99_000):
+            ahead = timedelta(seconds=seconds)
+            await process()
+            counts.append(len(receiver.posted))
+
+    assert counts == [1, 1, 2, 2, 3, 3]
+
+
+async def test_nobody_listening_is_an_attempt_that_may_work_later(
+    database: str, tmp_path: Path, lines: Lines
+) -> None:
+    async with receiving() as gone:
+        url = gone.url
+    path = written(tmp_path, hook("ops", "debate_start", webhook(url, attempts=2)))
+    async with impatient(database, path) as hall:
+        await started(hall)
+        said = await lines.of("gave up")
+
+    assert said.endswith("attempt 2: 127.0.0.1 cannot be reached (ConnectError)")
+
+
+async def test_a_server_that_does_not_answer_in_time_is_left(
+    database: str, tmp_path: Path, lines: Lines
+) -> None:
+    async with receiving(hangs=True) as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=1, timeout=0.1)))
+        async with impatient(database, path) as hall:
+            await started(hall)
+            said = await lines.of("gave up")
+
+    assert said.endswith("there was no answer within 0.1 s")
+
+
+async def test_a_host_whose_address_is_private_is_not_called_unless_that_is_allowed_by_name(
+    database: str, tmp_path: Path, lines: Lines
+) -> None:
+    async with receiving() as receiver:
+        url = f"https://localhost:{receiver.port}/hook"
+        path = written(
+            tmp_path,
+            hook("ops", "debate_start", webhook(url)),
+            allow={"hosts": ["localhost"], "private": ["localhost:1"]},
+        )
+        async with impatient(database, path) as hall:
+            await started(hall)
+            said = await lines.of("gave up")
+
+    assert receiver.connections == 0
+    assert said.endswith("attempt 1: localhost has an address that is private, and is not allowed to")
+
+
+async def test_a_name_with_one_private_address_among_public_ones_is_not_called(
+    database: str, tmp_path: Path, lines: Lines
+) -> None:
+    async def two(_host: str, _port: int) -> list[str]:
+        return ["93.184.216.34", "10.0.0.1"]
+
+    path = written(
+        tmp_path,
+        hook("ops", "debate_start", webhook("https://hooks.example.org/x")),
+        allow={"hosts": ["hooks.example.org"]},
+    )
+    async with impatient(database, path, resolver=two) as hall:
+        await started(hall)
+        assert "is private" in await lines.of("gave up")
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1::1", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("172.16.0.1", False),
+        ("192.168.1.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),  # noqa: S104  (not to listen on)
+        ("224.0.0.1", False),
+        ("255.255.255.255", False),
+        ("::1", False),
+        ("::", False),
+        ("fe80::1%eth0", False),
+        ("fc00::1", False),
+        ("ff0e::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("64:ff9b::7f00:1", False),
+        ("64:ff9b::5db8:d822", True),
+        ("2002:7f00:1::", False),
+        ("no address", False),
+    ],
+)
+async def test_only_addresses_of_the_internet_are_public(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+async def test_an_address_is_its_own_and_what_can_be_no_name_is_told_as_such() -> None:
+    with anyio.fail_after(5):
+        assert await resolve("127.0.0.1", 443) == ["127.0.0.1"]
+    with anyio.fail_after(5), pytest.raises(OSError, match="no name of a host"):
+        await resolve("x" * 100 + ".example", 443)
+
+
+# TLS ------------------------------------------------------------------------------------------------
+
+
+def certified(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for a name that vouches for itself, and a server's context with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path, private = folder / "certificate.pem", folder / "key.pem"
+    path.write_bytes(made.public_bytes(Encoding.PEM))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path, private)
+    return path, context
+
+
+async def posted_by_name(database: str, folder: Path, receiver: Receiver) -> int:
+    """Post to hooks.example.org, which a name server says is here; how often it was asked."""
+    asked = 0
+
+    async def here(host: str, _port: int) -> list[str]:
+        nonlocal asked
+        asked += 1
+        assert host == "hooks.example.org"
+        return ["127.0.0.1"]
+
+    place = f"hooks.example.org:{receiver.port}"
+    path = written(
+        folder,
+        hook("ops", "debate_start", webhook(f"https://{place}/x", attempts=1)),
+        allow={"private": [place]},
+    )
+    async with impatient(database, path, resolver=here) as hall:
+        await started(hall)
+    return asked
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked_and_the_certificate_is_for_the_name(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, context = certified(tmp_path, "hooks.example.org")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with receiving(tls=context) as receiver:
+        asked = await posted_by_name(database, tmp_path, receiver)
+        [posted] = await receiver.wait_for(1)
+
+    assert asked == 1
+    assert posted.headers["host"] == f"hooks.example.org:{receiver.port}"
+
+
+@pytest.mark.parametrize(("name", "trusted"), [("other.example.org", True), ("hooks.example.org", False)])
+async def test_a_certificate_of_another_name_or_of_nobody_is_not_spoken_to(
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: Lines,
+    name: str,
+    trusted: bool,
+) -> None:
+    certificate, context = certified(tmp_path, name)
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with receiving(tls=context) as receiver:
+        await posted_by_name(database, tmp_path, receiver)
+
+    assert receiver.posted == []
+    assert "cannot be reached (ConnectError)" in "".join(lines.said)
+
+
+async def test_a_very_long_event_is_sent_without_its_texts(database: str, tmp_path: Path) -> None:
+    documents = [{"title": f"D{number}", "text": "\N{SNOWMAN}" * 190_000} for number in range(2)]
+    async with receiving() as receiver:
+        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with hooked(database, path) as hall:
+            await started(hall, documents=documents)
+            [posted] = await receiver.wait_for(1)
+
+    assert len(posted.body) < 10_000
+    assert posted.json["event"]["cut"] is True
+    assert posted.json["event"]["kind"] == "opened"

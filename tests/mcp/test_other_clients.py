@@ -1,0 +1,55 @@
+"""A client that is not the Python SDK: the TypeScript one, over stdio."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import NODE
+
+pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
+
+
+@pytest.mark.skipif(
+    not (NODE / "node_modules").exists() or shutil.which("node") is None,
+    reason="needs Node.js and `npm install` in tests/node",
+)
+def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "COUNTERPOINT_DB": str(tmp_path / "debates.db"),
+        "COUNTERPOINT_MODELS": "scripted?delay=0.02",
+    }
+    done = subprocess.run(
+        ["node", "client.mjs", sys.executable, "-m", "server"],
+        cwd=NODE,
+        env={**environment, "PYTHONPATH": str(NODE.parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    saw = json.loads(done.stdout)
+
+    assert saw["tools"] == [
+        "start_debate",
+        "step_round",
+        "intervene",
+        "get_verdict",
+        "submit_turn",
+        "read_debate",
+        "find_debates",
+        "fork_debate",
+    ]
+    assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
+    assert saw["reports"] > 0
+    assert saw["outcome"] == "decided"
+    assert saw["same"] is True
+    assert len(saw["resources"]) == 2
+    assert saw["found"] == 1
+    assert "There is no debate 'nobody'" in saw["wrong"]

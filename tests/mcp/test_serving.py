@@ -1,0 +1,342 @@
+"""The server as a process: what it writes, and how it ends; and how a debate at the terminal ends."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send")
+
+COMMAND = [sys.executable, "-m", "server"]
+Start = Callable[..., "Served"]
+
+
+class Served:
+    """A server in a child process, spoken to in the protocol's own lines."""
+
+    def __init__(self, database: str, *arguments: str, **environ: str) -> None:
+        self.database = database
+        self.child = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"COUNTERPOINT_DB": database} | environ,
+        )
+        # Else a test that hears nothing would wait for ever.
+        self.patience = threading.Timer(60, self.child.kill)
+        self.patience.daemon = True
+        self.patience.start()
+        self.number = 0
+        self.meta: dict[str, Any] = {}  # what the client's era wants in every call
+        self.lines: list[str] = []  # everything on stdout
+
+    def send(self, method: str, **params: Any) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
+        if not method.startswith("notifications/"):
+            self.number += 1
+            message["id"] = self.number
+        self.write(json.dumps(message))
+
+    def write(self, line: str) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(line + "\n")
+        self.child.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        """The next message, whatever it is."""
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        assert line, f"no answer, but: {self.child.communicate()}"
+        return dict(json.loads(line))
+
+    def answer(self) -> dict[str, Any]:
+        """To the last request; other lines are kept, too."""
+        assert self.child.stdout is not None
+        for line in self.child.stdout:
+            self.lines.append(line)
+            message = json.loads(line)
+            if message.get("id") == self.number:
+                return dict(message["result"])
+        raise AssertionError(f"no answer, but: {self.child.communicate()}")
+
+    def hello(self) -> None:
+        client = {"name": "test", "version": "1"}
+        self.send("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        assert self.answer()["serverInfo"]["name"] == "counterpoint"
+        self.send("notifications/initialized")
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        self.send("tools/call", name=tool, arguments=arguments, **self.meta)
+        return dict(self.answer()["structuredContent"])
+
+    def end(self) -> tuple[int, str]:
+        """(exit code, stderr), waiting for it."""
+        out, told = self.child.communicate(timeout=20)
+        self.lines += out.splitlines()
+        return self.child.returncode, told
+
+    def entries(self) -> int:
+        """How many entries a database has that is whole."""
+        with closing(sqlite3.connect(self.database)) as db:
+            assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+            return int(db.execute("select count(*) from journal").fetchone()[0])
+
+
+@pytest.fixture
+def serve(database: str) -> Iterator[Start]:
+    started: list[Served] = []
+
+    def start(*arguments: str, **environ: str) -> Served:
+        started.append(Served(database, *arguments, **environ))
+        return started[-1]
+
+    yield start
+    for served in started:
+        served.patience.cancel()
+        served.child.kill()
+        served.child.communicate(timeout=20)
+
+
+@pytest.mark.requirement("M4")
+def test_closing_stdin_ends_the_server_in_peace(serve: Start) -> None:
+    served = serve()
+    served.hello()
+
+    assert served.end() == (0, "")
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize("arguments", [("serve",), ("--db", "{database}", "serve")])
+def test_serve_is_what_the_command_alone_does(
+    serve: Start, database: str, arguments: tuple[str, ...]
+) -> None:
+    served = serve(*(word.format(database=database) for word in arguments))
+    served.hello()
+
+    assert served.end() == (0, "")
+
+
+@posix
+@pytest.mark.requirement("M3", "N8")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
+    serve: Start, name: str, code: int
+) -> None:
+    served = serve()
+    served.hello()
+    arguments = {"question": "Tea?", "models": ["scripted?delay=0.2"], "format": "verdict", "run": True}
+    opened = served.call("start_debate", **arguments, wait_seconds=0)
+    while not served.call("read_debate", debate_id=opened["debate_id"])["data"]["turns"]:
+        served.call("get_verdict", debate_id=opened["debate_id"], wait_seconds=1)
+    before = served.entries()
+    served.send("tools/call", name="get_verdict", arguments={"debate_id": opened["debate_id"]})
+
+    served.child.send_signal(getattr(signal, name))
+    served.child.wait(timeout=10)
+
+    assert served.end()[0] == code
+    assert served.entries() >= before > 2
+    assert not Path(served.database + "-wal").exists()  # it was closed, not dropped
+    command = [*COMMAND, "--db", served.database, "debate", "--continue", opened["debate_id"], "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=20)
+    turns = json.loads(done.stdout)["result"]["transcript"]
+    assert len({(turn["round"], turn["agent"]) for turn in turns}) == len(turns) == 4
+
+
+@posix
+@pytest.mark.requirement("M3", "N8")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the_rest(
+    database: str, name: str, code: int
+) -> None:
+    program = [*COMMAND, "--db", database]
+    debate = [*program, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
+    with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert any("A. Proponent (for)" in line for line in child.stdout)
+        child.send_signal(getattr(signal, name))
+        _, said = child.communicate(timeout=20)
+    found = re.search(r"counterpoint debate --continue (\w+)", said)
+    assert found, said
+    assert child.returncode == code
+
+    def told(*arguments: str) -> dict[str, Any]:
+        done = subprocess.run([*program, *arguments, "--json"], check=True, capture_output=True, timeout=20)
+        return dict(json.loads(done.stdout))
+
+    kept = told("show", found[1])["turns"]
+    turns = told("debate", "--continue", found[1])["result"]["transcript"]
+
+    assert 1 <= len(kept) < 4
+    assert turns[: len(kept)] == kept
+    both = ("Proponent", "Opponent")
+    assert [(turn["round"], turn["agent"]) for turn in turns] == [(n, who) for n in (1, 2) for who in both]
+
+
+@pytest.mark.requirement("M4")
+def test_stdout_carries_the_protocol_and_nothing_else(serve: Start) -> None:
+    served = serve(COUNTERPOINT_LOG_LEVEL="DEBUG")
+    served.hello()
+    told = served.call("start_debate", question="Tea?", models=["scripted"], run=True, wait_seconds=10)
+
+    code, _ = served.end()
+
+    assert (told["status"], code) == ("concluded", 0)
+    assert {json.loads(line)["jsonrpc"] for line in served.lines} == {"2.0"}
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("COUNTERPOINT_DB", f"{sys.executable}/x.db"),
+        ("COUNTERPOINT_LOG_LEVEL", "loud"),
+        ("COUNTERPOINT_CONFIG", "/nowhere/x.toml"),
+    ],
+)
+def test_what_is_unusable_is_said_in_one_line_though_stdin_is_open(
+    serve: Start, variable: str, value: str
+) -> None:
+    served = serve(**{variable: value})
+    served.child.wait(timeout=20)
+
+    code, told = served.end()
+
+    assert code == 1
+    assert told.startswith("counterpoint: ")
+    assert len(told.splitlines()) == 1
+    assert served.lines == []
+
+
+@pytest.mark.requirement("M4")
+def test_a_server_starts_without_anything_it_does_not_need() -> None:
+    code = "import sys, server.mcp.stdio; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=20
+    )
+
+    assert not {"litellm", "xllamacpp", "server.cli.main", "server.cli.live"} & set(done.stdout.split())
+
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def greeted(serve: Start, request: pytest.FixtureRequest) -> Served:
+    """A server that has heard from a client of either era."""
+    served = serve()
+    if request.param == "legacy":
+        served.hello()
+    else:
+        served.meta = {"_meta": MODERN}
+        served.send("tools/list", **served.meta)
+        assert served.answer()["tools"]
+    return served
+
+
+def tool_call(served: Served, arguments: str) -> str:
+    """The line of a call of start_debate, with these very arguments in it."""
+    params = json.dumps({"name": "start_debate", **served.meta})[:-1]
+    return (
+        f'{{"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": {params}, '
+        f'"arguments": {{"models": ["scripted"], "question": {arguments}}}}}}}'
+    )
+
+
+@pytest.mark.requirement("M4")
+def test_half_an_emoji_is_a_character_that_cannot_be_shown(greeted: Served) -> None:
+    greeted.write(tool_call(greeted, r'"Tea \ud83c or \ud83c\udf75, \\ud83c?"'))
+
+    answer = greeted.next()
+    assert (answer["id"], answer["result"]["isError"]) == ("mine", False), answer
+    opened = answer["result"]["structuredContent"]["debate_id"]
+    question = greeted.call("read_debate", debate_id=opened, view="state")["data"]["question"]
+    assert question == "Tea \N{REPLACEMENT CHARACTER} or \N{TEACUP WITHOUT HANDLE}, \\ud83c?"
+    assert greeted.end() == (0, "")
+
+
+UNREADABLE_REQUESTS = [
+    ("1" * 5000, "number out of range"),
+    ("[" * 3000 + "]" * 3000, "recursion limit"),
+    ('"Tea?", "id": 9, "more": {"id": 9}, nonsense', "Invalid JSON"),
+    ('"half a line', "Invalid JSON"),
+]
+
+
+@pytest.mark.requirement("M4")
+def test_a_request_that_cannot_be_read_is_answered_with_an_error(greeted: Served) -> None:
+    for question, why in UNREADABLE_REQUESTS:
+        greeted.write(tool_call(greeted, question))
+
+        answer = greeted.next()
+        assert (answer["id"], answer["error"]["code"]) == ("mine", -32600), question[:40]
+        assert why in answer["error"]["message"]
+    assert greeted.call("find_debates")["debates"] == []
+    assert greeted.end() == (0, "")
+
+
+UNREADABLE_LINES: list[tuple[str, object, int]] = [
+    ("hello", None, -32700),
+    ('"' * 3, None, -32700),
+    ("]]}", None, -32700),
+    (r'{"id": "\ud800", "method": "ping", nonsense}', None, -32700),
+    ('{"id": 007, "method": "ping"}', None, -32700),
+    ('{"id": 7, "result": {"text": ' + "1" * 5000 + "}}", None, -32700),  # an answer to one of ours
+    ("[]", None, -32600),
+    ("7", None, -32600),
+    ('{"id": 7}', 7, -32600),
+    ('{"jsonrpc": "2.0", "id": "x", "method": "ping", "params": [1]}', "x", -32600),
+    ('{"jsonrpc": "2.0", "id": true, "method": 7}', None, -32600),
+    (r'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": ["\ud800"]}', 7, -32600),
+]
+
+
+@pytest.mark.requirement("M4")
+def test_no_line_is_passed_over_in_silence(serve: Start) -> None:
+    served = serve()
+    served.write("")  # but for a blank one
+    for line, request_id, code in UNREADABLE_LINES:
+        served.write(line)
+
+        answer = served.next()
+        assert (answer["id"], answer["error"]["code"]) == (request_id, code), line[:60]
+    served.hello()
+    assert served.end() == (0, "")
+
+
+@pytest.mark.requirement("M4")
+def test_what_libraries_tell_of_a_debate_is_in_no_log() -> None:
+    told = """
+import logging
+from server.compose import log_to_stderr
+from server.settings import Settings
+
+log_to_stderr(Settings(log_level="DEBUG"))
+names = ("openai._base_client", "httpx", "httpcore.connection", "aiosqlite", "LiteLLM")
+for name in (*names, "server.engine.debates"):
+    logging.getLogger(name).debug("a secret")
+    logging.getLogger(name).warning("a warning")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=20
+    )
+
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if "secret" in line] == ["DEBUG server.engine.debates: a secret"]
+    assert sum("a warning" in line for line in lines) == 6

@@ -1,0 +1,312 @@
+"""Chaos: every fault fires, as often as it was asked for and at the same calls each time, and is named."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.facts.errors import Refused
+from server.models import FunctionCall, Model, ModelError, Reply, Request
+from server.models.fakes.chaos import FAULTS, Chaos, Fault, Faulty
+from server.models.fakes.faults import CORRUPTIONS, CRASHES, FAILURES
+from server.models.fakes.scripted import ScriptedModel
+from server.models.registry import Models, check, family, missing_key
+from tests.contract.model import Endless, ModelContract, argue, bounded, judge
+from tests.contract.tasks import TaskContract
+
+pytestmark = pytest.mark.requirement("D16")
+
+ANSWERED: tuple[Fault, ...] = ("corrupt", "truncated", "empty")
+
+
+def always(fault: str, seed: int = 0, model: Model | None = None) -> Faulty:
+    return Faulty(model or ScriptedModel(), Chaos.of({fault: "1", "seed": str(seed)}), name="mine")
+
+
+def calls(number: int) -> list[Request]:
+    return [argue(seed=seed) for seed in range(number)]
+
+
+class TestContractWithoutChaos(ModelContract, TaskContract):
+    """A rate of nothing changes nothing."""
+
+    @pytest.fixture
+    def model(self) -> Faulty:
+        return Faulty(ScriptedModel(), Chaos())
+
+    @pytest.fixture
+    def endless(self) -> Endless:
+        started = anyio.Event()
+
+        async def forever(_: Request) -> str:
+            started.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        return Endless(Faulty(ScriptedModel(forever), Chaos()), started.wait)
+
+
+# What is drawn ------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**31 - 1), order=st.permutations(range(20)))
+def test_a_call_meets_the_same_fault_whatever_order_calls_come_in(seed: int, order: Sequence[int]) -> None:
+    chaos = Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed)
+    requests = calls(20)
+
+    expected = [chaos.fault(request) for request in requests]
+    in_order = {index: Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed) for index in order}
+
+    assert [in_order[index].fault(requests[index]) for index in range(20)] == expected
+
+
+def test_another_seed_brings_other_faults_and_so_does_another_seat_or_call() -> None:
+    half = Chaos(failure=0.5, seed=1)
+    met = [half.fault(request) for request in calls(100)]
+
+    assert met != [replace(half, seed=2).fault(request) for request in calls(100)]
+    assert met != [half.fault(replace(request, seat="judge 1")) for request in calls(100)]
+    assert met != [half.fault(replace(request, seed=request.seed + 1)) for request in calls(100)]
+
+
+def test_faults_come_at_the_rates_that_were_asked_for() -> None:
+    rates = dict.fromkeys(FAULTS, 0.1) | {"failure": 0.2}
+    chaos = Chaos(**{str(name): rate for name, rate in rates.items()}, seed=3)
+
+    met = Counter(chaos.fault(request) for request in calls(1000))
+
+    for fault, rate in rates.items():
+        assert abs(met[fault] - 1000 * rate) < 40, fault
+    assert abs(met[None] - 200) < 50
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_rate_of_one_is_always_and_of_nothing_never(fault: str) -> None:
+    assert {Chaos.of({fault: "1"}).fault(request) for request in calls(200)} == {fault}
+    assert {Chaos.of({fault: "0"}).fault(request) for request in calls(200)} == {None}
+
+
+# What it is written like --------------------------------------------------------------------------
+
+
+def test_a_line_says_what_goes_wrong_and_reads_back_the_same() -> None:
+    line = "failure=0.1,timeout=0.05,corrupt=0.1,truncated=0.1,never=0.01,empty=0.05,crash=0.02"
+    line += ",latency=0.2,seed=7"
+
+    chaos = Chaos.parse(line)
+
+    assert (chaos.failure, chaos.never, chaos.latency, chaos.seed) == (0.1, 0.01, 0.2, 7)
+    assert str(chaos) == line
+    assert Chaos.parse(" seed=7 , failure=.5") == Chaos(failure=0.5, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", 'Chaos is written as in "failure=0.1,'),
+        ("failure", '"failure" does not fit'),
+        ("failure=0.1,", '"" does not fit'),
+        ("failure=0.1,failure=0.2", "each word once"),
+        ("fire=0.1", 'Chaos knows no "fire". It knows failure, timeout, corrupt'),
+        ("failure=1.1", "failure is a number from 0 to 1"),
+        ("failure=-0.1", "failure is a number"),
+        ("failure=nan", "failure is a number"),
+        ("failure=often", '"often"'),
+        ("latency=1e9", "latency is a number from 0 to 3600"),
+        ("seed=1.5", "seed is a whole number"),
+        ("seed=99999999999", "seed is a whole number"),
+        ("failure=0.6,crash=0.6", "come to 1.2; 1 is the most"),
+    ],
+)
+def test_a_line_that_means_nothing_is_refused_in_a_sentence(line: str, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Chaos.parse(line)
+
+
+def test_a_model_can_be_faulty_by_its_name() -> None:
+    name = "faulty?model=scripted%3Fdelay%3D0.01%26chars%3D50&failure=0.1&seed=7"
+
+    model = Models().get(name)
+
+    assert isinstance(model, Faulty)
+    assert model.chaos == Chaos(failure=0.1, seed=7)
+    assert isinstance(model.model, ScriptedModel)
+    assert (model.model.delay, model.model.chars) == (0.01, 50)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("faulty", "is not understood"),
+        ("faulty?", "is not understood"),
+        ("faulty?failure=0.1", "is not understood"),
+        ("faulty?model=scripted&model=local", "each word once"),
+        ("faulty?model=scripted&failure=2", "failure is a number from 0 to 1"),
+        ("faulty?model=scripted&speed=2", 'knows no "speed"'),
+        ("faulty?model=scripted%3Fspeed=1", "is not understood"),
+        ("faulty?model=caller&failure=0.1", "no faults but yours"),
+    ],
+)
+def test_a_faulty_name_that_leads_nowhere_is_refused_in_a_sentence(name: str, told: str) -> None:
+    for refuse in (check, Models().get):
+        with pytest.raises(Refused) as refusal:
+            refuse(name)
+        assert told in str(refusal.value)
+
+
+def test_a_faulty_model_is_of_the_family_and_needs_the_key_of_the_one_behind_it() -> None:
+    name = "faulty?model=anthropic/claude-sonnet-5-5&crash=0.1"
+
+    assert (family(name), missing_key(name, {})) == ("anthropic", "ANTHROPIC_API_KEY")
+    assert (family("faulty?model=scripted"), missing_key("faulty?model=scripted", {})) == ("scripted", "")
+    assert family("faulty") == "faulty"  # somebody's own
+
+
+def test_chaos_of_the_process_befalls_every_model_but_the_caller() -> None:
+    mine, chaos = ScriptedModel(), Chaos(failure=1)
+    models = Models({"mine": mine}, chaos=chaos)
+
+    found = models.get("mine")
+
+    assert isinstance(found, Faulty)
+    assert (found.model, found.chaos) == (mine, chaos)
+    assert models.get("mine") is found
+    assert isinstance(models.get("scripted"), Faulty)
+    assert not isinstance(models.get("caller"), Faulty)
+
+
+# Each fault ---------------------------------------------------------------------------------------
+
+
+async def failure_of(model: Model, request: Request) -> ModelError:
+    with anyio.fail_after(5), pytest.raises(ModelError) as failure:
+        await model.reply(request)
+    return failure.value
+
+
+@pytest.mark.asyncio
+async def test_a_failure_has_any_of_the_causes_and_says_that_it_was_chaos() -> None:
+    told = [await failure_of(always("failure"), request) for request in calls(60)]
+
+    assert {error.cause for error in told} == {cause for cause, _, _ in FAILURES}
+    assert {error.attempts for error in told} == {1, 3}
+    assert all(error.detail.startswith("mine: ") and "(chaos)" in error.detail for error in told)
+
+
+@pytest.mark.asyncio
+async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
+    began = anyio.current_time()
+
+    error = await failure_of(always("timeout"), argue(timeout=0.02))
+
+    assert error.cause == "timeout"
+    assert "0.02 seconds" in error.detail
+    assert anyio.current_time() - began >= 0.02
+
+
+@pytest.mark.parametrize("fault", ["timeout", "never"])
+@pytest.mark.asyncio
+async def test_who_hangs_can_be_cancelled(fault: str) -> None:
+    with anyio.fail_after(5), anyio.move_on_after(0.01) as limit:
+        await always(fault).reply(argue(timeout=600))
+
+    assert limit.cancelled_caught
+
+
+@pytest.mark.asyncio
+async def test_latency_differs_from_call_to_call_and_is_taken_off_the_time_there_is() -> None:
+    inner = ScriptedModel()
+    model = Faulty(inner, Chaos(latency=0.01))
+
+    for request in calls(5):
+        await bounded(model, request)
+
+    left = [request.timeout for request in inner.asked]
+    assert len(set(left)) == 5
+    assert all(0 < argue().timeout - timeout <= 0.01 for timeout in left)
+
+
+@pytest.mark.asyncio
+async def test_latency_beyond_the_time_there_is_is_a_timeout() -> None:
+    inner = ScriptedModel()
+
+    error = await failure_of(Faulty(inner, Chaos(latency=3600)), argue(timeout=0.01))
+
+    assert (error.cause, inner.asked) == ("timeout", [])
+
+
+@pytest.mark.asyncio
+async def test_an_empty_reply_is_paid_for() -> None:
+    reply = await bounded(always("empty"), argue())
+
+    assert (reply.text, reply.calls) == ("", ())
+    assert reply.usage.output_tokens > 0
+
+
+@pytest.mark.asyncio
+async def test_a_truncated_reply_says_that_it_was_cut() -> None:
+    whole = await bounded(ScriptedModel(), argue())
+
+    reply = await bounded(always("truncated"), argue())
+
+    assert reply.cut
+    assert whole.text.startswith(reply.text)
+    assert 0 < len(reply.text) < len(whole.text)
+
+
+@pytest.mark.asyncio
+async def test_replies_are_corrupt_in_every_way_there_is() -> None:
+    inner = ScriptedModel()
+    right = (await bounded(inner, judge())).text
+    found: dict[str, Reply] = {}
+    for request in (judge(seed=seed) for seed in range(200)):
+        reply = await bounded(always("corrupt"), request)
+        found |= {
+            name: reply for name, way in CORRUPTIONS.items() if way(await bounded(inner, request)) == reply
+        }
+
+    assert found.keys() == CORRUPTIONS.keys()
+    for name in ("broken off", "no JSON", "another language", "nested"):
+        with pytest.raises((ValueError, RecursionError)):
+            json.loads(found[name].text)
+    assert json.loads(found["wrong fields"].text).keys() != json.loads(right).keys()
+    assert "\x1b" in found["control characters"].text
+    assert len(found["a megabyte"].text) == 1_000_000
+    assert found["functions that nobody offered"].calls[0].name == "no_such_function"
+    assert found["no reply"] is None
+
+
+def test_a_call_of_a_function_can_be_broken_off_too() -> None:
+    reply = Reply("", None, calls=(FunctionCall("handoff", '{"to": "Ada"}'),))  # type: ignore[arg-type]
+
+    assert CORRUPTIONS["broken off"](reply).calls == (FunctionCall("handoff", '{"to": '),)
+
+
+@pytest.mark.parametrize("fault", ANSWERED)
+@pytest.mark.asyncio
+async def test_nobody_reads_along_what_will_arrive_otherwise(fault: str) -> None:
+    pieces: list[str] = []
+
+    await bounded(always(fault), argue(), pieces.append)
+
+    assert pieces == []
+
+
+@pytest.mark.parametrize("number", range(len(CRASHES)))
+@pytest.mark.asyncio
+async def test_a_crash_is_raised_as_it_is(number: int) -> None:
+    expected = type(CRASHES[number]())
+    seeds = (seed for seed in range(10_000) if crashes_as(seed) == number)
+
+    with pytest.raises(expected):
+        await always("crash").reply(argue(seed=next(seeds)))
+
+
+def crashes_as(seed: int) -> int:
+    return int(always("crash").chaos.drawn(argue(seed=seed), "crash") * len(CRASHES))

@@ -1,0 +1,155 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from server.models.fakes.instances import instance
+from server.models.json_schema.narrow import FORMATS
+from server.models.json_schema.regex_sample import sample
+
+pytestmark = pytest.mark.requirement("N7")
+
+NODE = {
+    "type": "object",
+    "properties": {"value": {"type": "string"}, "rest": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+    "required": ["value", "rest"],
+    "additionalProperties": False,
+}
+US_OR_NOT = {
+    "type": "object",
+    "properties": {"country": {"enum": ["US", "NL"]}},
+    "required": ["country"],
+    "if": {"properties": {"country": {"const": "US"}}},
+    "then": {"properties": {"zip": {"type": "string", "pattern": "^[0-9]{5}$"}}, "required": ["zip"]},
+    "else": {"required": ["code"]},
+}
+SCHEMAS: list[Any] = [
+    True,
+    {},
+    {"const": "x"},
+    {"enum": [1, "a", None]},
+    {"enum": [{"a": 1}, [1, 2]]},
+    {"enum": ["a", "b"], "not": {"enum": ["a"]}},
+    {"type": ["string", "null"]},
+    {"type": ["null", "integer"]},
+    {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 5},
+    {"type": "integer", "multipleOf": 7, "minimum": 50},
+    {"type": "integer", "maximum": -5},
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    {"type": "number", "multipleOf": 0.25, "minimum": 0.1, "maximum": 1},
+    {"type": "number", "maximum": -0.5},
+    {"type": "number", "minimum": 1e6},
+    {"type": "number", "minimum": 0.2, "maximum": 0.4},
+    {"type": "string", "minLength": 300},
+    {"type": "string", "maxLength": 3},
+    {"type": "string", "maxLength": 0},
+    {"type": "string", "pattern": "[a-z]+", "minLength": 20},
+    {"type": "string", "pattern": "^a*$", "minLength": 10},
+    {"type": "array", "items": {"type": "string"}, "minItems": 5, "uniqueItems": True},
+    {"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "uniqueItems": True},
+    {"type": "array", "items": {"type": "boolean"}, "maxItems": 0},
+    {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False},
+    {"type": "array", "contains": {"const": 5}, "minContains": 2, "items": {"type": "integer"}},
+    {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2},
+    {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": {"a": {}, "b": {}}},
+    {"type": "object", "properties": {"a": {}}, "dependentRequired": {"a": ["b"]}},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "not": {"required": ["b"]}},
+    {"type": "object", "required": ["z"], "properties": {"y": {"type": "null"}}},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"allOf": [{"type": "number"}, {"type": "integer"}]},
+    {"allOf": [{"properties": {"a": {"maxLength": 5}}}, {"properties": {"a": {"type": "string"}}}]},
+    {"anyOf": [False, {"type": "null"}]},
+    {"oneOf": [{"properties": {"k": {"const": kind}}, "required": ["k"]} for kind in "ab"]},
+    US_OR_NOT,
+    {"$ref": "#/$defs/node", "$defs": {"node": NODE}},
+    {
+        "type": "object",
+        "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+        "required": ["next"],
+    },
+    {"type": "object", "properties": {"next": {"$ref": "#"}}},
+    {"type": "array", "items": {"$ref": "#/$defs/a~1b"}, "minItems": 1, "$defs": {"a/b": {"type": "null"}}},
+    {
+        "properties": {"q": {"$ref": "#s"}},
+        "required": ["q"],
+        "$defs": {"s": {"$anchor": "s", "type": "null"}},
+    },
+    *({"type": "string", "format": name} for name in (*FORMATS, "one of your own")),
+]
+
+
+def made(schema: Any, question: str = "Should we?") -> Any:
+    return instance(schema, question, lambda name: f"On {name or 'this'} nothing more was said.")
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:60])
+def test_an_instance_is_what_its_schema_admits(schema: Any) -> None:
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+
+    jsonschema.Draft202012Validator(schema, format_checker=checker).validate(made(schema))
+
+
+def test_a_value_is_chosen_by_the_question_and_not_by_the_order_it_stands_in() -> None:
+    options = [str(number) for number in range(50)]
+
+    chosen = {made({"enum": options}, question) for question in "abcdefgh"}
+
+    assert len(chosen) > 1
+    assert made({"enum": options}) == made({"enum": options[::-1]})
+
+
+MUTUAL = {
+    f"d{one}": {
+        "type": "object",
+        "properties": {f"p{other}": {"$ref": f"#/$defs/d{other}"} for other in range(20)},
+    }
+    for one in range(20)
+}
+CHOICES = {f"d{one}": {"anyOf": [{"$ref": f"#/$defs/d{other}"} for other in range(30)]} for one in range(30)}
+TOWER = {
+    f"d{one}": {"type": "array", "prefixItems": [{"$ref": f"#/$defs/d{one + 1}"}] * 10} for one in range(12)
+}
+
+
+@pytest.mark.parametrize("defs", [MUTUAL, CHOICES, TOWER], ids=["mutual", "choices", "tower"])
+def test_references_that_multiply_come_to_an_end(defs: dict[str, Any]) -> None:
+    assert len(json.dumps(made({"$defs": defs, "$ref": "#/$defs/d0"}))) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"enum": []},
+        {"allOf": [{"const": 1}, {"const": 2}]},
+        {"type": "object", "properties": {"self": {"$ref": "#"}}, "required": ["self"]},
+        {"minimum": "much"},
+        json.loads('{"items":' * 900 + "{}" + "}" * 900),
+    ],
+    ids=["nothing", "no value", "two values", "no end", "no schema", "too deep"],
+)
+def test_where_nothing_fits_there_is_none(schema: Any) -> None:
+    assert made(schema) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^[A-Z]{3}-[0-9]+$",
+        r"^(foo|bar)\d{2,4}[^a-z]\.x?$",
+        r"^\S+@\S+\.[a-z]{2,}$",
+        "^#[0-9a-fA-F]{6}$",
+        r"^\d{4}-\d{2}-\d{2}$",
+        "^(?:a|b)+?(?P<name>c)$",
+        r"^\u0041[\]\-x]\/\t$",
+        "",
+    ],
+)
+def test_a_text_is_made_for_a_pattern(pattern: str) -> None:
+    jsonschema.validate(sample(pattern), {"pattern": pattern.replace("(?P<name>", "(")})
+
+
+@pytest.mark.parametrize("pattern", ["^(?=a)b", "(", "[a", r"(a)\1", "^(a{1,99}){1,99}{1,99}$"])
+def test_for_a_pattern_that_it_does_not_understand_there_is_some_text(pattern: str) -> None:
+    assert len(sample(pattern)) < 10_000

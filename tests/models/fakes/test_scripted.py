@@ -1,0 +1,271 @@
+import json
+from time import perf_counter
+
+import anyio
+import jsonschema
+import pytest
+
+from server.debate.facts.config import Handoff
+from server.models import FunctionCall, ModelError, Request
+from server.models.fakes.lines import argument
+from server.models.fakes.scripted import ScriptedModel
+from tests.contract.model import Endless, ModelContract, argue, bounded, judge
+from tests.contract.tasks import (
+    DELIVERABLE,
+    HANDOFF,
+    NAMES,
+    SCHEMAS,
+    SEARCH,
+    TaskContract,
+    asking,
+    deliver,
+    read,
+)
+
+pytestmark = pytest.mark.requirement("N7")
+
+
+class TestContract(ModelContract, TaskContract):
+    @pytest.fixture
+    def model(self) -> ScriptedModel:
+        return ScriptedModel()
+
+    @pytest.fixture
+    def endless(self) -> Endless:
+        started = anyio.Event()
+
+        async def forever(_: Request) -> str:
+            started.set()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        return Endless(ScriptedModel(forever), started.wait)
+
+
+@pytest.mark.asyncio
+async def test_the_same_question_is_answered_alike_and_another_otherwise() -> None:
+    model = ScriptedModel()
+
+    first, again, otherwise = [
+        (await bounded(model, request)).text
+        for request in (argue(), argue(), argue(opponent="It does not scale."))
+    ]
+
+    assert first == again != otherwise
+    assert "SQLite" in first
+    assert "It does not scale." in otherwise
+    assert 60 <= len(first.split()) <= 120
+
+
+@pytest.mark.asyncio
+async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
+    model = ScriptedModel()
+
+    first = json.loads((await bounded(model, judge(reading=1))).text)
+    second = json.loads((await bounded(model, judge(reading=2, seed=99))).text)
+
+    assert first["winner"] == second["winner"] in ("A", "B")
+
+
+@pytest.mark.requirement("A4")
+@pytest.mark.asyncio
+async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> None:
+    def script(request: Request) -> str:
+        if request.seat == "A":
+            raise ModelError("refused", "scripted: not today.")
+        return f"{request.seat} speaks."
+
+    model = ScriptedModel(script, name="mine")
+
+    reply = await bounded(model, argue("B"))
+    with pytest.raises(ModelError, match="not today"):
+        await model.reply(argue("A"))
+
+    assert reply.text == "B speaks."
+    assert reply.usage.model == "mine"
+    assert [request.seat for request in model.asked] == ["B", "A"]
+
+
+@pytest.mark.asyncio
+async def test_a_model_of_the_product_keeps_nothing_of_what_it_was_asked() -> None:
+    model = ScriptedModel.from_name("scripted")
+
+    await bounded(model, argue())
+
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
+@pytest.mark.asyncio
+async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
+    reply = await bounded(ScriptedModel.from_name(f"scripted?chars={chars}"), argue())
+
+    assert len(reply.text) == chars
+
+
+def test_a_long_argument_takes_no_more_time_for_each_sentence_than_a_short_one() -> None:
+    def seconds(chars: int) -> float:
+        began = perf_counter()
+        argument(argue(), chars)
+        return perf_counter() - began
+
+    seconds(1000)
+
+    # Ten times the length: were each sentence to count those before it, a hundred times the time.
+    assert min(seconds(1_000_000) for _ in range(3)) < 50 * min(seconds(100_000) for _ in range(3))
+
+
+@pytest.mark.asyncio
+async def test_a_delay_longer_than_the_time_allowed_is_a_timeout() -> None:
+    model = ScriptedModel.from_name("scripted?delay=3600")
+
+    with anyio.fail_after(5), pytest.raises(ModelError) as failure:
+        await model.reply(argue(timeout=0.01))
+
+    assert failure.value.cause == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("name", "delay", "chars"),
+    [
+        ("scripted", 0, 0),
+        ("scripted?", 0, 0),
+        ("scripted?chars=5", 0, 5),
+        ("scripted?delay=0.2&chars=1200", 0.2, 1200),
+    ],
+)
+def test_parameters_are_read_from_the_name(name: str, delay: float, chars: int) -> None:
+    model = ScriptedModel.from_name(name)
+
+    assert (model.name, model.delay, model.chars) == (name, delay, chars)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "speed=1",
+        "delay=fast",
+        "delay=-1",
+        "delay=nan",
+        "chars=1.5",
+        "chars=-1",
+        "delay",
+        "delay=",
+        "chars=1000001",
+    ],
+)
+def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:
+    with pytest.raises(ValueError, match=r"is not understood.*delay=0\.2&chars=1200"):
+        ScriptedModel.from_name(f"scripted?{query}")
+
+
+@pytest.mark.parametrize("handoff", ["structured", "text", "tool"])
+@pytest.mark.asyncio
+async def test_whoever_speaks_next_goes_round_the_table(handoff: Handoff) -> None:
+    spoke, seat = [], "Ada"
+    for number in range(1, 7):
+        spoke.append(seat)
+        request = asking("argument", number=number, handoff=handoff, functions=(HANDOFF,), seat=seat)
+        reply = await bounded(ScriptedModel(), request)
+        said = reply.calls[0].arguments if reply.calls else reply.text
+        seat = said.rpartition(" ")[2].strip('"}')
+
+    assert spoke == [*NAMES, *NAMES]
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.asyncio
+async def test_who_speaks_next_is_chosen_by_a_call_where_that_is_how() -> None:
+    reply = await bounded(ScriptedModel(), asking("argument", handoff="tool", functions=(HANDOFF,)))
+
+    (call,) = reply.calls
+    assert (call.name, reply.text) == ("handoff", "")
+    jsonschema.validate(json.loads(call.arguments), HANDOFF.parameters)
+    assert reply.usage.output_tokens > 0
+
+
+@pytest.mark.asyncio
+async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
+    text = (await bounded(ScriptedModel(), asking("audit"))).text
+
+    assert '"It locks single rows, so that many people can write at once."' in text
+
+
+@pytest.mark.asyncio
+async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
+    for number in (1, 2, 3, 4):
+        asked = [
+            read(await bounded(ScriptedModel(), request), SCHEMAS["message"])
+            for request in (asking("message", number=number, seat=seat) for seat in NAMES)
+        ]
+
+        assert {message["to"] for message in asked} == set(NAMES)
+        assert all(message["text"].startswith(f"{message['to']}, ") for message in asked)
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_the_second() -> None:
+    first, second = [
+        read(await bounded(ScriptedModel(), asking("closing", number=number)), SCHEMAS["closing"])
+        for number in (1, 2)
+    ]
+
+    assert (first["status"], first["decision"], second["status"]) == ("CONTINUE", "", "SETTLED")
+    assert second["decision"]
+
+
+@pytest.mark.asyncio
+async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None:
+    angles = [
+        read(await bounded(ScriptedModel(), asking("opening", number=number)), SCHEMAS["opening"])[
+            "new_angle"
+        ]
+        for number in (1, 2, 3)
+    ]
+
+    assert angles[0] is None
+    assert angles[1] != angles[2]
+
+
+@pytest.mark.asyncio
+async def test_something_is_looked_up_once_and_then_quoted() -> None:
+    first = await bounded(ScriptedModel(), asking("opening", functions=(SEARCH, HANDOFF)))
+    found = "What you looked up, with web__search:\n\n> SQLite serves small sites.\n> And more."
+    then = await bounded(ScriptedModel(), asking("opening", functions=(SEARCH,), last=found))
+
+    (call,) = first.calls
+    jsonschema.validate(json.loads(call.arguments), SEARCH.parameters)
+    assert (call.name, then.calls) == ("web__search", ())
+    assert '"SQLite serves small sites."' in read(then, SCHEMAS["opening"])["briefing"]
+
+
+@pytest.mark.asyncio
+async def test_what_somebody_quotes_is_not_taken_for_a_look_up() -> None:
+    quoted = asking("opening", functions=(SEARCH,), last="> What you looked up:\n> nothing")
+
+    assert (await bounded(ScriptedModel(), quoted)).calls
+
+
+@pytest.mark.asyncio
+async def test_a_script_may_call_functions() -> None:
+    call = FunctionCall("handoff", "{}")
+
+    reply = await bounded(ScriptedModel(lambda _: (call,)), argue())
+
+    assert (reply.text, reply.calls) == ("", (call,))
+
+
+@pytest.mark.asyncio
+async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
+    model = ScriptedModel.from_name("scripted?chars=5000")
+
+    found = json.loads((await bounded(model, asking("argument", handoff="structured"))).text)
+
+    assert 1000 < len(found["response"]) <= 2000
+
+
+@pytest.mark.asyncio
+async def test_a_result_is_the_same_for_the_same_question() -> None:
+    first, again = [read(await bounded(ScriptedModel(), deliver()), DELIVERABLE) for _ in range(2)]
+
+    assert first == again

@@ -1,0 +1,183 @@
+"""Functions and schemas over the wire: what providers are offered, and what they make of it."""
+
+import json
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from benchmarks.stub import Stub
+from server.models import Function, FunctionCall, ModelError, Request
+from server.models.litellm.client import LitellmModel
+from server.models.litellm.response import LONGEST_ARGUMENTS, LONGEST_NAME, MOST_CALLS, Calls
+from tests.contract.model import bounded, judge
+from tests.contract.tasks import DELIVERABLE, HANDOFF, asking, deliver
+
+pytestmark = [
+    pytest.mark.requirement("B7"),
+    pytest.mark.usefixtures("litellm_used"),
+    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
+    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
+]
+
+CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent_name": "Ben"})
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_OFFLINE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+
+
+@pytest_asyncio.fixture
+async def stub() -> AsyncIterator[Stub]:
+    async with Stub() as stub:
+        yield stub
+
+
+def through(stub: Stub, name: str) -> LitellmModel:
+    return LitellmModel(f"openai/{name}", api_base=stub.url)
+
+
+def handoff() -> Request:
+    return asking("argument", handoff="tool", functions=(HANDOFF,))
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.asyncio
+async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, stream: bool) -> None:
+    stub.calls = (("handoff", CHOICE), ("web__search", '{"query": "x"}'))
+    told: list[str] = []
+
+    reply = await bounded(through(stub, "calls"), handoff(), told.append if stream else None)
+
+    assert reply.calls == (FunctionCall("handoff", CHOICE), FunctionCall("web__search", '{"query": "x"}'))
+    assert (reply.text, reply.cut, told) == ("", False, [])
+    assert reply.usage.input_tokens > 0
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.asyncio
+async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) -> None:
+    await bounded(through(stub, "stub"), handoff())
+
+    body = stub.asked[0].body
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "handoff",
+                "description": HANDOFF.description,
+                "parameters": HANDOFF.parameters,
+            },
+        }
+    ]
+    assert "tool_choice" not in body
+
+
+@pytest.mark.asyncio
+async def test_with_functions_no_schema_is_sent(stub: Stub) -> None:
+    request = asking("opening", functions=(Function("web__search", "Searches.", {"type": "object"}),))
+
+    await bounded(through(stub, "gpt-5.4-mini"), request)
+
+    assert {"tools", "response_format"} & stub.asked[0].body.keys() == {"tools"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.asyncio
+async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, stream: bool) -> None:
+    reply = await bounded(through(stub, "plain"), handoff(), (lambda _: None) if stream else None)
+
+    assert reply.text
+    assert (reply.calls, reply.usage.attempts) == ((), 2)
+    assert ["tools" in asked.body for asked in stub.asked] == [True, False]
+
+
+@pytest.mark.parametrize("request_", [judge(), deliver()], ids=["ours", "the caller's"])
+@pytest.mark.asyncio
+async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
+    stub: Stub, request_: Request
+) -> None:
+    stub.queue.extend(["plain", "plain"])
+
+    reply = await bounded(through(stub, "gpt-5.4-mini"), request_)
+
+    assert reply.text
+    assert ["response_format" in asked.body for asked in stub.asked] == [True, False]
+
+
+@pytest.mark.asyncio
+async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub) -> None:
+    with pytest.raises(ModelError) as failure:
+        await bounded(through(stub, "400"), handoff())
+
+    assert (failure.value.cause, failure.value.attempts) == ("bad_request", 2)
+
+
+@pytest.mark.asyncio
+async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(stub: Stub) -> None:
+    with pytest.raises(ModelError) as failure:
+        await bounded(through(stub, "context"), handoff())
+
+    assert failure.value.attempts == 1
+
+
+@pytest.mark.asyncio
+async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(stub: Stub) -> None:
+    await bounded(through(stub, "gpt-5.4-mini"), deliver())
+    await bounded(through(stub, "gpt-5.4-mini"), deliver({"type": "array"}))
+
+    sent, without = (asked.body.get("response_format") for asked in stub.asked)
+    assert sent["json_schema"] == {"name": "answer", "strict": False, "schema": DELIVERABLE}
+    assert without is None
+
+
+@pytest.mark.asyncio
+async def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone(
+    stub: Stub,
+) -> None:
+    model = LitellmModel("ollama/llama3", api_base=stub.url)
+
+    assert model._extras(SimpleNamespace(supports_response_schema=lambda **_: False), handoff()) == {}
+
+
+def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:
+    return SimpleNamespace(index=index, id=identity, function=SimpleNamespace(name=name, arguments=arguments))
+
+
+def test_calls_are_bounded_in_number_and_length() -> None:
+    calls = Calls()
+    for index in range(MOST_CALLS + 5):
+        calls.take([piece(index, f"call_{index}", "n" * 500, "x" * LONGEST_ARGUMENTS)])
+        calls.take([piece(index, None, None, "more")])
+
+    read = calls.read()
+
+    assert len(read) == MOST_CALLS
+    assert {(len(call.name), len(call.arguments)) for call in read} == {(LONGEST_NAME, LONGEST_ARGUMENTS)}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([piece(0, "a", "f", "{}"), piece(0, "b", "g", "{}")], [("f", "{}"), ("g", "{}")]),
+        ([piece(0, "a", "f", "{"), piece(0, "a", "f", "}")], [("f", "{}")]),
+        ([piece(None, None, "f", {"x": 1})], [("f", '{"x": 1}')]),
+        ([piece(0, "a", "f\n\x1b[2J g", "{}\x00")], [("f [2J g", "{}")]),
+        ([piece(0, "a", None, "{}"), piece(1, "b", 7, None)], []),
+    ],
+)
+def test_calls_are_read_however_they_are_numbered_and_written(
+    pieces: list[SimpleNamespace], expected: list[tuple[str, str]]
+) -> None:
+    calls = Calls()
+    for one in pieces:
+        calls.take([one])
+
+    assert [(call.name, call.arguments) for call in calls.read()] == expected

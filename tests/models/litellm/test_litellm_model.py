@@ -1,0 +1,398 @@
+import asyncio
+import logging
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+import pytest_asyncio
+
+from benchmarks.stub import HUGE, STATUSES, Stub
+from server.models import ModelError, Reply, Request
+from server.models.litellm.client import ROOM_TO_THINK, LitellmModel, blocks, load
+from server.models.litellm.errors import LONGEST_DETAIL
+from tests.contract.model import PATIENCE, SCHEMA, Endless, ModelContract, argue, bounded, judge
+from tests.support.paths import ROOT
+
+pytestmark = [
+    pytest.mark.requirement("B7"),
+    pytest.mark.usefixtures("litellm_used"),
+    # litellm sets these filters itself when it is imported, and pytest takes them back after each test.
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
+    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
+]
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_OFFLINE", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest_asyncio.fixture
+async def stub() -> AsyncIterator[Stub]:
+    async with Stub() as stub:
+        yield stub
+
+
+class Waits(list[float]):
+    """Waits no time, and remembers how long it would have been."""
+
+    async def pause(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+def through(stub: Stub, name: str = "stub", waits: Waits | None = None) -> LitellmModel:
+    if waits is None:
+        return LitellmModel(f"openai/{name}", api_base=stub.url)
+    return LitellmModel(f"openai/{name}", api_base=stub.url, pause=waits.pause)
+
+
+async def failure_of(
+    model: LitellmModel, request: Request | None = None, *, stream: bool = False
+) -> ModelError:
+    with pytest.raises(ModelError) as failure:
+        await bounded_call(model, request or argue(), stream=stream)
+    return failure.value
+
+
+async def bounded_call(model: LitellmModel, request: Request, *, stream: bool) -> Reply:
+    return await bounded(model, request, (lambda _: None) if stream else None)
+
+
+class TestContract(ModelContract):
+    @pytest.fixture
+    def model(self, stub: Stub) -> LitellmModel:
+        return through(stub)
+
+    @pytest.fixture(params=["whole", "streamed"])
+    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> Endless:
+        async def started() -> None:
+            await stub.until(in_flight=1)
+
+        heard = None if request.param == "whole" else lambda _: None
+        return Endless(through(stub, "hang"), started, heard)
+
+
+class TestAnswers:
+    @pytest.mark.asyncio
+    async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(self, stub: Stub) -> None:
+        request = argue()
+        await bounded(through(stub), request)
+
+        body = stub.asked[0].body
+        assert body == {
+            "model": "stub",
+            "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
+            "max_tokens": 600,
+        }
+
+    @pytest.mark.asyncio
+    async def test_tokens_are_counted_as_the_provider_counts_them(self, stub: Stub) -> None:
+        for stream in (False, True):
+            usage = (await bounded_call(through(stub), argue(), stream=stream)).usage
+
+            words = sum(len(message.content.split()) for message in argue().prompt.messages)
+            assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
+            assert usage.output_tokens == 60
+
+    @pytest.mark.asyncio
+    async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(self, stub: Stub) -> None:
+        unknown = await bounded(through(stub), argue())
+        known = await bounded(through(stub, "gpt-5.4-mini"), argue())
+        streamed = await bounded(through(stub, "gpt-5.4-mini"), argue(), lambda _: None)
+
+        assert unknown.usage.cost_usd == ""
+        assert 0 < float(known.usage.cost_usd) < 0.01
+        assert known.usage.cost_usd == streamed.usage.cost_usd
+
+    @pytest.mark.asyncio
+    async def test_the_model_that_really_answered_is_named(self, stub: Stub) -> None:
+        stub.answers_as = "stub-2026-11-01"
+
+        assert (await bounded(through(stub), argue())).usage.model == "openai/stub-2026-11-01"
+
+    @pytest.mark.asyncio
+    async def test_a_model_that_reasons_gets_room_to_think(self, stub: Stub) -> None:
+        await bounded(through(stub, "gpt-5.4-mini"), argue())
+
+        assert stub.asked[0].body["max_completion_tokens"] == 600 + ROOM_TO_THINK
+
+    @pytest.mark.asyncio
+    async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(
+        self, stub: Stub
+    ) -> None:
+        await bounded(through(stub), judge())
+        await bounded(through(stub, "gpt-5.4-mini"), judge())
+
+        without, sent = (asked.body.get("response_format") for asked in stub.asked)
+        assert without is None
+        schema = sent["json_schema"]["schema"]
+        assert sent["json_schema"]["strict"]
+        assert schema["properties"]["reasoning"] == {"type": "string"}
+        assert schema["properties"]["winner"] == SCHEMA["properties"]["winner"]
+        assert schema["required"] == SCHEMA["required"]
+
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.asyncio
+    async def test_a_million_characters_come_through(self, stub: Stub, stream: bool) -> None:
+        assert len((await bounded_call(through(stub, "huge"), argue(), stream=stream)).text) == HUGE
+
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.asyncio
+    async def test_an_empty_answer_is_an_answer(self, stub: Stub, stream: bool) -> None:
+        reply = await bounded_call(through(stub, "empty"), argue(), stream=stream)
+
+        assert reply.text == ""
+        assert reply.usage.input_tokens > 0
+
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.asyncio
+    async def test_an_answer_stopped_at_its_token_limit_is_cut(self, stub: Stub, stream: bool) -> None:
+        assert (await bounded_call(through(stub, "truncated"), argue(), stream=stream)).cut
+
+    @pytest.mark.asyncio
+    async def test_a_judge_who_answers_in_prose_is_left_to_the_core(self, stub: Stub) -> None:
+        assert not (await bounded(through(stub, "prose"), judge())).text.startswith("{")
+
+
+@pytest.mark.requirement("D9")
+class TestFailures:
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize(
+        ("scenario", "cause", "requests"),
+        [
+            ("400", "bad_request", 1),
+            ("401", "unauthorized", 1),
+            ("403", "unauthorized", 1),
+            ("404", "bad_request", 1),
+            ("context", "bad_request", 1),
+            ("filtered", "refused", 1),
+            ("429", "rate_limited", 3),
+            ("500", "unavailable", 3),
+            ("503", "unavailable", 3),
+            ("reset", "unavailable", 3),
+        ],
+    )
+    @pytest.mark.asyncio
+    async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
+        self, stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
+    ) -> None:
+        failure = await failure_of(through(stub, scenario, waits), stream=stream)
+
+        assert (failure.cause, failure.attempts, len(stub.chats)) == (cause, requests, requests)
+        assert failure.detail.startswith(f"openai/{scenario}: ")
+        assert len(failure.detail) <= LONGEST_DETAIL
+        assert "Traceback" not in failure.detail
+        assert len(waits) == requests - 1
+
+    @pytest.mark.asyncio
+    async def test_a_second_attempt_that_goes_well_is_the_answer(self, stub: Stub, waits: Waits) -> None:
+        stub.queue = deque(["500", ""])
+
+        reply = await bounded(through(stub, "stub", waits), argue())
+
+        assert reply.text
+        assert reply.usage.attempts == 2
+
+    @pytest.mark.asyncio
+    async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(
+        self, stub: Stub, waits: Waits
+    ) -> None:
+        stub.queue = deque(["broken", ""])
+        pieces: list[str] = []
+
+        reply = await bounded(through(stub, "stub", waits), argue(), pieces.append)
+
+        assert reply.usage.attempts == 2
+        assert reply.text.startswith("".join(pieces))
+        assert 0 < len("".join(pieces)) < len(reply.text)
+
+    @pytest.mark.asyncio
+    async def test_the_provider_says_how_long_to_wait(self, stub: Stub, waits: Waits) -> None:
+        stub.retry_after = "11"
+
+        await failure_of(through(stub, "429", waits))
+
+        assert waits == [11, 11]
+
+    @pytest.mark.asyncio
+    async def test_otherwise_the_waits_grow_and_vary(self, stub: Stub, waits: Waits) -> None:
+        await failure_of(through(stub, "500", waits))
+
+        first, second = waits
+        assert 0.5 <= first <= 1 <= second <= 2
+
+    @pytest.mark.asyncio
+    async def test_a_wait_that_would_be_too_long_is_not_begun(self, stub: Stub, waits: Waits) -> None:
+        stub.retry_after = "3600"
+
+        failure = await failure_of(through(stub, "429", waits))
+
+        assert (failure.cause, failure.attempts, waits) == ("rate_limited", 1, [])
+
+    @pytest.mark.parametrize("scenario", ["hang", "stall"])
+    @pytest.mark.asyncio
+    async def test_a_provider_that_stops_is_left_when_the_time_is_up(self, stub: Stub, scenario: str) -> None:
+        load()
+        failure = await failure_of(through(stub, scenario), argue(timeout=0.3), stream=True)
+
+        assert failure.cause == "timeout"
+        await stub.until(abandoned=1)
+
+    @pytest.mark.asyncio
+    async def test_cancelling_before_the_answer_begins_hangs_up(self, stub: Stub) -> None:
+        task = asyncio.create_task(through(stub, "hang").reply(argue()))
+        with anyio.fail_after(PATIENCE):
+            await stub.until(in_flight=1)
+            task.cancel()
+            await stub.until(abandoned=1)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    @pytest.mark.asyncio
+    async def test_cancelling_in_the_middle_of_an_answer_hangs_up(self, stub: Stub) -> None:
+        heard = asyncio.Event()
+        task = asyncio.create_task(through(stub, "stall").reply(argue(), lambda _: heard.set()))
+        with anyio.fail_after(PATIENCE):
+            await heard.wait()
+            task.cancel()
+            await stub.until(abandoned=1)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    @pytest.mark.asyncio
+    async def test_a_server_that_is_not_there_is_unavailable(self, waits: Waits) -> None:
+        model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", pause=waits.pause)
+
+        assert (await failure_of(model)).cause == "unavailable"
+
+    @pytest.mark.parametrize(
+        ("name", "variable"),
+        [("openai/gpt-5.4-mini", "OPENAI_API_KEY"), ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY")],
+    )
+    @pytest.mark.asyncio
+    async def test_a_missing_key_is_named(
+        self, stub: Stub, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+    ) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+
+        failure = await failure_of(LitellmModel(name, api_base=stub.url))
+
+        assert (failure.cause, failure.attempts) == ("unauthorized", 1)
+        assert f"Set {variable}" in failure.detail
+        assert stub.asked == []
+
+    @pytest.mark.asyncio
+    async def test_a_model_of_no_provider_is_a_bad_request(self, stub: Stub) -> None:
+        failure = await failure_of(LitellmModel("nonsense", api_base=stub.url))
+
+        assert failure.cause == "bad_request"
+        assert "LLM Provider NOT provided" in failure.detail
+
+    @pytest.mark.parametrize("provider", ["github_copilot", "chatgpt", "GitHub_Copilot"])
+    @pytest.mark.asyncio
+    async def test_providers_that_print_their_log_in_are_refused(self, stub: Stub, provider: str) -> None:
+        failure = await failure_of(LitellmModel(f"{provider}/gpt-5", api_base=stub.url))
+
+        assert "standard output" in failure.detail
+        assert stub.asked == []
+
+
+@pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.asyncio
+async def test_a_key_never_shows(
+    key: str,
+    stream: bool,
+    waits: Waits,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    caplog.set_level(logging.DEBUG)
+    async with Stub(echo_key=True) as stub:
+        details = [
+            (await failure_of(through(stub, scenario, waits), stream=stream)).detail
+            for scenario in [*STATUSES, "reset"]
+        ]
+        assert stub.asked[0].headers["authorization"] == f"Bearer {key}"
+    shown = capfd.readouterr()
+
+    assert shown.out == ""
+    for told in (*details, shown.err, *(record.getMessage() for record in caplog.records)):
+        assert key not in told
+        assert "sk-test" not in told
+
+
+@pytest.mark.parametrize("base", ["", "https://api.example.com/v1", "http://127.0.0.1.example.com/v1"])
+@pytest.mark.asyncio
+async def test_offline_only_this_machine_is_asked(base: str) -> None:
+    failure = await failure_of(LitellmModel("openai/gpt-5.4-mini", api_base=base))
+
+    assert failure.cause == "bad_request"
+    assert "COUNTERPOINT_OFFLINE" in failure.detail
+
+
+@pytest.mark.asyncio
+async def test_offline_an_address_in_the_environment_is_used(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", stub.url)
+
+    assert (await bounded(LitellmModel("openai/stub"), argue())).text
+    assert len(stub.asked) == 1
+
+
+@pytest.mark.requirement("N11")
+def test_the_blocks_of_a_prompt_are_its_text_and_one_is_marked() -> None:
+    text = "# Question\n> why?\n\n\n# Round 1\n> because\n\nYou are A. Speak."
+
+    parts = blocks(text)
+
+    assert "".join(part["text"] for part in parts) == text
+    assert all(part["text"].strip() for part in parts)
+    assert [index for index, part in enumerate(parts) if "cache_control" in part] == [len(parts) - 2]
+    assert blocks("One.") == [{"type": "text", "text": "One."}]
+
+
+@pytest.mark.slow
+def test_litellm_is_imported_on_the_first_questions_and_says_nothing() -> None:
+    """In a process of its own, where nothing has imported it yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+FIRST_USE = """
+import asyncio, os, sys
+from benchmarks.stub import Stub
+import server.models.registry
+from server.models.litellm.client import LitellmModel
+from tests.contract.model import argue
+
+async def main():
+    assert "litellm" not in sys.modules and "xllamacpp" not in sys.modules and "httpx" not in sys.modules
+    async with Stub() as stub:
+        model = LitellmModel("openai/stub", api_base=stub.url)
+        replies = await asyncio.gather(*(model.reply(argue()) for _ in range(5)))
+    assert all(reply.text for reply in replies)
+
+os.environ |= {"COUNTERPOINT_OFFLINE": "1", "OPENAI_API_KEY": "sk-test-0123456789abcdef"}
+asyncio.run(main())
+"""

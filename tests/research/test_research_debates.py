@@ -1,0 +1,243 @@
+"""Debates whose moderators and debaters look things up: real servers, good ones and bad ones."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from server.cli.main import counterpoint
+from server.models import FunctionCall, Request
+from server.models.fakes.lines import answer
+from server.models.fakes.scripted import Said, ScriptedModel
+from server.settings import ResearchServer
+from tests.support.calling import call, read, refused
+from tests.support.paths import NODE
+from tests.support.researching import child
+from tests.support.stepping import events, prompts, view
+
+pytestmark = pytest.mark.requirement("C6")
+
+MEMORY = NODE / "node_modules" / "@modelcontextprotocol" / "server-memory" / "dist" / "index.js"
+QUESTION = "Should the library open on Sundays?"
+MODERATED = {"model": "moderator", "tools": ["notes"]}
+
+
+def asking(function: str, *, times: int = 1, at_once: int = 1, **arguments: Any) -> ScriptedModel:
+    """A model that calls a function so often before it answers."""
+    left = times
+
+    def script(request: Request) -> Said:
+        nonlocal left
+        if left and request.prompt.cue.asks in ("opening", "argument"):
+            left -= 1
+            return (FunctionCall(f"notes__{function}", json.dumps(arguments)),) * at_once
+        return answer(request)
+
+    return ScriptedModel(script)
+
+
+async def led(client: Any, **more: Any) -> dict[str, Any]:
+    """A debate of one round whose moderator may ask the server `notes`."""
+    options = {"moderator": MODERATED, **more.pop("options", {})}
+    asked = {"question": QUESTION, "format": "verdict", "max_rounds": 1, "run": True, **more}
+    return await call(client, "start_debate", **asked, options=options)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("C3")
+async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_briefing(connected: Any) -> None:
+    moderator, debater = asking("big", size=3000), ScriptedModel()
+    async with connected(
+        {"moderator": moderator, "mine": debater}, "mine", {"notes": child("bad")}
+    ) as client:
+        ran = await led(client)
+        (found,) = await events(client, ran, "researched")
+        result = await view(client, ran, "result")
+        tasks = (await view(client, ran, "tasks"))["tasks"]
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+
+    (lookup,) = found["lookups"]
+    assert (found["seat"], found["round"], found["names"]) == ("moderator", 1, ["research"])
+    assert (lookup["tool"], lookup["arguments"], lookup["failed"]) == ("notes/big", '{"size": 3000}', "")
+    assert lookup["result"] == "x" * 3000
+    first, second = prompts(moderator, "opening")
+    assert "What you looked up" not in first
+    assert f'What you looked up for this answer:\nnotes/big {{"size": 3000}}\n> {"x" * 3000}\n' in second
+    assert "notes__big" in {function.name for function in moderator.asked[0].functions}
+    briefing = result["moderatorDecisions"][0]["briefing"]
+    assert briefing.startswith('What was looked up says: "xxx')
+    assert briefing in transcript
+    assert all(f"> {briefing}" in prompt for prompt in prompts(debater, "argument"))
+    assert not any(request.functions for request in debater.asked)
+    led_by = {(row["task"], row["state"]) for row in tasks if row["seat"] == "moderator"}
+    assert led_by == {("research", "done"), ("opening", "done")}
+    assert ran["failures"] == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("notes", "function", "failure"),
+    [
+        (child("bad"), "die", "notes/die: the call failed: it ended (exit code 7)"),
+        (child("bad", timeout=1), "hang", "notes/hang: there was no answer within 1 s"),
+        (child("bad"), "endless", "notes/endless: the call failed: it sent a message of over 16 MB"),
+        (child("bad"), "burn", "notes__burn: there is no such function; there are: notes__pid"),
+        (
+            child("broken"),
+            "pid",
+            "servers: The research server notes cannot be used: it ended (exit code 3).",
+        ),
+        (
+            ResearchServer(command="/no/such/program"),
+            "pid",
+            "servers: The research server notes cannot be used: it cannot be started: No such file",
+        ),
+    ],
+)
+async def test_a_server_that_fails_costs_a_look_up_and_not_the_debate(
+    client_of: Any, notes: ResearchServer, function: str, failure: str
+) -> None:
+    times = 0 if failure.startswith("servers: ") else 1
+    async with client_of({"moderator": asking(function, times=times)}, research={"notes": notes}) as client:
+        ran = await led(client)
+        decisions = (await view(client, ran, "result"))["moderatorDecisions"]
+
+    assert (ran["status"], ran["outcome"]) == ("concluded", "decided")
+    assert len(ran["failures"]) == 1
+    assert ran["failures"][0].startswith(f"moderator: {failure}")
+    assert ran["failures"][0].endswith(" (research)")
+    assert decisions[0]["nextSpeakers"] == ["Proponent", "Opponent"]
+
+
+@pytest.mark.anyio
+async def test_five_megabytes_are_cut_before_they_are_recorded(client_of: Any) -> None:
+    moderator = asking("big", size=5_000_000)
+    async with client_of({"moderator": moderator}, research={"notes": child("bad")}) as client:
+        ran = await led(client)
+        (found,) = await events(client, ran, "researched")
+
+    assert ran["status"] == "concluded"
+    assert (len(found["lookups"][0]["result"]), found["lookups"][0]["cut"]) == (8000, True)
+    assert "> [cut here]" in prompts(moderator, "opening")[1]
+
+
+@pytest.mark.anyio
+async def test_a_moderator_that_never_stops_asking_is_asked_without_the_tools(client_of: Any) -> None:
+    moderator = asking("pid", times=9, at_once=9)
+    async with client_of({"moderator": moderator}, research={"notes": child("bad")}) as client:
+        ran = await led(client)
+        found = await events(client, ran, "researched")
+
+    assert ran["status"] == "concluded"
+    assert [len(each["lookups"]) for each in found] == [4, 4, 4]
+    assert [bool(request.functions) for request in moderator.asked] == [True, True, True, False, False]
+    assert ran["failures"] == ["moderator (moderator): the model said nothing (empty, 2 times)"]
+
+
+@pytest.mark.anyio
+async def test_a_debater_looks_things_up_where_the_settings_allow_it(client_of: Any) -> None:
+    debaters = [
+        {"name": "Ada", "stance": "yes", "model": "ada", "tools": ["notes/big"]},
+        {"name": "Ben", "stance": "no"},
+    ]
+    ada, ben = asking("big", size=5), ScriptedModel()
+    research = {"notes": child("bad", debaters=True)}
+    async with client_of({"ada": ada, "ben": ben}, "ben", research) as client:
+        asked = {"question": QUESTION, "format": "verdict", "debaters": debaters, "run": True}
+        ran = await call(client, "start_debate", **asked)
+        found = await events(client, ran, "researched")
+
+    assert [(each["seat"], each["lookups"][0]["result"]) for each in found] == [("Ada", "xxxxx")]
+    assert "> xxxxx" in prompts(ada, "argument")[1]
+    assert [function.name for function in ada.asked[0].functions] == ["notes__big"]
+    assert not any("What you looked up" in request.prompt.messages[-1].content for request in ben.asked)
+    assert ran["status"] == "concluded"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"debaters": [{"name": "A1", "stance": "x", "tools": ["notes"]}, {"name": "B1", "stance": "y"}]},
+            "The research server notes is for the moderator only. To let debaters use it, set debaters = ",
+        ),
+        ({"options": {"moderator": {"tools": ["books"]}}}, "'books'. Configured: notes."),
+        (
+            {"options": {"moderator": {"tools": ["notes/die"]}}},
+            "cannot be asked for 'die'. Allowed: pid, big.",
+        ),
+    ],
+)
+async def test_what_may_not_be_asked_is_refused_before_the_debate(
+    client_of: Any, options: dict[str, Any], told: str
+) -> None:
+    async with client_of(research={"notes": child("bad", tools=["pid", "big"])}) as client:
+        asked = {"question": QUESTION, "format": "verdict", **options}
+        assert told in await refused(client, "start_debate", **asked)
+        assert (await call(client, "find_debates"))["debates"] == []
+
+
+@pytest.mark.anyio
+@pytest.mark.node
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not MEMORY.exists() or shutil.which("node") is None,
+    reason="needs Node.js and `npm install` in tests/node",
+)
+async def test_a_moderator_briefs_from_the_memory_of_a_server_that_others_wrote(
+    client_of: Any, tmp_path: Path
+) -> None:
+    memory = tmp_path / "memory.jsonl"
+    seen = {"type": "entity", "name": QUESTION, "entityType": "question", "observations": ["Staff of 4."]}
+    memory.write_text(json.dumps(seen) + "\n", encoding="utf-8")
+    server = ResearchServer(command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(memory)})
+    moderator = ScriptedModel()
+    async with client_of({"moderator": moderator}, research={"notes": server}) as client:
+        ran = await led(client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}})
+        (found,) = await events(client, ran, "researched")
+        (decision,) = (await view(client, ran, "result"))["moderatorDecisions"]
+
+    assert (ran["status"], ran["failures"]) == ("concluded", [])
+    assert found["lookups"][0]["tool"] == "notes/search_nodes"
+    assert json.loads(found["lookups"][0]["result"])["entities"][0]["observations"] == ["Staff of 4."]
+    assert "Staff of 4." in prompts(moderator, "opening")[1]
+    assert decision["briefing"].startswith('What was looked up says: "{')
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("M5")
+@pytest.mark.parametrize("kind", ["toml", "json"])
+def test_the_terminal_shows_what_a_moderator_looks_up(
+    kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = child("bad")
+    settings = tmp_path / f"settings.{kind}"
+    if kind == "json":
+        text = json.dumps({"mcpServers": {"notes": {"command": server.command, "args": server.args}}})
+    else:
+        text = (
+            f"[mcpServers.notes]\ncommand = {json.dumps(server.command)}\nargs = {json.dumps(server.args)}\n"
+        )
+    settings.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("COUNTERPOINT_CONFIG", str(settings))
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    arguments = ["debate", QUESTION, "--format", "verdict", "--rounds", "1", "--model", "scripted"]
+
+    asked = CliRunner().invoke(counterpoint, [*arguments, "--tools", "notes/pid"])
+    unknown = CliRunner().invoke(counterpoint, [*arguments, "--tools", "books"])
+
+    assert asked.exit_code == 0, asked.output
+    shown = asked.stdout
+    steps = [
+        "moderator (scripted)",
+        "> moderator looks it up: notes/pid",
+        "What was looked up says",
+        "Verdict: D",
+    ]
+    assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+    assert "There is no research server 'books'. Configured: notes." in unknown.stderr

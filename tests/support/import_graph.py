@@ -1,0 +1,116 @@
+"""The graph of imports between the packages of `counterpoint`, `server` and `storage`.
+
+`python -m tests.support.import_graph` prints it: layers from the bottom up, arrows, and how many entries each
+folder has. Imports inside functions count.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+TOPS = ("counterpoint", "server", "storage")
+FILES = sorted(path.relative_to(ROOT) for top in TOPS for path in (ROOT / top).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def room(module: str) -> str:
+    """What the table of `tests/test_imports.py` has rows for, without the prefix `server`: `debate.rules`.
+
+    A room is a folder. In a folder with subfolders each file is a room of its own: `models.registry` stands
+    above `models.litellm`, and `models`, the package's own file, below both; `tools` is one room.
+    """
+    path = MODULES[module]
+    folder = ".".join(path.parts[:-1])
+    split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ("server.tools", "counterpoint")
+    return (module if split else folder).removeprefix("server.")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The names of the modules that a file imports, wherever in it, by `import_module("…")` too."""
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(name), level=0, names=names):
+                for alias in names:
+                    full = f"{name}.{alias.name}"
+                    yield full if full in MODULES else name
+            case ast.ImportFrom():
+                yield "a relative import"
+            case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name)), *_]):
+                yield name
+
+
+@cache
+def imported_by_room() -> dict[str, set[str]]:
+    """By room, the modules that its files import."""
+    found: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        found.setdefault(room(module), set()).update(imports(path))
+    return found
+
+
+def arrows() -> dict[str, set[str]]:
+    """By room, the other rooms that it imports."""
+    return {
+        one: {room(module) for module in modules if module in MODULES} - {one}
+        for one, modules in imported_by_room().items()
+    }
+
+
+def layers() -> list[list[str]]:
+    """Rooms from the bottom up, each above all that it imports.
+
+    Raises:
+        ValueError: some rooms import each other in a circle; the text names them.
+    """
+    above, found = arrows(), list[list[str]]()
+    while above:
+        bottom = sorted(one for one, below in above.items() if not below & above.keys())
+        if not bottom:
+            raise ValueError(f"These import each other in a circle: {', '.join(sorted(above))}")
+        found.append(bottom)
+        above = {one: below for one, below in above.items() if one not in bottom}
+    return found
+
+
+def entries() -> dict[str, int]:
+    """By folder, its files and subfolders that hold code, `__init__.py` left out."""
+    folders = {parent for path in FILES for parent in path.parents if parent != Path()}
+    inside = {
+        folder: {path.parts[len(folder.parts)] for path in FILES if path.is_relative_to(folder)}
+        for folder in folders
+    }
+    return {str(folder): len(inside[folder] - {"__init__.py"}) for folder in sorted(folders)}
+
+
+def report() -> str:
+    graph = arrows()
+    lines = [
+        f"{len(graph)} rooms, {sum(map(len, graph.values()))} arrows, {len(layers())} layers, no circle",
+        "",
+    ]
+    for number, rooms in enumerate(reversed(layers())):
+        lines += [f"layer {len(layers()) - number}"]
+        lines += [f"  {one} -> {', '.join(sorted(graph[one])) or '-'}" for one in rooms]
+    lines += ["", "entries of each folder"]
+    lines += [f"  {count:3} {folder}" for folder, count in entries().items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(report())  # noqa: T201

@@ -1,0 +1,7 @@
+"""Where the tests find the checkout."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NODE = ROOT / "tests" / "node"
+GOLDEN = ROOT / "tests" / "golden"

@@ -1,0 +1,132 @@
+"""A result in a shape of one's own: schemas that are taken, schemas that are not, models that miss them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.calling import call, read, refused
+from tests.support.stepping import prompts, saying, view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C10")]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "decision": {"enum": ["ship", "wait"]},
+        "reasons": {"type": "array", "items": {"type": "string", "maxLength": 300}, "minItems": 1},
+        "months": {"type": "integer", "minimum": 1, "maximum": 24},
+    },
+    "required": ["decision", "reasons", "months"],
+    "additionalProperties": False,
+}
+GOOD = {"decision": "wait", "reasons": ["No tests."], "months": 3}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": nested(levels - 1)}} if levels else {"type": "string"}
+
+
+@pytest.mark.parametrize("name", ["verdict", "settle", "round_robin", "second_opinion"])
+async def test_the_result_has_the_shape_asked_for(client_of: Any, name: str) -> None:
+    async with client_of() as client:
+        options = {"output_schema": SCHEMA}
+        ran = await call(client, "start_debate", question="Ship it?", format=name, options=options, run=True)
+        result = await view(client, ran, "result")
+        verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
+        shown = await read(client, f"debate://{ran['debate_id']}/verdict")
+
+    made = result["deliverable"]
+    assert set(made) == {"decision", "reasons", "months"}
+    assert made["decision"] in ("ship", "wait")
+    assert made["reasons"]
+    assert 1 <= made["months"] <= 24
+    assert verdict["deliverable"] == made
+    assert json.loads(shown.split("```json\n")[1].split("\n```")[0]) == made
+
+
+async def test_off_the_raw_result_stands_alone(client_of: Any) -> None:
+    async with client_of() as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="Q?",
+            format="round_robin",
+            options={"synthesizer": False},
+            run=True,
+        )
+        result = await view(client, ran, "result")
+
+    keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions"]
+    assert list(result) == keys
+    assert (result["rounds"], result["verdict"]["winner"], result["moderatorDecisions"]) == (2, None, [])
+    assert set(result["transcript"][0]) == {"round", "phase", "agent", "stance", "text"}
+    assert "Nobody decides at the end of these phases" in ran["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"output_schema": {"$ref": "https://example.org/s.json"}},
+            '"https://example.org/s.json" leads out of it',
+        ),
+        ({"output_schema": nested(30)}, "is nested deeper than 20 levels. Change that."),
+        (
+            {"output_schema": {"type": "object", "description": "x" * 30_000}},
+            "20,000 are allowed. Ask for less",
+        ),
+        ({"output_schema": {"type": "objekt"}}, "`output_schema` at #/type: it is no valid JSON Schema"),
+        ({"output_schema": {"pattern": "(a+)+$"}}, "`output_schema` at #/pattern: the regular expression"),
+        (
+            {"output_schema": SCHEMA, "synthesizer": False},
+            "the synthesizer is off. Leave one of the two out.",
+        ),
+        ({"output_schema": "a list of reasons"}, "`options.output_schema` must be an object."),
+    ],
+)
+async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(
+    client_of: Any, options: dict[str, Any], told: str
+) -> None:
+    async with client_of() as client:
+        said = await refused(client, "start_debate", question="Q?", options=options, run=True)
+        found = await call(client, "find_debates")
+
+    assert told in said
+    assert found["debates"] == []
+
+
+async def test_a_result_that_misses_the_schema_is_repaired_once(client_of: Any) -> None:
+    model = saying(deliverable=[{**GOOD, "months": 30}, GOOD])
+    async with client_of({"mine": model}) as client:
+        options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine", "prompt": "Be terse."}}
+        ran = await call(client, "start_debate", question="Q?", format="verdict", options=options, run=True)
+        result = await view(client, ran, "result")
+
+    first, second = prompts(model, "deliverable")
+    assert result["deliverable"] == GOOD
+    assert "Be terse." in first
+    assert "could not be used: months" in second
+    assert ran["failures"][0].startswith("synthesizer (mine): months")
+
+
+@pytest.mark.parametrize("name", ["verdict", "round_robin"])
+async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says_why(
+    client_of: Any, name: str
+) -> None:
+    model = saying(deliverable={**GOOD, "months": 30})
+    async with client_of({"mine": model}) as client:
+        options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine"}}
+        ran = await client.call_tool(
+            "start_debate", {"question": "Q?", "format": name, "options": options, "run": True}
+        )
+        data = ran.structured_content
+        verdict = await call(client, "get_verdict", debate_id=data["debate_id"])
+        transcript = await read(client, f"debate://{data['debate_id']}/transcript")
+
+    assert (data["status"], len(model.asked)) == ("concluded", 2)
+    assert verdict["deliverable"] == ""
+    assert verdict["deliverable_problem"].startswith("months")
+    for shown in (ran.content[0].text, transcript):
+        assert f"**No result in the shape asked for**\n- {verdict['deliverable_problem']}" in shown
+    assert bool(verdict["verdict"]) == (name == "verdict")  # what the judge said is there all the same

@@ -1,0 +1,314 @@
+"""Every format over MCP, from the first call to the last, as its source document describes it."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.commands.formats import FORMATS
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.calling import call, read, refused
+from tests.support.stepping import events, prompts, rounds_of, saying, view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
+
+ROLES = [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "lawyer"}]
+
+
+def in_order(text: str, *parts: str) -> bool:
+    """Whether the parts stand in the text one after the other."""
+    for part in parts:
+        _, found, text = text.partition(part)
+        if not found:
+            return False
+    return True
+
+
+@pytest.mark.requirement("M5", "A3", "B1", "C15", "D1")
+@pytest.mark.parametrize("name", FORMATS)
+async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(connected: Any, name: str) -> None:
+    async with connected() as client:
+        ran = await call(client, "start_debate", question="Ship it?", format=name, run=True)
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        read_by_tool = await client.call_tool("read_debate", {"debate_id": ran["debate_id"]})
+
+    assert (ran["status"], ran["working"], ran["failures"]) == ("concluded", False, [])
+    assert f"Format {name}, opened" in transcript
+    assert read_by_tool.content[0].text == transcript
+
+
+@pytest.mark.requirement("M4", "D1")
+@pytest.mark.parametrize("name", FORMATS)
+async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_says(
+    client_of: Any, name: str
+) -> None:
+    async with client_of() as client:
+        started = await call(
+            client,
+            "start_debate",
+            question="Ship it?",
+            format=name,
+            options={"seed": 7, "limits": {"max_turns": 4}} if name == "handoff" else {"seed": 7},
+        )
+        rounds = await rounds_of(client, started)
+        stepped = await view(client, started, "result")
+        state = await view(client, started, "state")
+
+    assert [found["round"] for found in rounds] == list(range(1, len(rounds) + 1))
+    assert rounds[-1]["status"] == "concluded"
+    assert state["failures"] == []
+    assert len({turn["round"] for turn in stepped["transcript"]}) == state["rounds_of_talk"]
+
+
+@pytest.mark.requirement("A2", "A3")
+async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(client_of: Any) -> None:
+    moderator = saying(
+        closing=[
+            "SUMMARY: Bull names a contract; Bear has not answered it.\nSTATUS: CONTINUE",
+            "**SUMMARY**\nBoth sides are clear.\n\n**STATUS**: Settled\n\n**DECISION**: Put in half.",
+        ]
+    )
+    async with client_of({"moderator": moderator}) as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="Invest $1M?",
+            format="settle",
+            debaters=[{"name": "Bull", "role": "optimist"}, {"name": "Bear", "role": "risk analyst"}],
+            options={"moderator": {"model": "moderator"}},
+            run=True,
+        )
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        state = await view(client, ran, "state")
+
+    assert in_order(transcript, "A. Bull (optimist)", "B. Bear (risk analyst)", "Bull names a contract")
+    assert in_order(
+        transcript, "**Status**: CONTINUE", "## Round 2", "**Status**: SETTLED", "**Decision**: Put"
+    )
+    assert in_order(
+        transcript, "## Verdict: Decided", "Put in half", "The talk ended: the moderator settled it."
+    )
+    assert (state["settled"], state["final_decision"]) == (True, "Put in half.")
+    assert (state["moderator_summary"], state["reason"]) == ("Both sides are clear.", "settled")
+    assert (state["rounds_of_talk"], state["max_rounds"]) == (2, 3)
+
+
+@pytest.mark.requirement("A3", "A5")
+async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(client_of: Any) -> None:
+    moderator = saying(closing={"summary": "They differ.", "status": "CONTINUE", "decision": "I would wait."})
+    async with client_of({"moderator": moderator}) as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="Invest?",
+            format="settle",
+            options={"moderator": {"model": "moderator"}},
+            run=True,
+        )
+        state, result = await view(client, ran, "state"), await view(client, ran, "result")
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+
+    assert (state["reason"], state["settled"], state["rounds_of_talk"]) == ("max_rounds", False, 3)
+    assert (ran["outcome"], ran["verdict"]) == ("undecided", "Not settled in 3 rounds. I would wait.")
+    assert result["settlement"] == {"settled": False, "summary": "They differ.", "decision": ""}
+    assert "The talk ended: the last round was held." in transcript
+    assert ["last round" in prompt for prompt in prompts(moderator, "closing")] == [False, False, True]
+
+
+@pytest.mark.requirement("C3", "C5", "C11")
+async def test_a_moderated_debate_shows_who_was_called_on_what(client_of: Any) -> None:
+    moderator = saying(
+        opening=[
+            {
+                "next_speakers": ["Ben", "Ada", "Ben"],
+                "briefing": "Load is 3x.",
+                "new_angle": None,
+                "done": False,
+            },
+            {"next_speakers": ["Ada"], "briefing": None, "new_angle": "Latency?", "done": True},
+        ]
+    )
+    debater = ScriptedModel()
+    async with client_of({"moderator": moderator, "debater": debater}, "debater") as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="Ship it?",
+            format="verdict",
+            max_rounds=4,
+            debaters=[{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
+            options={"moderator": {"model": "moderator"}},
+            run=True,
+        )
+        result = await view(client, ran, "result")
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+
+    assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ada", "Ben", "Ada"]
+    assert result["moderatorDecisions"] == [
+        {
+            "round": 1,
+            "nextSpeakers": ["Ben", "Ada", "Ben"],
+            "briefing": "Load is 3x.",
+            "newAngle": None,
+            "done": False,
+        },
+        {"round": 2, "nextSpeakers": ["Ada"], "briefing": None, "newAngle": "Latency?", "done": True},
+    ]
+    assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "B. Ben (later)")
+    assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
+    told = prompts(debater, "argument")
+    assert ["> Load is 3x." in prompt for prompt in told] == [True] * 4
+    assert ["> Latency?" in prompt for prompt in told] == [False, False, False, True]
+
+
+@pytest.mark.requirement("C15")
+async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(client_of: Any) -> None:
+    referee, debater = ScriptedModel(), ScriptedModel()
+    async with client_of({"referee": referee, "debater": debater}, "debater") as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="How do we store it?",
+            format="round_robin",
+            debaters=ROLES,
+            options={"referee": {"model": "referee", "prompt": "Count the sources."}},
+            run=True,
+        )
+        result = await view(client, ran, "result")
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+
+    assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
+    assert result["verdict"]["winner"] is None
+    assert result["deliverable"].startswith("The question was: How do we store it?")
+    assert in_order(
+        transcript, "A. Ada (engineer)", "B. Ben (lawyer)", "### Referee", "## Round 2", "### Referee"
+    )
+    assert in_order(transcript, "## Result", "The question was: How do we store it?")
+    assert all("Count the sources." in prompt for prompt in prompts(referee, "audit"))
+    assert len(referee.asked) == 2
+
+
+@pytest.mark.requirement("D1", "D5")
+async def test_a_full_debate_holds_its_seven_phases(client_of: Any) -> None:
+    async with client_of() as client:
+        started = await call(client, "start_debate", question="Ship it?", format="full", max_rounds=5)
+        rounds = await rounds_of(client, started)
+        transcript = await read(client, f"debate://{started['debate_id']}/transcript")
+        result = await view(client, started, "result")
+
+    phases = ["opening", "argumentation", "rebuttal", "cross_examination", "synthesis", "voting", "verdict"]
+    assert [found["phase"] for found in rounds] == phases
+    questions = [turn for turn in rounds[3]["turns"] if turn["act"] == "question"]
+    answers = [turn for turn in rounds[3]["turns"] if turn["act"] == "answer"]
+    assert {(turn["agent"], turn["to"]) for turn in questions} == {
+        ("Proponent", "Opponent"),
+        ("Opponent", "Proponent"),
+    }
+    assert {(turn["agent"], turn["to"]) for turn in answers} == {
+        ("Proponent", "Opponent"),
+        ("Opponent", "Proponent"),
+    }
+    assert in_order(
+        transcript, "question to", "answer to", "question to", "answer to", "## Round 5: synthesis"
+    )
+    assert in_order(
+        transcript, "Proponent votes for", "Opponent votes for", "judge 1, reading 2", "**Ballots**"
+    )
+    assert sum(result["ballots"]["votes"].values()) == 2
+
+
+@pytest.mark.requirement("D1")
+async def test_phases_of_ones_own_are_held_as_instructed(client_of: Any) -> None:
+    model = ScriptedModel()
+    phases = [
+        "opening",
+        {"name": "premortem", "instruction": "It failed. Say why.", "order": "declared"},
+        "voting",
+    ]
+    async with client_of({"mine": model}, "mine") as client:
+        ran = await call(client, "start_debate", question="Ship it?", options={"phases": phases}, run=True)
+        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+
+    assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
+    assert "2 of 2 ballots for: " in ran["verdict"]
+    told = [r.prompt.messages[-1].content for r in model.asked if r.prompt.cue.round == 2]
+    assert all("# Round 2: premortem\nIt failed. Say why." in prompt for prompt in told)
+    assert len(told) == 2
+
+
+@pytest.mark.requirement("D1")
+@pytest.mark.parametrize(
+    ("phases", "told"),
+    [
+        (["opening", "lunch"], "options.phases[1] (lunch): there is no such phase. Phases: opening, argum"),
+        (["verdict"], "options.phases[0] (verdict): nobody argues in these phases."),
+        (["voting", "opening"], "options.phases[0] (voting): a debate begins with talk"),
+        (["opening", "verdict", "rebuttal"], "options.phases[1] (verdict): rebuttal stands after it"),
+        (
+            [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],
+            "options.phases[1] (rebuttal): only one phase can repeat, and opening does.",
+        ),
+    ],
+)
+async def test_a_list_of_phases_that_cannot_be_held_is_refused_by_the_phase(
+    client_of: Any, phases: list[Any], told: str
+) -> None:
+    async with client_of() as client:
+        assert told in await refused(client, "start_debate", question="Ship it?", options={"phases": phases})
+
+
+@pytest.mark.requirement("A7")
+async def test_twelve_debaters_debate_after_a_warning(client_of: Any) -> None:
+    debaters = [{"name": f"Town {number}", "stance": f"plan {number}"} for number in range(1, 13)]
+    async with client_of() as client:
+        started = await client.call_tool("start_debate", {"question": "Which plan?", "debaters": debaters})
+        rounds = await rounds_of(client, started.structured_content)
+
+    assert "12 debaters: 10 or more overwhelm a single moderator or judge" in started.content[0].text
+    assert "Group them, or debate in parts" in started.structured_content["warnings"][0]
+    assert [len(found["turns"]) for found in rounds] == [12, 12, 0]
+    assert rounds[-1]["outcome"] == "decided"
+
+
+@pytest.mark.requirement("C1", "C8")
+async def test_three_judges_choose_between_sides_that_are_neither_for_nor_against(client_of: Any) -> None:
+    def finding(winner: str | None, verdict: str) -> ScriptedModel:
+        return saying(judgment={"verdict": verdict, "winner": winner, "reasoning": "Why.", "margin": 2})
+
+    judges = {
+        "one": finding("A", "Rivers are cheaper."),
+        "two": finding("by rail", "Rails are faster."),
+        "three": finding("Ada", "Rivers flood less than rails break."),
+    }
+    async with client_of(judges) as client:
+        ran = await call(
+            client,
+            "start_debate",
+            question="How do we ship it?",
+            format="verdict",
+            debaters=[{"name": "Ada", "stance": "by river"}, {"name": "Ben", "stance": "by rail"}],
+            options={"judges": {"models": list(judges)}},
+            run=True,
+        )
+        verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
+
+    assert (verdict["outcome"], verdict["winner"], verdict["winner_stance"]) == ("leaning", "Ada", "by river")
+    assert verdict["votes"] == [
+        "judge 1 (scripted): Ada, margin 2 of 3",
+        "judge 2 (scripted): Ben, margin 2 of 3",
+        "judge 3 (scripted): Ada, margin 2 of 3",
+    ]
+    assert verdict["dissent"] == ["judge 2: Rails are faster."]
+
+
+@pytest.mark.requirement("D21")
+async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(client_of: Any) -> None:
+    async with client_of() as client:
+        ran = await call(client, "start_debate", question="Ship it?", format="full", run=True)
+        found = await events(
+            client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"
+        )
+
+    names = [name for event in found for name in event["names"]]
+    assert (names[0], names[-2:]) == ("debate_start", ["phase_end", "debate_end"])
+    assert {"phase_start", "agent_message", "vote", "consensus"} < set(names)
+    assert names.count("phase_start") == names.count("phase_end")

@@ -1,0 +1,388 @@
+"""The tools as a client sees them, in both protocol eras."""
+
+import json
+import re
+from typing import Any
+
+import anyio
+import pytest
+
+from server.models import ModelError, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.tools import all_tools
+from tests.support.calling import call, read, refused, said, size
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
+
+
+@pytest.mark.requirement("M5")
+async def test_one_call_returns_a_verdict(connected: Any) -> None:
+    async with connected() as client:
+        result = await client.call_tool("start_debate", {"question": "Ship it?", "run": True})
+
+    assert result.structured_content["status"] == "concluded"
+    assert result.structured_content["outcome"] == "decided"
+    assert said(result).startswith("## Verdict: Decided")
+
+
+@pytest.mark.requirement("M4")
+async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(connected: Any) -> None:
+    async with connected() as client:
+        started = await call(client, "start_debate", question="Ship it?")
+        phases = []
+        step = started
+        while step["status"] == "running":
+            step = await call(client, "step_round", debate_id=started["debate_id"])
+            phases.append((step["round"], step["phase"], len(step["turns"])))
+        verdict = await call(client, "get_verdict", debate_id=started["debate_id"])
+
+    assert phases == [(1, "opening", 2), (2, "rebuttal", 2), (3, "verdict", 0)]
+    assert verdict["outcome"] == "decided"
+    assert verdict["winner_stance"] in ("for", "against")
+    assert verdict["votes"]
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.requirement("N8")
+async def test_a_call_returns_in_time_and_the_debate_goes_on(connected: Any) -> None:
+    async with connected(default="scripted?delay=0.2") as client:
+        started = await call(client, "start_debate", question="Ship it?", run=True, wait_seconds=0)
+        assert (started["status"], started["working"]) == ("running", True)
+        assert "get_verdict" in started["next"]
+
+        verdict = await call(client, "get_verdict", debate_id=started["debate_id"])
+
+    assert verdict["status"] == "concluded"
+
+
+@pytest.mark.requirement("N8")
+async def test_two_callers_who_step_at_once_run_one_round(connected: Any) -> None:
+    model = ScriptedModel(delay=0.05)
+    async with connected({"mine": model}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        async with anyio.create_task_group() as both:
+            both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
+            both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
+        state = json.loads(await read(client, f"debate://{debate_id}"))
+
+    assert state["round"] == 1
+    assert len(model.asked) == 2
+
+
+@pytest.mark.requirement("N8")
+async def test_a_retry_that_names_its_round_gets_the_stored_one(connected: Any) -> None:
+    model = ScriptedModel()
+    async with connected({"mine": model}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        first = await call(client, "step_round", debate_id=debate_id, round=1)
+        again = await call(client, "step_round", debate_id=debate_id, round=1)
+
+    assert first["turns"] == again["turns"]
+    assert len(model.asked) == 2
+
+
+async def test_a_round_that_is_not_the_next_is_refused(connected: Any) -> None:
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+
+        assert "pass round=1" in await refused(client, "step_round", debate_id=debate_id, round=3)
+
+
+@pytest.mark.requirement("N8")
+async def test_a_cancelled_request_leaves_its_round_running(connected: Any) -> None:
+    model = ScriptedModel(delay=0.1)
+    async with connected({"mine": model}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        with anyio.move_on_after(0.02):
+            await client.call_tool("step_round", {"debate_id": debate_id})
+        step = await call(client, "step_round", debate_id=debate_id, round=1)
+
+    assert len(step["turns"]) == 2
+    assert len(model.asked) == 2
+
+
+@pytest.mark.requirement("A4")
+async def test_seats_have_models_of_their_own(connected: Any) -> None:
+    one, two, judge = ScriptedModel(), ScriptedModel(), ScriptedModel()
+    debaters = [
+        {"name": "Ada", "stance": "ship", "model": "one"},
+        {"name": "Ben", "stance": "wait", "model": "two"},
+    ]
+    async with connected({"one": one, "two": two, "judge": judge}) as client:
+        await call(
+            client,
+            "start_debate",
+            question="Ship it?",
+            debaters=debaters,
+            options={"judges": {"models": ["judge"]}},
+            run=True,
+        )
+
+    assert {request.seat for request in one.asked} == {"Ada"}
+    assert {request.seat for request in two.asked} == {"Ben"}
+    assert {request.seat for request in judge.asked} == {"judge 1"}
+
+
+@pytest.mark.requirement("D3")
+async def test_a_seat_that_crashes_is_named_and_the_others_go_on(connected: Any) -> None:
+    def crash(_: object) -> str:
+        raise ZeroDivisionError
+
+    debaters = [{"name": name, "stance": name, "model": "fine"} for name in ("Ada", "Ben")]
+    debaters.append({"name": "Cy", "stance": "neither", "model": "broken"})
+    models = {"broken": ScriptedModel(crash), "fine": ScriptedModel()}
+    async with connected(models, "fine") as client:
+        result = await client.call_tool(
+            "start_debate", {"question": "Ship it?", "debaters": debaters, "run": True}
+        )
+
+    assert result.structured_content["status"] == "concluded"
+    assert result.structured_content["failures"] == [
+        "Cy: broken crashed with ZeroDivisionError (crashed, 2 times)"
+    ]
+    assert "Cy: broken crashed" in said(result)
+
+
+@pytest.mark.requirement("D3")
+async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_resumed(connected: Any) -> None:
+    down = True
+
+    def answer(_: object) -> str:
+        if down:
+            raise ZeroDivisionError
+        return "My case is strong."
+
+    async with connected({"mine": ScriptedModel(answer)}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        step = await call(client, "step_round", debate_id=debate_id)
+        assert step["status"] == "paused"
+        assert "0 of 2 answered in round 1 (opening)" in step["reason"]
+        assert "mine crashed with ZeroDivisionError" in step["reason"]
+        assert "action='resume'" in step["next"]
+
+        down = False
+        await call(client, "intervene", debate_id=debate_id, action="resume", reason="repaired")
+        step = await call(client, "step_round", debate_id=debate_id)
+
+    assert (step["round"], len(step["turns"]), step["status"]) == (1, 2, "running")
+
+
+async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(connected: Any) -> None:
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
+        held = await call(client, "step_round", debate_id=debate_id)
+        await call(client, "intervene", debate_id=debate_id, action="resume")
+        went_on = await call(client, "step_round", debate_id=debate_id)
+
+    assert (held["status"], held["reason"], held["round"]) == ("paused", "lunch", 0)
+    assert went_on["round"] == 1
+
+
+async def test_a_note_reaches_whom_it_is_for(connected: Any) -> None:
+    model = ScriptedModel()
+    async with connected({"mine": model}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        await call(client, "intervene", debate_id=debate_id, action="inject", text="Mind the budget.")
+        await call(client, "intervene", debate_id=debate_id, action="inject", text="Be bold.", to="Proponent")
+        await call(client, "step_round", debate_id=debate_id)
+
+    prompts = {request.seat: request.prompt.messages[-1].content for request in model.asked}
+    assert all("> Mind the budget." in prompt for prompt in prompts.values())
+    assert "> Be bold." in prompts["Proponent"]
+    assert "> Be bold." not in prompts["Opponent"]
+
+
+async def test_concluding_has_the_judges_decide_on_what_is_there(connected: Any) -> None:
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?", max_rounds=3))["debate_id"]
+        await call(client, "step_round", debate_id=debate_id)
+        verdict = await call(client, "get_verdict", debate_id=debate_id, conclude=True)
+
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
+    assert verdict["outcome"] == "decided"
+
+
+async def test_nothing_can_be_done_to_a_debate_that_is_over(connected: Any) -> None:
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?", run=True))["debate_id"]
+
+        assert "is over (concluded)" in await refused(
+            client, "intervene", debate_id=debate_id, action="pause"
+        )
+        assert (await call(client, "step_round", debate_id=debate_id))["status"] == "concluded"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("start_debate", {"question": "  "}, "There is no question"),
+        ("start_debate", {"question": "x" * 300_000}, "300,000 characters; 10,000 are allowed"),
+        (
+            "start_debate",
+            {"question": "Q", "debaters": [{"name": "a", "stance": "b"}]},
+            "two debaters or more",
+        ),
+        (
+            "start_debate",
+            {"question": "Q", "debaters": [{"name": "a", "stance": "b"}, {"name": "A ", "stance": "c"}]},
+            "Names must be unique",
+        ),
+        ("start_debate", {"question": "Q", "format": "duel"}, "Formats: second_opinion, verdict"),
+        (
+            "start_debate",
+            {"question": "Q", "colour": "red"},
+            "`colour` is unknown. There are: question, format",
+        ),
+        (
+            "start_debate",
+            {"question": "Q", "options": {"colour": "red"}},
+            "`options.colour` is unknown. There are: moderator, judges,",
+        ),
+        (
+            "start_debate",
+            {"question": "Q", "debaters": [{"name": "a", "stance": 1, "weight": 2}]},
+            "`debaters[0].stance` must be text.\n`debaters[0].weight` is unknown. There are: name, stance,",
+        ),
+        ("start_debate", {"question": "Q", "debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
+        ("start_debate", {"question": "Q", "debaters": [{"name": "a"}, {"name": "b"}]}, "a has no stance."),
+        ("start_debate", {"question": "Q", "debaters": "Ada, Ben"}, "`debaters` must be a list."),
+        ("start_debate", {"question": "Q", "options": []}, "`options` must be an object."),
+        ("start_debate", {"question": "Q", "run": "perhaps"}, "`run` must be true or false."),
+        ("start_debate", {"question": "Q", "models": [None] * 9}, "`models[4]` must be text.\nAnd 4 more."),
+        ("start_debate", {"question": "Q", "models": ["m"] * 27}, "may have 26 entries at most, and has 27."),
+        (
+            "start_debate",
+            {"question": "Q", "models": ["m" * 201]},
+            "have 200 characters at most, and has 201.",
+        ),
+        ("start_debate", {"question": "Q", "x" * 9000: 1}, "x` is unknown"),
+        ("step_round", {"debate_id": "x", "round": "two"}, "`round` must be a whole number."),
+        ("step_round", {"debate_id": "x", "round": -1}, "`round` must be at least 0, and -1 is less."),
+        ("step_round", {"debate_id": ""}, "`debate_id` must not be empty."),
+        ("get_verdict", {"debate_id": "x", "wait_seconds": 3600}, "must be at most 600, and 3600 is more."),
+        ("get_verdict", {"debate_id": "x", "wait_seconds": 10**400}, "`wait_seconds` must be"),
+        ("intervene", {"debate_id": "x"}, "`action` is missing: one of pause, resume"),
+        ("intervene", {"debate_id": "x", "action": None}, "`action` is missing: one of pause, resume"),
+        ("find_debates", {"colour": None}, "`colour` is unknown"),
+        ("start_debate", {"question": "Q", "models": ["two words"]}, "no name of a model"),
+        ("start_debate", {"question": "Q", "models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
+        ("start_debate", {"question": "Q", "max_rounds": 99}, "1 to 4"),
+        ("start_debate", {}, "`question` is missing: what the debate is to answer, in a sentence."),
+        ("step_round", {"debate_id": "none"}, "Call find_debates"),
+        ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),
+        ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
+        ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
+        ("find_debates", {"status": "sleepy"}, "Statuses: running"),
+        ("find_debates", {"cursor": "zz"}, "Leave it out"),
+    ],
+)
+async def test_wrong_input_is_told_what_to_do_and_the_server_lives(
+    connected: Any, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    async with connected() as client:
+        text = await refused(client, tool, **arguments)
+        assert told in text
+        assert not re.search("pydantic|validation error|type=|input_value", text)
+        assert size(text) < 1000
+        assert (await call(client, "find_debates"))["debates"] == []
+
+
+async def test_null_is_taken_for_left_out(connected: Any) -> None:
+    options = {"judges": {"count": None, "both_orders": None}, "limits": None, "seed": None}
+    debaters = [{"name": name, "stance": name, "role": None} for name in ("Ada", "Ben")]
+    given = {"question": "Q?", "debaters": debaters, "options": options, "models": None, "run": None}
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", **given))["debate_id"]
+        step = await call(client, "step_round", debate_id=debate_id, round=None, wait_seconds=None)
+
+    assert {turn["agent"] for turn in step["turns"]} == {"Ada", "Ben"}
+
+
+STAGES = ["opened", "said", "paused", "said paused", "run paused", "judging paused", "over"]
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize("stage", STAGES)
+async def test_no_call_that_is_named_as_the_next_is_refused(connected: Any, stage: str) -> None:
+    def answer(request: Request) -> str:
+        if request.seat.startswith("judge"):
+            raise ModelError("unavailable", "the judge is away")
+        return "It is so."
+
+    model = ScriptedModel(answer) if "judging" in stage else ScriptedModel(delay=0.01)
+    async with connected({"mine": model}, "mine") as client:
+
+        async def reach() -> dict[str, Any]:
+            run, wait = stage in ("run paused", "judging paused", "over"), 0 if "run" in stage else 45
+            at = await call(client, "start_debate", question="Q?", run=run, wait_seconds=wait)
+            if "said" in stage:
+                at = await call(client, "step_round", debate_id=at["debate_id"])
+            if "paused" in stage and at["status"] != "paused":
+                at = await call(client, "intervene", debate_id=at["debate_id"], action="pause")
+            return at
+
+        for number in range(len(calls((await reach())["next"]))):
+            at = await reach()
+            named = calls(at["next"])
+            if "paused" in stage and number and "conclude" not in named[number][1]:
+                await call(client, named[0][0], **named[0][1])
+            assert named[number][1]["debate_id"] == at["debate_id"]
+            await call(client, named[number][0], **named[number][1])
+
+    assert ("conclude=true" in at["next"]) == ("said" in stage)
+    assert at["next"].startswith("Next: when the cause is gone, intervene") == ("paused" in stage)
+
+
+def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls that a text names, with their arguments."""
+    found = []
+    for tool, inner in re.findall(r"(\w+)\(([^)]*)\)", text):
+        pairs = [pair.split("=") for pair in inner.split(", ")]
+        found.append((tool, {key: json.loads(value.replace("'", '"')) for key, value in pairs}))
+    return found
+
+
+async def test_progress_grows_while_a_client_waits(connected: Any) -> None:
+    reports: list[float] = []
+
+    async def note(done: float, _total: float | None, _message: str | None) -> None:
+        reports.append(done)
+
+    async with connected(default="scripted?delay=0.02") as client:
+        await client.call_tool("start_debate", {"question": "Ship it?", "run": True}, progress_callback=note)
+
+    assert reports == sorted(set(reports))
+    assert reports[-1] >= 4
+
+
+def test_the_list_of_tools_is_short() -> None:
+    listed = [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.parameters,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations and tool.annotations.model_dump(by_alias=True, exclude_none=True),
+        }
+        for tool in all_tools()
+    ]
+
+    assert len(json.dumps(listed, separators=(",", ":")).encode()) < 9_000
+
+
+def test_no_field_of_a_result_may_be_null() -> None:
+    schemas = json.dumps([tool.output_schema for tool in all_tools()])
+
+    assert "null" not in schemas
+
+
+async def test_the_record_says_who_asked(connected: Any) -> None:
+    async with connected() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
+        log = await call(client, "read_debate", debate_id=debate_id, view="interventions")
+
+    assert log["data"]["log"][0]["actor"].startswith("client")
+    assert (log["data"]["log"][0]["action"], log["data"]["log"][0]["reason"]) == ("pause", "lunch")

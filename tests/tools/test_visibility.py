@@ -1,0 +1,210 @@
+"""What is hidden from the client is in nothing it can ask for; what is hidden from seats is in no prompt."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from mcp import Client
+
+from server.cli.main import counterpoint
+from server.compose import open_hall
+from server.debate.commands.requests import OptionsAsked, Proposal, VisibilityAsked
+from server.debate.facts.config import Kind
+from server.engine.queries import VIEWS
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from tests.support.calling import call
+from tests.support.stepping import obey, saying, view
+
+pytestmark = pytest.mark.requirement("C17")
+
+HIDDEN: dict[Kind, tuple[str, ...]] = {
+    "debaters": ("zebra argument", "zebra question", "zebra reply", "zebra ballot"),
+    "moderator": ("quokka briefing", "quokka angle", "quokka summary"),
+    "referee": ("walrus audit",),
+    "judges": ("ibex dissent",),
+    "synthesizer": ("okapi result",),
+}
+"""What each kind of seat says in the debate below, and nobody else."""
+
+
+def debater(request: Request) -> str:
+    others = [name for name in ("Ada", "Ben") if name != request.seat]
+    return {
+        "argument": "A zebra argument.",
+        "message": json.dumps({"to": others[0], "text": "A zebra question?"}),
+        "answer": "A zebra reply.",
+        "ballot": json.dumps({"choice": "A", "reasoning": "A zebra ballot."}),
+    }[request.prompt.cue.asks]
+
+
+def seats() -> dict[str, ScriptedModel]:
+    finding = {"verdict": "Found.", "winner": "A", "reasoning": "Because.", "margin": 2}
+    return {
+        "debater": ScriptedModel(debater),
+        "moderator": saying(
+            opening={
+                "next_speakers": ["Ada", "Ben"],
+                "briefing": "A quokka briefing.",
+                "new_angle": "quokka angle",
+            },
+            closing=[
+                {"summary": "A quokka summary.", "status": "CONTINUE"},
+                {"summary": "A quokka summary.", "status": "CONTINUE"},
+            ],
+        ),
+        "referee": saying(audit="A walrus audit."),
+        "judge": saying(judgment=finding),
+        "other": saying(judgment={**finding, "winner": "B", "verdict": "An ibex dissent."}),
+        "synthesizer": saying(deliverable="An okapi result."),
+    }
+
+
+async def debated(client: Client, **visibility: list[Kind]) -> tuple[dict[str, Any], list[str]]:
+    """A debate with every kind of seat in it, and all that was returned on the way."""
+    returned: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+        returned.append(message or "")
+
+    options = {
+        "moderator": {"model": "moderator", "opens": True, "closes": True},
+        "referee": {"model": "referee"},
+        "synthesizer": {"model": "synthesizer"},
+        "judges": {"models": ["judge", "judge", "other"]},
+        "phases": ["argumentation", "cross_examination", "voting", "verdict"],
+        "visibility": visibility,
+    }
+    debaters = [
+        {"name": name, "stance": stance, "model": "debater"}
+        for name, stance in (("Ada", "now"), ("Ben", "later"))
+    ]
+    step = await call(client, "start_debate", question="Ship it?", debaters=debaters, options=options)
+    while step["status"] == "running":
+        step = await obey(client, step)
+        returned.append(json.dumps(step))
+        result = await client.call_tool(
+            "step_round", {"debate_id": step["debate_id"], "round": step["round"]}, progress_callback=hear
+        )
+        returned += [str(part) for part in result.content]
+    assert step["status"] == "concluded", step
+    return step, returned
+
+
+async def everything(client: Client, debate_id: str) -> list[str]:
+    """All that a client can read of a debate: every view, resource, verdict and list."""
+    found = []
+    for name in VIEWS:
+        result = await client.call_tool("read_debate", {"debate_id": debate_id, "view": name})
+        found += [str(result.content), json.dumps(result.structured_content)]
+    for tool, arguments in (("get_verdict", {"debate_id": debate_id}), ("find_debates", {})):
+        result = await client.call_tool(tool, arguments)
+        found += [str(result.content), json.dumps(result.structured_content)]
+    parts = [
+        "",
+        "/transcript",
+        "/transcript?format=json",
+        "/verdict",
+        "/analysis",
+        "/interventions",
+        "/receipt",
+    ]
+    parts += ["/events", *(f"/rounds/{number}" for number in (1, 2, 3, 4, 5))]
+    for part in parts:
+        found.append(str((await client.read_resource(f"debate://{debate_id}{part}")).contents))
+    return found
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", HIDDEN)
+async def test_what_is_hidden_from_the_client_is_in_nothing_it_can_ask_for(
+    client_of: Any, kind: Kind
+) -> None:
+    async with client_of(seats(), "debater") as client:
+        step, returned = await debated(client, hide_from_client=[kind])
+        texts = [*returned, *await everything(client, step["debate_id"])]
+        by_word = {
+            text: (await call(client, "find_debates", query=text))["debates"]
+            for hidden in HIDDEN.values()
+            for text in hidden
+        }
+
+    for other, secrets in HIDDEN.items():
+        for secret in secrets:
+            assert any(secret in text for text in texts) == (other != kind), secret
+    assert not any(by_word[secret] for secret in HIDDEN[kind])
+
+
+@pytest.mark.anyio
+async def test_an_outcome_is_shown_whatever_is_hidden(client_of: Any) -> None:
+    async with client_of(seats(), "debater") as client:
+        step, _ = await debated(client, hide_from_client=list(HIDDEN))
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+        state = await view(client, step, "state")
+        usage = await view(client, step, "usage")
+
+    assert (verdict["winner"], verdict["verdict"]) == ("Ada", "Found.")
+    assert len(verdict["votes"]) == 3
+    assert state["turns"] == 6
+    assert usage["total"]["calls"] == state["usage"]["calls"] > 10
+
+
+@pytest.mark.anyio
+async def test_what_is_hidden_can_be_proven_all_the_same(client_of: Any) -> None:
+    async with client_of(seats(), "debater") as client:
+        step, _ = await debated(client, hide_from_client=["debaters"])
+        rows = (await view(client, step, "events"))["events"]
+        receipt = await view(client, step, "receipt")
+
+    assert rows[-1]["hash"] == receipt["head"]
+    spoken = [row for row in rows if row["kind"] == "spoke"]
+    assert {row["seat"] for row in spoken} == {"Ada", "Ben"}
+    assert all(
+        set(row) == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
+        for row in spoken
+    )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["debaters", "moderator", "referee"])
+async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(client_of: Any, kind: Kind) -> None:
+    open_to_all, hidden = seats(), seats()
+    async with client_of(open_to_all, "debater") as client:
+        await debated(client)
+    async with client_of(hidden, "debater") as client:
+        await debated(client, hide_from_seats=[kind])
+
+    word = {"debaters": "zebra argument", "moderator": "quokka", "referee": "walrus"}[kind]
+    assert told(open_to_all["debater"], "Ben", kind, word)
+    assert not told(hidden["debater"], "Ben", kind, word)
+    if kind == "debaters":  # who decides has to know what was said
+        assert told(hidden["judge"], "judge 1", kind, word)
+
+
+def told(model: ScriptedModel, seat: str, kind: Kind, word: str) -> bool:
+    """Whether a seat was told this by another. A debater always knows what it said itself."""
+    prompts = [request.prompt for request in model.asked if request.seat == seat]
+    if kind == "debaters" and seat == "Ben":
+        return any("[A: now]" in prompt.messages[-1].content for prompt in prompts)
+    return any(word in prompt.messages[-1].content for prompt in prompts)
+
+
+@pytest.mark.requirement("M5")
+def test_the_terminal_hides_it_too(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = OptionsAsked(visibility=VisibilityAsked(hide_from_client=["debaters"]))
+    proposal = Proposal(question="Ship it?", models=["scripted"], options=options)
+
+    async def begin() -> str:
+        async with open_hall(Settings(db=database)) as hall:
+            return (await hall.start(proposal, actor="test")).id
+
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    result = CliRunner().invoke(counterpoint, ["debate", "--continue", anyio.run(begin)])
+
+    assert result.exit_code == 0, result.output
+    assert "== Round 2: rebuttal ==" in result.stdout
+    assert "Verdict: Decided" in result.stdout
+    assert "My answer is" not in result.output
