@@ -10,51 +10,51 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import crowd, debates, kills, prefixes, soak, startup, stored
-from benchmarks.report import Line, heading, load, row
+from benchmarks import concurrency, debates, kills, large_data, prefixes, soak, startup
+from benchmarks.measurements import Measurement, describe_load, format_header, format_row
 
-ROWS: dict[str, Callable[[], Awaitable[list[Line]]]] = {
-    "startup": startup.start,
-    "memory": startup.memory,
-    "together": debates.together,
-    "sequence": debates.sequence,
-    "turn": debates.turn,
-    "prompts": prefixes.prompts,
-    "crowd": crowd.crowd,
-    "providers": crowd.providers,
-    "others": crowd.others,
-    "stored": stored.stored,
-    "replay": stored.replay,
-    "verdict": stored.verdict,
-    "kills": kills.measured,
-    "soak": soak.measured,
+ROWS: dict[str, Callable[[], Awaitable[list[Measurement]]]] = {
+    "startup": startup.measure_startup,
+    "memory": startup.measure_memory,
+    "together": debates.measure_parallel,
+    "sequence": debates.measure_sequential,
+    "turn": debates.measure_turn,
+    "prompts": prefixes.measure_prompts,
+    "crowd": concurrency.measure_concurrency,
+    "providers": concurrency.measure_provider_concurrency,
+    "others": concurrency.measure_other_requests,
+    "stored": large_data.measure_lists,
+    "replay": large_data.measure_replay,
+    "verdict": large_data.measure_verdict_text,
+    "kills": kills.measure_kills,
+    "soak": soak.measure_soak,
 }
 ON_REQUEST = {"kills", "soak"}  # takes minutes
 
 
-async def measure(name: str) -> None:
+async def print_row(name: str) -> None:
     try:
         lines = await ROWS[name]()
     except Exception as error:  # noqa: BLE001  (the other rows are worth having)
         lines = []
-        print(row((name, "broke", "", "", f"{type(error).__name__}: {error}"[:200])))
+        print(format_row((name, "broke", "", "", f"{type(error).__name__}: {error}"[:200])))
     for line in lines:
-        print(row(line.cells))
+        print(format_row(line.cells))
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--only"]:
-        anyio.run(measure, sys.argv[2])
+        anyio.run(print_row, sys.argv[2])
         return
     names = sys.argv[1:] or [name for name in ROWS if name not in ON_REQUEST]
     if unknown := [name for name in names if name not in ROWS]:
         print(f"There is no row {', '.join(unknown)}. Rows: {', '.join(ROWS)}.")
         return
-    print(f"Before: {load()}\n\n{heading()}", flush=True)
+    print(f"Before: {describe_load()}\n\n{format_header()}", flush=True)
     begun = perf_counter()
     for name in names:  # each in a process of its own, so that none inherits the heap of another
         subprocess.run([sys.executable, "-m", "benchmarks", "--only", name], check=False)
-    print(f"\nAfter {perf_counter() - begun:.0f} s: {load()}")
+    print(f"\nAfter {perf_counter() - begun:.0f} s: {describe_load()}")
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.plain import IN_SEQUENCE, TOGETHER, litellm_alone
-from benchmarks.report import Line, median, spread
-from benchmarks.wire import OURS, Server, asked, environment, stub
-from server.compose import open_hall
-from server.debate.commands.requests import Proposal
-from server.engine.debates import Hall
+from benchmarks.child_processes import OUR_SERVER, Server, build_environment, read_request_bodies, start_stub
+from benchmarks.litellm_baseline import PARALLEL_WAVES, SEQUENTIAL_WAVES, run_litellm_baseline
+from benchmarks.measurements import Measurement, format_spread, median
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
+from server.engine.debates import DebateManager
 from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.litellm.client import LitellmModel
@@ -23,7 +23,7 @@ from server.settings import Settings
 
 REPEATS = 9
 LATENCY = 0.2
-CALLS = 10
+CALLS_PER_DEBATE = 10
 
 DEBATE: dict[str, Any] = {
     "question": "Should the billing service be rewritten in Rust this year?",
@@ -34,91 +34,93 @@ DEBATE: dict[str, Any] = {
 }
 """3 debaters, 3 rounds, a judge who reads once: 10 calls."""
 
-TURN = "This point matters because the evidence and the practice of others weigh against it. " * 14
+TURN_TEXT = "This point matters because the evidence and the practice of others weigh against it. " * 14
 FINDING = json.dumps({"reasoning": "A answered.", "verdict": "A prevailed.", "winner": "A", "margin": 2})
 
 
-async def together() -> list[Line]:
-    return await over_stdio("second_opinion", TOGETHER, LATENCY * len(TOGETHER), 1.05)
+async def measure_parallel() -> list[Measurement]:
+    return await measure_over_stdio("second_opinion", PARALLEL_WAVES, LATENCY * len(PARALLEL_WAVES), 1.05)
 
 
-async def sequence() -> list[Line]:
-    return await over_stdio("verdict", IN_SEQUENCE, LATENCY * CALLS, 1.03)
+async def measure_sequential() -> list[Measurement]:
+    return await measure_over_stdio("verdict", SEQUENTIAL_WAVES, LATENCY * CALLS_PER_DEBATE, 1.03)
 
 
-async def over_stdio(form: str, waves: Sequence[int], critical: float, goal: float) -> list[Line]:
+async def measure_over_stdio(
+    format_name: str, waves: Sequence[int], critical_path_seconds: float, goal: float
+) -> list[Measurement]:
     """A whole debate in one call to a warm server, through litellm, against the longest chain of calls."""
     ours, bare = [], []
-    async with stub(LATENCY) as url:
+    async with start_stub(LATENCY) as url:
         with tempfile.TemporaryDirectory() as folder:
-            environ = environment(
+            environ = build_environment(
                 COUNTERPOINT_DB=str(Path(folder) / "debates.db"),
                 COUNTERPOINT_MODELS="openai/fine",
                 OPENAI_API_BASE=url,
             )
-            async with Server.start(*OURS, environ=environ) as server:
-                await server.hello()
-                await timed_debate(server, form)
-                bodies = await asked(url)
-                await litellm_alone(url, bodies, waves)
+            async with Server.start(*OUR_SERVER, environ=environ) as server:
+                await server.initialize()
+                await time_stdio_debate(server, format_name)
+                bodies = await read_request_bodies(url)
+                await run_litellm_baseline(url, bodies, waves)
                 for _ in range(REPEATS):
-                    ours.append(await timed_debate(server, form))
+                    ours.append(await time_stdio_debate(server, format_name))
                     begun = perf_counter()
-                    await litellm_alone(url, bodies, waves)
+                    await run_litellm_baseline(url, bodies, waves)
                     bare.append(perf_counter() - begun)
-        received = len(await asked(url))
-    assert received == 2 * CALLS * (REPEATS + 1), received
+        received = len(await read_request_bodies(url))
+    assert received == 2 * CALLS_PER_DEBATE * (REPEATS + 1), received
     name = "together" if goal == 1.05 else "in sequence"
-    how = f"{critical:.1f} s of calls; bare litellm {spread(bare)}, ours over MCP {spread(ours)}"
+    how = f"{critical_path_seconds:.1f} s of calls; bare litellm {format_spread(bare)}, ours over MCP {format_spread(ours)}"
     return [
-        Line(
+        Measurement(
             f"3 x 3 and a judge, {name}, {LATENCY * 1000:.0f} ms a call",
-            median(ours) / critical,
+            median(ours) / critical_path_seconds,
             goal=goal,
-            how=how,
+            details=how,
         ),
-        Line("- bare litellm, the same calls", median(bare) / critical),
-        Line("- ours to bare litellm", median(ours) / median(bare)),
+        Measurement("- bare litellm, the same calls", median(bare) / critical_path_seconds),
+        Measurement("- ours to bare litellm", median(ours) / median(bare)),
     ]
 
 
-async def timed_debate(server: Server, form: str) -> float:
+async def time_stdio_debate(server: Server, format_name: str) -> float:
     begun = perf_counter()
-    answer = await server.call("start_debate", **DEBATE, format=form, wait_seconds=60)
+    answer = await server.call_tool("start_debate", **DEBATE, format=format_name, wait_seconds=60)
     taken = perf_counter() - begun
     assert answer["status"] == "concluded", answer
     return taken
 
 
-async def turn() -> list[Line]:
+async def measure_turn() -> list[Measurement]:
     """What a turn costs besides its model, each one on the disk before the next is asked for."""
     lines = []
-    model = ScriptedModel(always)
+    model = ScriptedModel(constant_reply)
     with tempfile.TemporaryDirectory() as folder:
         times: dict[str, list[float]] = {"verdict": [], "second_opinion": []}
         commits = []
-        async with open_hall(Settings(db=str(Path(folder) / "a.db")), {"fine": model}, environ={}) as hall:
+        async with open_manager(Settings(db=str(Path(folder) / "a.db")), {"fine": model}, environ={}) as hall:
             for repeat in range(41):
                 for form, taken in times.items():
-                    seconds = await debated(hall, form)
+                    seconds = await time_debate(hall, form)
                     if repeat:
-                        taken.append(seconds / CALLS)
-                commits.append(bare_commit(folder))
+                        taken.append(seconds / CALLS_PER_DEBATE)
+                commits.append(time_bare_commit(folder))
         for form, name in (("verdict", "in sequence"), ("second_opinion", "together")):
             lines.append(
-                Line(
+                Measurement(
                     f"engine cost of a durable turn, {name}, model at 0 ms",
                     median(times[form]) * 1000,
                     "ms",
                     3,
-                    how=f"{spread(times[form])}; a bare SQLite commit of 2 kB on this disk {spread(commits)}",
+                    details=f"{format_spread(times[form])}; a bare SQLite commit of 2 kB on this disk {format_spread(commits)}",
                 )
             )
-        lines.append(await turn_through_litellm(folder))
+        lines.append(await measure_litellm_turn(folder))
     return lines
 
 
-def bare_commit(folder: str) -> float:
+def time_bare_commit(folder: str) -> float:
     """One durable transaction on the same disk: the floor of what is durable."""
     with closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as db:
         db.execute("pragma journal_mode = wal")
@@ -130,40 +132,40 @@ def bare_commit(folder: str) -> float:
         return (perf_counter() - begun) / 20
 
 
-async def turn_through_litellm(folder: str) -> Line:
+async def measure_litellm_turn(folder: str) -> Measurement:
     os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
     ours, bare = [], []
-    async with stub() as url:
+    async with start_stub() as url:
         models: dict[str, Model] = {"fine": LitellmModel("openai/fine", api_base=url)}
-        async with open_hall(Settings(db=str(Path(folder) / "b.db")), models, environ={}) as hall:
-            await debated(hall, "verdict")
-            bodies = await asked(url)
-            await litellm_alone(url, bodies, IN_SEQUENCE)
+        async with open_manager(Settings(db=str(Path(folder) / "b.db")), models, environ={}) as hall:
+            await time_debate(hall, "verdict")
+            bodies = await read_request_bodies(url)
+            await run_litellm_baseline(url, bodies, SEQUENTIAL_WAVES)
             for _ in range(25):
-                ours.append(await debated(hall, "verdict") / CALLS)
+                ours.append(await time_debate(hall, "verdict") / CALLS_PER_DEBATE)
                 begun = perf_counter()
-                await litellm_alone(url, bodies, IN_SEQUENCE)
-                bare.append((perf_counter() - begun) / CALLS)
-    how = f"a call by bare litellm {spread(bare)}, a turn of ours {spread(ours)}"
-    return Line(
-        "a durable turn through litellm, provider at 0 ms", median(ours) / median(bare), goal=1.5, how=how
+                await run_litellm_baseline(url, bodies, SEQUENTIAL_WAVES)
+                bare.append((perf_counter() - begun) / CALLS_PER_DEBATE)
+    how = f"a call by bare litellm {format_spread(bare)}, a turn of ours {format_spread(ours)}"
+    return Measurement(
+        "a durable turn through litellm, provider at 0 ms", median(ours) / median(bare), goal=1.5, details=how
     )
 
 
-async def debated(hall: Hall, form: str, model: str = "fine") -> float:
+async def time_debate(manager: DebateManager, format_name: str, model: str = "fine") -> float:
     """The seconds that one debate takes in a hall."""
     begun = perf_counter()
-    case = await hall.start(proposal(form, model), actor="benchmark")
-    case = await hall.follow(case.id, wait=600)
+    case = await manager.start(build_request(format_name, model), actor="benchmark")
+    case = await manager.follow(case.id, wait=600)
     taken = perf_counter() - begun
     assert case.status == "concluded", case.status
-    assert len(case.debate.turns) + len(case.debate.judged) == CALLS, case.debate.failures
+    assert len(case.debate.turns) + len(case.debate.judgments) == CALLS_PER_DEBATE, case.debate.failures
     return taken
 
 
-def proposal(form: str, model: str) -> Proposal:
-    return Proposal.model_validate({**DEBATE, "format": form, "models": [model]})
+def build_request(format_name: str, model: str) -> DebateRequest:
+    return DebateRequest.model_validate({**DEBATE, "format": format_name, "models": [model]})
 
 
-def always(request: Request) -> str:
-    return FINDING if request.prompt.schema else TURN
+def constant_reply(request: Request) -> str:
+    return FINDING if request.prompt.schema else TURN_TEXT

@@ -17,12 +17,12 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from benchmarks.report import Line
+from benchmarks.measurements import Measurement
 from server.debate.rules.decide import Ask, Record, decide
-from server.engine.errors import NoSuchDebate
-from server.engine.model_calls import Questions
-from server.engine.runner import Case, Runner
-from server.models.registry import Models
+from server.engine.errors import DebateNotFoundError
+from server.engine.model_calls import ModelCaller
+from server.engine.runner import DebateSnapshot, Runner
+from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15
@@ -40,18 +40,18 @@ ARGUMENTS = {
 class Report:
     kills: int = 0
     debates: int = 0
-    asked: int = 0
-    recorded: int = 0
-    wrong: list[str] = field(default_factory=list)
+    calls_made: int = 0
+    answers_recorded: int = 0
+    problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills in {self.debates} debates: {self.asked} answers asked for, {self.recorded} "
-            f"recorded, {self.asked - self.recorded} lost in flight, {len(self.wrong)} things wrong"
+            f"{self.kills} kills in {self.debates} debates: {self.calls_made} answers asked for, {self.answers_recorded} "
+            f"recorded, {self.calls_made - self.answers_recorded} lost in flight, {len(self.problems)} things wrong"
         )
 
 
-class Victim:
+class KillableServer:
     """A server process that can be killed, and the debate it is at."""
 
     def __init__(self, folder: Path, delay: float = DELAY) -> None:
@@ -62,7 +62,7 @@ class Victim:
 
     def parameters(self) -> StdioServerParameters:
         # The shell becomes the server (exec), so that the number it leaves is the server's own.
-        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.paying "
+        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.ledger_server "
         return StdioServerParameters(
             command="sh",
             args=["-c", serve + f"'{self.database}' '{self.ledger}' {self.delay}"],
@@ -72,35 +72,35 @@ class Victim:
     def kill(self) -> None:
         os.kill(int(self.pid_file.read_text()), signal.SIGKILL)
 
-    async def case(self, debate_id: str) -> Case:
+    async def load_snapshot(self, debate_id: str) -> DebateSnapshot:
         """The debate as it stands on the disk, its chain checked."""
         journal = await SqliteJournal.open(self.database)
         try:
-            return await Runner(journal, Questions(Models()), lambda: None).load(debate_id)  # type: ignore[arg-type,return-value]  # nothing is written
+            return await Runner(journal, ModelCaller(ModelRegistry()), lambda: None).load(debate_id)  # type: ignore[arg-type,return-value]  # nothing is written
         finally:
             await journal.close()
 
 
-async def step_until_killed(victim: Victim, debate_id: str, after: float) -> tuple[str, bool]:
+async def step_until_killed(server: KillableServer, debate_id: str, kill_after: float) -> tuple[str, bool]:
     """(debate, was it killed before it ended) of one life of the process."""
     killed = False
 
     async def kill() -> None:
         nonlocal killed
-        await anyio.sleep(after)
+        await anyio.sleep(kill_after)
         killed = True
-        victim.kill()
+        server.kill()
 
     with anyio.CancelScope() as life:
         async with anyio.create_task_group() as tasks:
             try:
-                async with Client(victim.parameters()) as client:
+                async with Client(server.parameters()) as client:
                     if not debate_id:
-                        debate_id = (await called(client, "start_debate", ARGUMENTS))["debate_id"]
+                        debate_id = (await call_tool(client, "start_debate", ARGUMENTS))["debate_id"]
                     tasks.start_soon(kill)
                     status = "running"
                     while status == "running":
-                        status = (await called(client, "step_round", {"debate_id": debate_id}))["status"]
+                        status = (await call_tool(client, "step_round", {"debate_id": debate_id}))["status"]
                     tasks.cancel_scope.cancel()
             except BaseException:
                 if not killed:
@@ -109,25 +109,29 @@ async def step_until_killed(victim: Victim, debate_id: str, after: float) -> tup
     return debate_id, killed
 
 
-async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert result.structured_content, result.content
     return dict(result.structured_content)
 
 
-def compare(report: Report, before: Case | None, after: Case) -> None:
+def check_log(report: Report, snapshot_before: DebateSnapshot | None, snapshot_after: DebateSnapshot) -> None:
     """Nothing that was recorded may be gone, changed or there twice."""
-    if before and after.log[: len(before.log)] != before.log:
-        report.wrong.append(f"debate {after.id}: what was recorded before the kill is not what is there now")
-    doubled = [key for key, n in Counter((t.round, t.seat) for t in after.debate.turns).items() if n > 1]
+    if snapshot_before and snapshot_after.entries[: len(snapshot_before.entries)] != snapshot_before.entries:
+        report.problems.append(
+            f"debate {snapshot_after.id}: what was recorded before the kill is not what is there now"
+        )
+    doubled = [
+        key for key, n in Counter((t.round, t.seat) for t in snapshot_after.debate.turns).items() if n > 1
+    ]
     if doubled:
-        report.wrong.append(f"debate {after.id}: spoke twice: {doubled}")
+        report.problems.append(f"debate {snapshot_after.id}: spoke twice: {doubled}")
 
 
-async def survive(kills: int, seed: int, folder: Path) -> Report:
+async def run_kills(kills: int, seed: int, folder: Path) -> Report:
     """Run debates in a process that is killed again and again, and check after every kill."""
     draw = random.Random(seed)  # noqa: S311  (instants, not secrets)
-    victim, report = Victim(folder), Report()
+    victim, report = KillableServer(folder), Report()
     debate_id, before = "", None
     while report.kills < kills:
         report.debates += not debate_id
@@ -136,35 +140,43 @@ async def survive(kills: int, seed: int, folder: Path) -> Report:
         if not debate_id:
             continue
         try:
-            case = await victim.case(debate_id)
-        except NoSuchDebate:
+            case = await victim.load_snapshot(debate_id)
+        except DebateNotFoundError:
             debate_id = ""
             continue
-        compare(report, before, case)
+        check_log(report, before, case)
         before = case
         if case.debate.ended:
-            settle(report, case)
+            count_recorded_answers(report, case)
             debate_id, before = "", None
         elif not isinstance(decide(case.debate), (Record, Ask)):
-            report.wrong.append(f"debate {case.id} has nothing to go on with")
+            report.problems.append(f"debate {case.id} has nothing to go on with")
     if before:
-        settle(report, before)
-    report.asked = len(victim.ledger.read_text().splitlines()) if victim.ledger.exists() else 0
-    if report.asked - report.recorded > report.kills:
-        report.wrong.append("more answers were paid for than were recorded or in flight at a kill")
+        count_recorded_answers(report, before)
+    report.calls_made = len(victim.ledger.read_text().splitlines()) if victim.ledger.exists() else 0
+    if report.calls_made - report.answers_recorded > report.kills:
+        report.problems.append("more answers were paid for than were recorded or in flight at a kill")
     return report
 
 
-def settle(report: Report, case: Case) -> None:
-    report.recorded += len(case.debate.turns) + len(case.debate.judged) + len(case.debate.failures)
+def count_recorded_answers(report: Report, snapshot: DebateSnapshot) -> None:
+    report.answers_recorded += (
+        len(snapshot.debate.turns) + len(snapshot.debate.judgments) + len(snapshot.debate.failures)
+    )
 
 
-async def measured() -> list[Line]:
+async def measure_kills() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        report = await survive(100, 1, Path(folder))
-    how = "; ".join([str(report), *report.wrong[:3]])
+        report = await run_kills(100, 1, Path(folder))
+    how = "; ".join([str(report), *report.problems[:3]])
     return [
-        Line("kill -9 at random instants: things wrong after 100 kills", len(report.wrong), "", 0, how=how)
+        Measurement(
+            "kill -9 at random instants: things wrong after 100 kills",
+            len(report.problems),
+            "",
+            0,
+            details=how,
+        )
     ]
 
 
@@ -172,9 +184,9 @@ def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory() as folder:
-        report = anyio.run(survive, kills, seed, Path(folder))
-    print(report, *report.wrong, sep="\n")
-    sys.exit(bool(report.wrong))
+        report = anyio.run(run_kills, kills, seed, Path(folder))
+    print(report, *report.problems, sep="\n")
+    sys.exit(bool(report.problems))
 
 
 if __name__ == "__main__":

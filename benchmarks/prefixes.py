@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import Line
+from benchmarks.measurements import Measurement
 from benchmarks.stub import Stub
-from server.compose import open_hall
-from server.debate.commands.requests import Proposal
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
 from server.models import Model
 from server.models.litellm.client import LitellmModel
 from server.settings import Settings
@@ -19,87 +19,98 @@ SEATS = ("ada", "ben", "cy")
 CHARS = 1200
 
 
-async def prompts() -> list[Line]:
+async def measure_prompts() -> list[Measurement]:
     lines = []
     for form, talk in (("second_opinion", "together"), ("verdict", "in sequence")):
         for both in (False, True):
             # A model a debater shows whose prompt is whose; one model for all, what they share.
-            apart = await received(form, SEATS, both_orders=both)
-            shared = texts(await received(form, ("one",), both_orders=both))
-            by_seat = [texts([body for body in apart if body["model"] == seat]) for seat in SEATS]
+            apart = await collect_request_bodies(form, SEATS, both_orders=both)
+            shared = build_prompt_texts(await collect_request_bodies(form, ("one",), both_orders=both))
+            by_seat = [
+                build_prompt_texts([body for body in apart if body["model"] == seat]) for seat in SEATS
+            ]
             suffix = f"{talk}, judge in {'both orders' if both else 'one order'}"
             lines += [
-                Line(
+                Measurement(
                     f"a seat's previous prompt kept as prefix, {suffix}",
-                    kept(by_seat),
+                    compute_kept_prefix_percentage(by_seat),
                     "%",
                     99,
                     at_least=True,
                 ),
-                Line(
+                Measurement(
                     f"prompt text that an earlier prompt held, {suffix}",
-                    held(shared),
+                    compute_shared_percentage(shared),
                     "%",
                     70,
                     at_least=True,
-                    how=f"{len(shared)} prompts, {sum(map(len, shared)):,} characters",
+                    details=f"{len(shared)} prompts, {sum(map(len, shared)):,} characters",
                 ),
             ]
     return lines
 
 
-async def received(form: str, names: Sequence[str], *, both_orders: bool) -> list[dict[str, Any]]:
+async def collect_request_bodies(
+    format_name: str, model_names: Sequence[str], *, both_orders: bool
+) -> list[dict[str, Any]]:
     """The bodies of the requests of one debate of 3 x 3 and a judge, in the order they came in."""
     os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
-    asked = Proposal.model_validate(
+    asked = DebateRequest.model_validate(
         {
             "question": "Should the billing service be rewritten in Rust this year?",
-            "format": form,
+            "format": format_name,
             "debaters": [
-                {"name": seat.title(), "stance": f"{seat}'s way", "model": names[index % len(names)]}
+                {
+                    "name": seat.title(),
+                    "stance": f"{seat}'s way",
+                    "model": model_names[index % len(model_names)],
+                }
                 for index, seat in enumerate(SEATS)
             ],
             "max_rounds": 3,
             "options": {
                 "seed": 1,
-                "judges": {"both_orders": both_orders, "models": ["judge" if len(names) > 1 else "one"]},
+                "judges": {
+                    "both_orders": both_orders,
+                    "models": ["judge" if len(model_names) > 1 else "one"],
+                },
             },
             "run": True,
         }
     )
     async with Stub(chars=CHARS) as stub:
         models: dict[str, Model] = {
-            name: LitellmModel(f"openai/{name}", api_base=stub.url) for name in {*names, "judge"}
+            name: LitellmModel(f"openai/{name}", api_base=stub.url) for name in {*model_names, "judge"}
         }
         with tempfile.TemporaryDirectory() as folder:
-            async with open_hall(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as hall:
+            async with open_manager(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as hall:
                 case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=60)
         assert case.status == "concluded"
         assert not case.debate.failures
-        return [chat.body for chat in stub.chats]
+        return [chat.body for chat in stub.chat_requests]
 
 
-def texts(bodies: Sequence[dict[str, Any]]) -> list[str]:
+def build_prompt_texts(bodies: Sequence[dict[str, Any]]) -> list[str]:
     return ["".join(message["content"] for message in body["messages"]) for body in bodies]
 
 
-def kept(by_seat: Sequence[Sequence[str]]) -> float:
+def compute_kept_prefix_percentage(by_seat: Sequence[Sequence[str]]) -> float:
     """Of all characters of previous prompts, the percentage that the seat's next one begins with."""
     pairs = [(before, after) for seat in by_seat for before, after in pairwise(seat)]
-    same = sum(common(*pair) for pair in pairs)
+    same = sum(count_common_prefix(*pair) for pair in pairs)
     return 100 * same / sum(len(before) for before, _ in pairs)
 
 
-def held(prompts: Sequence[str]) -> float:
+def compute_shared_percentage(prompts: Sequence[str]) -> float:
     """Of all characters, the percentage in the longest beginning shared with any earlier prompt."""
     shared = sum(
-        max((common(earlier, prompt) for earlier in prompts[:index]), default=0)
+        max((count_common_prefix(earlier, prompt) for earlier in prompts[:index]), default=0)
         for index, prompt in enumerate(prompts)
     )
     return 100 * shared / sum(map(len, prompts))
 
 
-def common(one: str, other: str) -> int:
+def count_common_prefix(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
     alike = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(alike, min(len(one), len(other)))

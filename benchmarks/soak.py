@@ -2,7 +2,7 @@
 
 Two servers share one database. Debates of all formats are opened, stepped or left to run, paused, noted on
 and looked at through either of them, until each is over or stays paused. Then everything is checked that
-must hold whatever happened (`benchmarks.books`).
+must hold whatever happened (`benchmarks.soak_checks`).
 
 Usage: python -m benchmarks.soak [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
                                 [--keep DIRECTORY]
@@ -27,8 +27,8 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from benchmarks.books import Books, Death, read_books
-from benchmarks.report import Line
+from benchmarks.measurements import Measurement
+from benchmarks.soak_checks import CheckReport, Kill, check_results
 from server.debate.commands.formats import FORMATS
 
 CHAOS = (
@@ -37,13 +37,13 @@ CHAOS = (
 )
 DELAY = 0.05  # seconds that an answer takes at least
 LEEWAY = 1.0  # seconds beyond its time until a call that never ends is given up
-LOOK = 2  # seconds that a look at a debate waits
-HANDS = 24  # looks at once
-RESUMES = 3  # of a debate that paused by itself; then it is concluded
-PATIENCE = 600.0  # seconds for all of it
-MEDDLING = 0.04  # of the looks pause a debate, as many inject a note
-QUIET = 8.0  # seconds without enough questions after which it is killed all the same
-CALLS = 9  # of a debate at least, most often: kills are spread over them
+POLL_SECONDS = 2  # seconds that a look at a debate waits
+WORKERS = 24  # looks at once
+MAX_RESUMES = 3  # of a debate that paused by itself; then it is concluded
+TIMEOUT = 600.0  # seconds for all of it
+INTERVENTION_RATE = 0.04  # of the looks pause a debate, as many inject a note
+MAX_IDLE_SECONDS = 8.0  # seconds without enough questions after which it is killed all the same
+CALLS_PER_DEBATE = 9  # of a debate at least, most often: kills are spread over them
 
 
 @dataclass
@@ -56,21 +56,21 @@ class Plan:
 
 
 @dataclass(eq=False)
-class Driven:
+class SoakDebate:
     """A debate as whoever drives it from outside sees it."""
 
     arguments: dict[str, Any]
     id: str = ""
     resumes: int = 0
-    concluding: bool = False
-    settled: bool = False
+    is_concluding: bool = False
+    is_settled: bool = False
 
 
-class Said(Exception):  # noqa: N818  (it is named for what it holds)
+class ToolCallError(Exception):
     """A tool said no."""
 
 
-class Process:
+class ServerProcess:
     """A server process that is started again whenever it was killed."""
 
     def __init__(self, folder: Path, number: int, plan: Plan) -> None:
@@ -78,12 +78,12 @@ class Process:
         self.plan = plan
         self.pid_file = folder / f"pid{number}"
         self.client: Client | None = None
-        self.life = anyio.CancelScope()
-        self.stopping = False
+        self.lifetime = anyio.CancelScope()
+        self.is_stopping = False
 
     def parameters(self) -> StdioServerParameters:
         # The shell becomes the server (exec), so that the number it leaves is the server's own.
-        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.paying "
+        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.ledger_server "
         serve += f"'{self.folder}/debates.db' '{self.folder}/ledger' {DELAY} '{self.plan.chaos}' {LEEWAY}"
         return StdioServerParameters(
             command="sh",
@@ -91,232 +91,242 @@ class Process:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
         )
 
-    async def live(self) -> None:
-        while not self.stopping:
-            with anyio.CancelScope() as self.life:
+    async def keep_running(self) -> None:
+        while not self.is_stopping:
+            with anyio.CancelScope() as self.lifetime:
                 # A session whose server was killed may break in any way.
                 with suppress(Exception):
                     async with Client(self.parameters()) as self.client:
                         await anyio.sleep_forever()
             self.client = None
 
-    def kill(self) -> Death:
+    def kill(self) -> Kill:
         pid = int(self.pid_file.read_text())
         before = time()
         os.kill(pid, signal.SIGKILL)
         self.client = None
-        self.life.cancel()
-        return Death(pid, before, time())
+        self.lifetime.cancel()
+        return Kill(pid, before, time())
 
     def stop(self) -> None:
-        self.stopping = True
-        self.life.cancel()
+        self.is_stopping = True
+        self.lifetime.cancel()
 
 
 @dataclass
-class Soak:
+class SoakRun:
     folder: Path
     plan: Plan
-    draw: random.Random
-    processes: list[Process] = field(default_factory=list)
-    waiting: deque[Driven] = field(default_factory=deque)
-    driven: list[Driven] = field(default_factory=list)
-    deaths: list[Death] = field(default_factory=list)
-    kept: dict[tuple[str, int], str] = field(default_factory=dict)  # the entries seen at kills, by their hash
-    seeds: int = 0
-    looks: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
+    rng: random.Random
+    processes: list[ServerProcess] = field(default_factory=list)
+    queue: deque[SoakDebate] = field(default_factory=deque)
+    debates: list[SoakDebate] = field(default_factory=list)
+    kills: list[Kill] = field(default_factory=list)
+    known_hashes: dict[tuple[str, int], str] = field(
+        default_factory=dict
+    )  # the entries seen at kills, by their hash
+    seed_count: int = 0
+    poll_counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
 
     @property
-    def settled(self) -> bool:
-        return all(one.settled for one in self.driven)
+    def is_settled(self) -> bool:
+        return all(one.is_settled for one in self.debates)
 
     @property
     def database(self) -> Path:
         return self.folder / "debates.db"
 
     async def run(self) -> None:
-        self.processes = [Process(self.folder, n, self.plan) for n in range(self.plan.processes)]
+        self.processes = [ServerProcess(self.folder, n, self.plan) for n in range(self.plan.processes)]
         names = list(FORMATS)
         for number in range(self.plan.debates):
-            self.add(Driven(proposal(names[number % len(names)], number)))
-        with anyio.move_on_after(PATIENCE) as limit:
+            self.add(SoakDebate(build_debate_arguments(names[number % len(names)], number)))
+        with anyio.move_on_after(TIMEOUT) as limit:
             async with anyio.create_task_group() as tasks:
                 for process in self.processes:
-                    tasks.start_soon(process.live)
-                tasks.start_soon(self.keep_killing)
-                await self.settle()
+                    tasks.start_soon(process.keep_running)
+                tasks.start_soon(self.kill_repeatedly)
+                await self.run_debates()
                 for process in self.processes:
                     process.stop()
                 tasks.cancel_scope.cancel()
         if limit.cancelled_caught:
-            left = [one.id or "one that could not be opened" for one in self.driven if not one.settled]
-            self.wrong.append(f"not settled after {PATIENCE:.0f} s: {', '.join(left[:10])}")
+            left = [one.id or "one that could not be opened" for one in self.debates if not one.is_settled]
+            self.problems.append(f"not settled after {TIMEOUT:.0f} s: {', '.join(left[:10])}")
 
-    def add(self, one: Driven) -> None:
-        self.driven.append(one)
-        self.waiting.append(one)
+    def add(self, debate: SoakDebate) -> None:
+        self.debates.append(debate)
+        self.queue.append(debate)
 
-    async def settle(self) -> None:
+    async def run_debates(self) -> None:
         """Drive every debate to where it stays, those too that were opened for nobody at a kill."""
-        while not self.settled:
+        while not self.is_settled:
             async with anyio.create_task_group() as hands:
-                for _ in range(HANDS):
-                    hands.start_soon(self.keep_driving)
-            known = {one.id for one in self.driven}
-            for name in {name for name, _ in self.entries()} - known:
-                self.looks["adopted"] += 1
-                self.add(Driven({"run": False}, id=name))  # a step drives any
+                for _ in range(WORKERS):
+                    hands.start_soon(self.poll_debates)
+            known = {one.id for one in self.debates}
+            for name in {name for name, _ in self.read_entry_hashes()} - known:
+                self.poll_counts["adopted"] += 1
+                self.add(SoakDebate({"run": False}, id=name))  # a step drives any
 
-    async def keep_driving(self) -> None:
-        while not self.settled:
-            if not self.waiting:
+    async def poll_debates(self) -> None:
+        while not self.is_settled:
+            if not self.queue:
                 await anyio.sleep(0.05)
                 continue
-            one = self.waiting.popleft()
-            await self.look_at(one)
-            if not one.settled:
-                self.waiting.append(one)
+            one = self.queue.popleft()
+            await self.poll_debate(one)
+            if not one.is_settled:
+                self.queue.append(one)
 
-    async def look_at(self, one: Driven) -> None:
+    async def poll_debate(self, debate: SoakDebate) -> None:
         alive = [process for process in self.processes if process.client]
         if not alive:
             await anyio.sleep(0.05)
             return
-        process = self.draw.choice(alive)
+        process = self.rng.choice(alive)
         client = process.client
         assert client is not None
-        self.looks["looks"] += 1
+        self.poll_counts["looks"] += 1
         try:
-            with anyio.fail_after(LOOK + 20):
-                await self.advance(one, client)
-        except Said as said:
-            if not one.id:
-                self.wrong.append(f"a debate was refused: {said}")
+            with anyio.fail_after(POLL_SECONDS + 20):
+                await self.advance(debate, client)
+        except ToolCallError as said:
+            if not debate.id:
+                self.problems.append(f"a debate was refused: {said}")
             # Nothing was said that could be judged, or the talk is over: what it is now is what it stays.
-            one.settled = one.concluding or not one.id
+            debate.is_settled = debate.is_concluding or not debate.id
         except Exception as error:  # noqa: BLE001  (any of a connection that was killed)
             if process.client is client:
-                self.wrong.append(f"{one.id}: a call broke although nobody was killed: {error!r}"[:300])
-                one.settled = True
+                self.problems.append(f"{debate.id}: a call broke although nobody was killed: {error!r}"[:300])
+                debate.is_settled = True
 
-    async def advance(self, one: Driven, client: Client) -> None:
-        this = {"debate_id": one.id}
-        if not one.id:
-            self.seeds += 1  # another one each time: the last may have been opened although we were not told
-            one.arguments["options"]["seed"] = self.seeds
-            one.id = (await called(client, "start_debate", one.arguments))["debate_id"]
+    async def advance(self, debate: SoakDebate, client: Client) -> None:
+        this = {"debate_id": debate.id}
+        if not debate.id:
+            self.seed_count += (
+                1  # another one each time: the last may have been opened although we were not told
+            )
+            debate.arguments["options"]["seed"] = self.seed_count
+            debate.id = (await call_tool(client, "start_debate", debate.arguments))["debate_id"]
             return
-        if self.draw.random() < MEDDLING:
-            with suppress(Said):
-                await called(client, "intervene", {**this, "action": "inject", "text": "And the costs?"})
-        if self.draw.random() < MEDDLING:
-            with suppress(Said):
-                await called(client, "intervene", {**this, "action": "pause", "reason": "meddling"})
-        tool = "get_verdict" if one.arguments["run"] else "step_round"  # which alone drives what is stepped
-        found = await called(client, tool, {**this, "wait_seconds": LOOK})
+        if self.rng.random() < INTERVENTION_RATE:
+            with suppress(ToolCallError):
+                await call_tool(client, "intervene", {**this, "action": "inject", "text": "And the costs?"})
+        if self.rng.random() < INTERVENTION_RATE:
+            with suppress(ToolCallError):
+                await call_tool(client, "intervene", {**this, "action": "pause", "reason": "meddling"})
+        tool = (
+            "get_verdict" if debate.arguments["run"] else "step_round"
+        )  # which alone drives what is stepped
+        found = await call_tool(client, tool, {**this, "wait_seconds": POLL_SECONDS})
         match found["status"]:
             case "concluded" | "truncated":
-                one.settled = True
+                debate.is_settled = True
             case "paused":
-                await self.go_on(one, client, meddled=found["reason"] == "meddling")
+                await self.resume_or_conclude(debate, client, is_manual_pause=found["reason"] == "meddling")
 
-    async def go_on(self, one: Driven, client: Client, *, meddled: bool) -> None:
+    async def resume_or_conclude(self, debate: SoakDebate, client: Client, *, is_manual_pause: bool) -> None:
         """Resume a debate that has paused; one that did so too often is concluded, or stays as it is."""
-        this = {"debate_id": one.id}
-        if one.resumes < RESUMES or meddled:
-            one.resumes += not meddled
-            await called(client, "intervene", {**this, "action": "resume"})
-        elif one.concluding:
-            one.settled = True
+        this = {"debate_id": debate.id}
+        if debate.resumes < MAX_RESUMES or is_manual_pause:
+            debate.resumes += not is_manual_pause
+            await call_tool(client, "intervene", {**this, "action": "resume"})
+        elif debate.is_concluding:
+            debate.is_settled = True
         else:
-            one.concluding = True
-            await called(client, "get_verdict", {**this, "conclude": True, "wait_seconds": LOOK})
+            debate.is_concluding = True
+            await call_tool(client, "get_verdict", {**this, "conclude": True, "wait_seconds": POLL_SECONDS})
 
-    async def keep_killing(self) -> None:
+    async def kill_repeatedly(self) -> None:
         """Kill whenever so many more questions were asked, or nothing happened for long."""
-        between = self.plan.debates * CALLS / max(self.plan.kills, 1)
+        between = self.plan.debates * CALLS_PER_DEBATE / max(self.plan.kills, 1)
         for _ in range(self.plan.kills):
-            wanted = self.asked() + self.draw.uniform(0.2, 1.6) * between
-            with anyio.move_on_after(QUIET):
-                while self.asked() < wanted:  # noqa: ASYNC110  (it is another process that writes)
+            wanted = self.count_model_calls() + self.rng.uniform(0.2, 1.6) * between
+            with anyio.move_on_after(MAX_IDLE_SECONDS):
+                while self.count_model_calls() < wanted:  # noqa: ASYNC110  (it is another process that writes)
                     await anyio.sleep(0.01)
             while not (alive := [process for process in self.processes if process.client]):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
-            self.deaths.append(self.draw.choice(alive).kill())
-            self.compare()
+            self.kills.append(self.rng.choice(alive).kill())
+            self.check_entries()
 
-    def asked(self) -> int:
+    def count_model_calls(self) -> int:
         ledger = self.folder / "ledger"
         return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
 
-    def compare(self) -> None:
+    def check_entries(self) -> None:
         """What was there at an earlier kill is there now, and the same."""
-        now = self.entries()
-        for (name, seq), found in self.kept.items():
+        now = self.read_entry_hashes()
+        for (name, seq), found in self.known_hashes.items():
             if now.get((name, seq)) != found:
-                self.wrong.append(f"{name}: entry {seq} was recorded, and is gone or altered")
-        self.kept = now
+                self.problems.append(f"{name}: entry {seq} was recorded, and is gone or altered")
+        self.known_hashes = now
 
-    def entries(self) -> dict[tuple[str, int], str]:
+    def read_entry_hashes(self) -> dict[tuple[str, int], str]:
         with sqlite3.connect(f"file:{self.database}?mode=ro", uri=True) as db:
             rows = db.execute("select stream, seq, hash from journal").fetchall()
         return {(name, seq): found for name, seq, found in rows}
 
 
-def proposal(name: str, number: int) -> dict[str, Any]:
+def build_debate_arguments(format_name: str, number: int) -> dict[str, Any]:
     """Every other debate runs by itself; every third has more than the format asks for."""
     options: dict[str, Any] = {"limits": {"turn_timeout": 1 + number % 2}, "tags": ["soak"]}
     if number % 3 == 0:
         options["referee"] = True
-        if name in ("verdict", "round_robin", "settle"):
-            options["moderator"] = {"opens": name != "settle", "closes": name != "round_robin"}
-    if name == "round_robin" and number % 2:
+        if format_name in ("verdict", "round_robin", "settle"):
+            options["moderator"] = {"opens": format_name != "settle", "closes": format_name != "round_robin"}
+    if format_name == "round_robin" and number % 2:
         options["output_schema"] = {
             "type": "object",
             "properties": {"summary": {"type": "string"}, "points": {"type": "array", "maxItems": 5}},
             "required": ["summary"],
         }
-    if name == "handoff":
+    if format_name == "handoff":
         options["handoff"] = ("structured", "tool", "text")[number // len(FORMATS) % 3]
         options["limits"]["max_turns"] = 6
     return {
         "question": f"Should penguins fly? ({number})",
-        "format": name,
+        "format": format_name,
         "options": options,
         "run": bool(number // len(FORMATS) % 2),
         "wait_seconds": 0,
     }
 
 
-async def called(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     if result.is_error or not result.structured_content:
-        raise Said(str(getattr(result.content[0], "text", result.content)))
+        raise ToolCallError(str(getattr(result.content[0], "text", result.content)))
     return dict(result.structured_content)
 
 
-async def soak(plan: Plan, folder: Path) -> Books:
+async def run_soak(plan: Plan, folder: Path) -> CheckReport:
     """Do it all, and read the books."""
-    running = Soak(folder, plan, random.Random(plan.seed))  # noqa: S311  (instants, not secrets)
+    running = SoakRun(folder, plan, random.Random(plan.seed))  # noqa: S311  (instants, not secrets)
     began = perf_counter()
     await running.run()
-    running.compare()
-    books = await read_books(running.database, folder / "ledger", plan.chaos, running.deaths)
-    books.wrong[:0] = running.wrong
-    books.figures["seconds"] = round(perf_counter() - began)
-    books.figures.update(running.looks)
+    running.check_entries()
+    books = await check_results(running.database, folder / "ledger", plan.chaos, running.kills)
+    books.problems[:0] = running.problems
+    books.counts["seconds"] = round(perf_counter() - began)
+    books.counts.update(running.poll_counts)
     return books
 
 
-async def measured() -> list[Line]:
+async def measure_soak() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        books = await soak(Plan(), Path(folder))
-    how = "; ".join([str(books), *books.wrong[:3]])
-    return [Line("the soak: things wrong after 200 debates and 20 kills", len(books.wrong), "", 0, how=how)]
+        books = await run_soak(Plan(), Path(folder))
+    how = "; ".join([str(books), *books.problems[:3]])
+    return [
+        Measurement(
+            "the soak: things wrong after 200 debates and 20 kills", len(books.problems), "", 0, details=how
+        )
+    ]
 
 
-def plan_of(arguments: Sequence[str]) -> tuple[Plan, str]:
+def parse_arguments(arguments: Sequence[str]) -> tuple[Plan, str]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak")
     usual = Plan()
     for name in ("debates", "kills", "processes", "seed"):
@@ -329,15 +339,15 @@ def plan_of(arguments: Sequence[str]) -> tuple[Plan, str]:
 
 
 def main() -> None:
-    plan, keep = plan_of(sys.argv[1:])
+    plan, keep = parse_arguments(sys.argv[1:])
     if keep:
         Path(keep).mkdir()
-        books = anyio.run(soak, plan, Path(keep))
+        books = anyio.run(run_soak, plan, Path(keep))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            books = anyio.run(soak, plan, Path(folder))
-    print(books, *books.wrong, sep="\n")
-    sys.exit(bool(books.wrong))
+            books = anyio.run(run_soak, plan, Path(folder))
+    print(books, *books.problems, sep="\n")
+    sys.exit(bool(books.problems))
 
 
 if __name__ == "__main__":

@@ -4,53 +4,57 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.report import Line, median, spread
-from benchmarks.wire import BARE, OURS, Server, environment, until_listed
+from benchmarks.child_processes import BARE_SERVER, OUR_SERVER, Server, build_environment, time_to_tools_list
+from benchmarks.measurements import Measurement, format_spread, median
 
 REPEATS = 15
 
 
-async def start() -> list[Line]:
+async def measure_startup() -> list[Measurement]:
     """Spawn to `tools/list`, ours and bare by turns, with a database that exists already."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        environ = environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
+        environ = build_environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
         for era, modern in (("with a handshake", False), ("2026-07-28", True)):
-            times: dict[tuple[str, ...], list[float]] = {OURS: [], BARE: []}
+            times: dict[tuple[str, ...], list[float]] = {OUR_SERVER: [], BARE_SERVER: []}
             for repeat in range(REPEATS + 1):
                 for command, taken in times.items():
-                    seconds = await until_listed(*command, environ=environ, modern=modern)
+                    seconds = await time_to_tools_list(*command, environ=environ, is_modern=modern)
                     if repeat:  # the first compiles, and creates the database
                         taken.append(seconds)
             lines.append(
-                Line(
+                Measurement(
                     f"spawn to `tools/list`, {era}",
-                    median(times[OURS]) / median(times[BARE]),
+                    median(times[OUR_SERVER]) / median(times[BARE_SERVER]),
                     goal=1.15,
-                    how=f"bare {spread(times[BARE])}, ours {spread(times[OURS])}",
+                    details=f"bare {format_spread(times[BARE_SERVER])}, ours {format_spread(times[OUR_SERVER])}",
                 )
             )
     return lines
 
 
-async def memory() -> list[Line]:
+async def measure_memory() -> list[Measurement]:
     """What the process holds after `tools/list`, and how long that list is."""
-    held: dict[tuple[str, ...], list[float]] = {OURS: [], BARE: []}
+    held: dict[tuple[str, ...], list[float]] = {OUR_SERVER: [], BARE_SERVER: []}
     listed: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
-        environ = environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
+        environ = build_environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
         for _ in range(5):
             for command, kilobytes in held.items():
                 async with Server.start(*command, environ=environ) as server:
-                    await server.hello()
-                    tools = (await server.ask("tools/list"))["tools"]
-                    listed = tools if command == OURS else listed
-                    kilobytes.append(server.memory() / 1024)
-    ours, bare = median(held[OURS]), median(held[BARE])
+                    await server.initialize()
+                    tools = (await server.request("tools/list"))["tools"]
+                    listed = tools if command == OUR_SERVER else listed
+                    kilobytes.append(server.read_memory() / 1024)
+    ours, bare = median(held[OUR_SERVER]), median(held[BARE_SERVER])
     size = len(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())
     return [
-        Line(
-            "idle memory beyond a bare server", ours - bare, "MB", 10, how=f"bare {bare:.1f}, ours {ours:.1f}"
+        Measurement(
+            "idle memory beyond a bare server",
+            ours - bare,
+            "MB",
+            10,
+            details=f"bare {bare:.1f}, ours {ours:.1f}",
         ),
-        Line("`tools/list`", size, "bytes", 9000, how=f"{len(listed)} tools"),
+        Measurement("`tools/list`", size, "bytes", 9000, details=f"{len(listed)} tools"),
     ]

@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Any, Self
 from zlib import crc32
 
-HUGE = 1_000_000
+HUGE_TEXT_LENGTH = 1_000_000
 
-STATUSES: dict[str, tuple[int, str, str]] = {
+ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
     "400": (400, "invalid_request_error", "The request is malformed."),
     "401": (401, "invalid_api_key", "Incorrect API key provided."),
     "403": (403, "permission_denied", "This key may not use this model."),
@@ -38,25 +38,25 @@ STATUSES: dict[str, tuple[int, str, str]] = {
 """Scenarios that answer with an error: (status, code, message)."""
 
 SCENARIOS = (
-    *STATUSES,
+    *ERROR_RESPONSES,
     *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain"),
 )
 """`hang` never answers, `stall` stops in the middle of a stream; `reset` cuts the connection before the
 answer, `broken` within it; `prose` answers a judge in prose; `huge` is a million characters; `calls` calls
 the first function that is offered, or what `Stub.calls` says; `plain` refuses functions and schemas."""
 
-_NOT_PLAIN = ("tools", "response_format")
+_NOT_IN_PLAIN = ("tools", "response_format")
 
 _HEADERS_END = b"\r\n\r\n"
 _LETTER = re.compile(r"^> ([A-Z]\d*)\. ", re.MULTILINE)
 
 
-class Cut(ConnectionError):  # noqa: N818  (it is named for what happened)
+class ConnectionCutError(ConnectionError):
     """The connection is cut by us, as a scenario says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StubRequest:
     """A request as it came in. Header names in lower case."""
 
     method: str
@@ -72,15 +72,15 @@ class Stub:
     chars: int = 0  # the exact length of the prose; 0 for about 60 words
     retry_after: str = "1"  # said with 429 and 503
     echo_key: bool = False  # errors repeat the key, as some providers do
-    calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
-    answers_as: str = ""  # the model name that answers carry; "" for the one asked for
+    tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
+    reported_model: str = ""  # the model name that answers carry; "" for the one asked for
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[StubRequest] = field(default_factory=list)
     in_flight: int = 0
-    most_in_flight: int = 0
-    abandoned: int = 0  # requests whose client hung up before the answer was complete
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    max_in_flight: int = 0
+    abandoned_count: int = 0  # requests whose client hung up before the answer was complete
+    change: asyncio.Event = field(default_factory=asyncio.Event)
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -89,9 +89,9 @@ class Stub:
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
-    def chats(self) -> list[Asked]:
+    def chat_requests(self) -> list[StubRequest]:
         """The requests for an answer."""
-        return [asked for asked in self.asked if asked.path.endswith("/chat/completions")]
+        return [asked for asked in self.requests if asked.path.endswith("/chat/completions")]
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
@@ -112,14 +112,14 @@ class Stub:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def until(self, *, in_flight: int | None = None, abandoned: int | None = None) -> None:
+    async def wait_until(self, *, in_flight: int | None = None, abandoned: int | None = None) -> None:
         """Wait, 5 seconds at most, for that many requests to be in the works, or given up by clients."""
         async with asyncio.timeout(5):
             while (in_flight is not None and self.in_flight != in_flight) or (
-                abandoned is not None and self.abandoned < abandoned
+                abandoned is not None and self.abandoned_count < abandoned
             ):
-                self.changed.clear()
-                await self.changed.wait()
+                self.change.clear()
+                await self.change.wait()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -128,50 +128,52 @@ class Stub:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while (asked := await read_request(reader)) is not None:
-                    await self._serve(asked, reader, writer)
+                    await self._serve_request(asked, reader, writer)
         finally:
             self._tasks.discard(task)
             writer.close()
 
-    async def _serve(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not asked.path.endswith("/chat/completions"):
-            writer.write(page(200, self._page(asked.path)))
+    async def _serve_request(
+        self, request: StubRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if not request.path.endswith("/chat/completions"):
+            writer.write(encode_response(200, self._build_info(request.path)))
             return
-        self.asked.append(asked)
-        self._count(1)
+        self.requests.append(request)
+        self._change_in_flight(1)
         # A client that hangs up shows only as the end of its stream, while nothing is sent.
         gone = asyncio.ensure_future(reader.read(1))
-        answering = asyncio.ensure_future(self._answer(asked, writer))
+        answering = asyncio.ensure_future(self._respond(request, writer))
         try:
             await asyncio.wait((gone, answering), return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
                 raise ConnectionResetError
             answering.result()
         except ConnectionError as error:
-            self.abandoned += not isinstance(error, Cut)
+            self.abandoned_count += not isinstance(error, ConnectionCutError)
             raise
         finally:
             gone.cancel()
             answering.cancel()
             await asyncio.gather(gone, answering, return_exceptions=True)
-            self._count(-1)
+            self._change_in_flight(-1)
 
-    def _count(self, change: int) -> None:
-        self.in_flight += change
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        self.changed.set()
+    def _change_in_flight(self, difference: int) -> None:
+        self.in_flight += difference
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        self.change.set()
 
-    def _page(self, path: str) -> Any:
+    def _build_info(self, path: str) -> Any:
         if path.endswith("/models"):
             return {"object": "list", "data": [{"id": name, "object": "model"} for name in SCENARIOS]}
         return {
-            "requests": len(self.asked),
-            "most_in_flight": self.most_in_flight,
-            "asked": [asdict(asked) for asked in self.asked],
+            "requests": len(self.requests),
+            "most_in_flight": self.max_in_flight,
+            "asked": [asdict(asked) for asked in self.requests],
         }
 
-    async def _answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
-        model = str(asked.body.get("model", ""))
+    async def _respond(self, request: StubRequest, writer: asyncio.StreamWriter) -> None:
+        model = str(request.body.get("model", ""))
         scenario = self.queue.popleft() if self.queue else model
         if self.latency:
             await asyncio.sleep(self.latency)
@@ -179,63 +181,66 @@ class Stub:
             await asyncio.Event().wait()
         if scenario == "reset":
             writer.transport.abort()
-            raise Cut
-        if scenario == "plain" and any(name in asked.body for name in _NOT_PLAIN):
+            raise ConnectionCutError
+        if scenario == "plain" and any(name in request.body for name in _NOT_IN_PLAIN):
             scenario = "400"
-        if scenario in STATUSES:
-            writer.write(self._failure(scenario, asked))
+        if scenario in ERROR_RESPONSES:
+            writer.write(self._build_error(scenario, request))
             return
-        text, finish = self._reply(scenario, asked.body)
-        parts = answer(asked.body, self.answers_as or model, text, finish)
-        if scenario == "calls" and "tools" in asked.body:
-            call(parts["choices"][0], self.calls or ((asked.body["tools"][0]["function"]["name"], "{}"),))
-        if asked.body.get("stream"):
+        text, finish = self._choose_text(scenario, request.body)
+        parts = build_completion(request.body, self.reported_model or model, text, finish)
+        if scenario == "calls" and "tools" in request.body:
+            add_tool_calls(
+                parts["choices"][0],
+                self.tool_calls or ((request.body["tools"][0]["function"]["name"], "{}"),),
+            )
+        if request.body.get("stream"):
             await self._stream(scenario, parts, writer)
         elif scenario == "broken":
-            writer.write(page(200, parts)[:-20])
+            writer.write(encode_response(200, parts)[:-20])
             await writer.drain()
-            raise Cut
+            raise ConnectionCutError
         else:
-            writer.write(page(200, parts))
+            writer.write(encode_response(200, parts))
         await writer.drain()
 
-    def _failure(self, scenario: str, asked: Asked) -> bytes:
-        status, code, message = STATUSES[scenario]
+    def _build_error(self, scenario: str, request: StubRequest) -> bytes:
+        status, code, message = ERROR_RESPONSES[scenario]
         if self.echo_key:
-            message += f" You sent {asked.headers.get('authorization', 'no key')}."
+            message += f" You sent {request.headers.get('authorization', 'no key')}."
         body = {"error": {"message": message, "type": code, "code": code, "param": None}}
         wait = {"Retry-After": self.retry_after} if status in (429, 503) and self.retry_after else {}
-        return page(status, body, wait)
+        return encode_response(status, body, wait)
 
-    def _reply(self, scenario: str, body: Mapping[str, Any]) -> tuple[str, str]:
+    def _choose_text(self, scenario: str, body: Mapping[str, Any]) -> tuple[str, str]:
         """(text, finish_reason)."""
         prompt = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
         if scenario == "empty":
             return "", "stop"
         if scenario == "huge":
-            return prose(prompt, HUGE), "stop"
+            return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
         if "You are a judge" in prompt and scenario != "prose":
-            whole = self.text or verdict(prompt)
+            whole = self.text or generate_finding(prompt)
         else:
-            whole = self.text or prose(prompt, self.chars)
+            whole = self.text or generate_prose(prompt, self.chars)
         return (whole[: len(whole) // 2], "length") if scenario == "truncated" else (whole, "stop")
 
-    async def _stream(self, scenario: str, whole: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def _stream(self, scenario: str, completion: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         writer.write(head.encode())
-        async for number, event in numbered(pieces(whole)):
+        async for number, event in enumerate_events(split_completion(completion)):
             if scenario in ("stall", "broken") and number == 3:
                 await writer.drain()
                 if scenario == "broken":
                     writer.transport.abort()
-                    raise Cut
+                    raise ConnectionCutError
                 await asyncio.Event().wait()
             data = f"data: {event}\n\n".encode()
             writer.write(b"%x\r\n%b\r\n" % (len(data), data))
         writer.write(b"0\r\n\r\n")
 
 
-async def read_request(reader: asyncio.StreamReader) -> Asked | None:
+async def read_request(reader: asyncio.StreamReader) -> StubRequest | None:
     """One request, or None where the client has hung up."""
     try:
         head = (await reader.readuntil(_HEADERS_END)).decode("latin-1")
@@ -247,17 +252,17 @@ async def read_request(reader: asyncio.StreamReader) -> Asked | None:
     headers = {name.strip().lower(): value.strip() for name, value in pairs}
     length = int(headers.get("content-length", "0"))
     body = json.loads(await reader.readexactly(length)) if length else None
-    return Asked(method, path, headers, body)
+    return StubRequest(method, path, headers, body)
 
 
-def page(status: int, body: Any, headers: Mapping[str, str] | None = None) -> bytes:
+def encode_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> bytes:
     data = json.dumps(body).encode()
     lines = [f"HTTP/1.1 {status} -", "Content-Type: application/json", f"Content-Length: {len(data)}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     return "\r\n".join(lines).encode() + _HEADERS_END + data
 
 
-def answer(body: Mapping[str, Any], model: str, text: str, finish: str) -> dict[str, Any]:
+def build_completion(body: Mapping[str, Any], model: str, text: str, finish_reason: str) -> dict[str, Any]:
     tokens_in = sum(len(str(message.get("content")).split()) for message in body.get("messages", ()))
     tokens_out = len(text.split())
     return {
@@ -265,7 +270,9 @@ def answer(body: Mapping[str, Any], model: str, text: str, finish: str) -> dict[
         "object": "chat.completion",
         "created": 1_760_000_000,
         "model": model,
-        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
+        "choices": [
+            {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text}}
+        ],
         "usage": {
             "prompt_tokens": tokens_in,
             "completion_tokens": tokens_out,
@@ -275,7 +282,7 @@ def answer(body: Mapping[str, Any], model: str, text: str, finish: str) -> dict[
     }
 
 
-def call(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
+def add_tool_calls(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
     """Make calls of functions of the answer."""
     choice["finish_reason"] = "tool_calls"
     choice["message"]["content"] = None
@@ -285,7 +292,7 @@ def call(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
     ]
 
 
-def call_pieces(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+def split_tool_calls(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     """The calls as providers stream them: a name first, then its arguments bit by bit."""
     for index, whole in enumerate(calls):
         function = whole["function"]
@@ -295,33 +302,33 @@ def call_pieces(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
             yield {"index": index, "function": {"arguments": function["arguments"][start : start + size]}}
 
 
-def pieces(whole: dict[str, Any]) -> Iterable[str]:
+def split_completion(completion: dict[str, Any]) -> Iterable[str]:
     """The same answer as a stream's events, a hundred at most."""
-    choice = whole["choices"][0]
+    choice = completion["choices"][0]
     text = choice["message"]["content"] or ""
     size = max(12, len(text) // 100)
-    base = {**whole, "object": "chat.completion.chunk", "usage": None}
+    base = {**completion, "object": "chat.completion.chunk", "usage": None}
     for start in range(0, len(text), size):
         delta = {"role": "assistant", "content": text[start : start + size]}
         yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    for piece in call_pieces(choice["message"].get("tool_calls", ())):
+    for piece in split_tool_calls(choice["message"].get("tool_calls", ())):
         delta = {"role": "assistant", "content": None, "tool_calls": [piece]}
         yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     yield json.dumps(
         {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
     )
-    yield json.dumps({**base, "choices": [], "usage": whole["usage"]})
+    yield json.dumps({**base, "choices": [], "usage": completion["usage"]})
     yield "[DONE]"
 
 
-async def numbered(events: Iterable[str]) -> AsyncIterator[tuple[int, str]]:
+async def enumerate_events(events: Iterable[str]) -> AsyncIterator[tuple[int, str]]:
     """The events with their numbers, each in a turn of the loop: a client that hangs up is noticed."""
     for number, event in enumerate(events):
         yield number, event
         await asyncio.sleep(0)
 
 
-def prose(prompt: str, chars: int) -> str:
+def generate_prose(prompt: str, chars: int) -> str:
     words = ("this", "point", "matters", "because", "evidence", "and", "practice", "weigh", "against", "it")
     turn = crc32(prompt.encode())
     wanted = chars // 4 if chars else 60
@@ -330,7 +337,7 @@ def prose(prompt: str, chars: int) -> str:
     return text[: chars - 1].ljust(chars - 1, "o") + "." if chars else text
 
 
-def verdict(prompt: str) -> str:
+def generate_finding(prompt: str) -> str:
     """A finding that does not depend on the order of reading: it follows from question and positions."""
     letters = sorted(set(_LETTER.findall(prompt))) or ["A"]
     winner = letters[crc32(prompt.partition("# Round")[0].encode()) % len(letters)]
@@ -344,7 +351,7 @@ def verdict(prompt: str) -> str:
     )
 
 
-async def serve(stub: Stub) -> None:
+async def serve_until_closed(stub: Stub) -> None:
     async with stub:
         print(stub.url, flush=True)
         # Whoever started this ends it by closing its standard input, or by a signal.
@@ -362,7 +369,7 @@ def main() -> None:
     queue = deque(given.queue.split(",") if given.queue else ())
     with suppress(KeyboardInterrupt):
         asyncio.run(
-            serve(Stub(given.latency, given.text, given.chars, port=given.port, queue=queue)),
+            serve_until_closed(Stub(given.latency, given.text, given.chars, port=given.port, queue=queue)),
         )
 
 

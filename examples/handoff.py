@@ -46,5 +46,5 @@ async def main(proposition: str) -> int:
 
 
 if __name__ == "__main__":
-    asked = "Machines should decide where people cannot agree on what is right."
-    sys.exit(anyio.run(main, sys.argv[1] if len(sys.argv) > 1 else asked))
+    default_proposition = "Machines should decide where people cannot agree on what is right."
+    sys.exit(anyio.run(main, sys.argv[1] if len(sys.argv) > 1 else default_proposition))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import anyio
 
-from server.compose import open_hall
-from server.debate.commands.requests import DebaterAsked, JudgesAsked, OptionsAsked, Proposal
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesInput, OptionsInput
 from server.debate.views import markdown
 from server.models import OnText, Reply, Request, Usage
 from server.settings import Settings
@@ -28,20 +28,20 @@ class FactBook:
     """Says one fact a round."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        text = FACTS[(request.prompt.cue.round - 1) % len(FACTS)]
+        text = FACTS[(request.prompt.summary.round - 1) % len(FACTS)]
         if on_text:
             on_text(text)
         return Reply(text, Usage(model="fact-book", cost_usd="0"))
 
 
-PROPOSAL = Proposal(
+REQUEST = DebateRequest(
     question="Should the depot switch to electric vans?",
     format="verdict",
     debaters=[
-        DebaterAsked(name="Facts", stance="switch now", model="fact-book"),
-        DebaterAsked(name="Caution", stance="wait a year", model="scripted"),
+        DebaterInput(name="Facts", stance="switch now", model="fact-book"),
+        DebaterInput(name="Caution", stance="wait a year", model="scripted"),
     ],
-    options=OptionsAsked(judges=JudgesAsked(models=["scripted"])),
+    options=OptionsInput(judges=JudgesInput(models=["scripted"])),
     run=True,
 )
 
@@ -49,10 +49,10 @@ PROPOSAL = Proposal(
 async def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(db=str(Path(folder) / "debates.db"))
-        async with open_hall(settings, {"fact-book": FactBook()}) as hall:
-            case = await hall.start(PROPOSAL, actor="example")
+        async with open_manager(settings, {"fact-book": FactBook()}) as hall:
+            case = await hall.start(REQUEST, actor="example")
             case = await hall.follow(case.id, wait=60)
-            print(markdown.transcript(case.debate, case.log))
+            print(markdown.render_transcript(case.debate, case.entries))
             return 0 if case.status == "concluded" else 1
 
 

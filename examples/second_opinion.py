@@ -28,5 +28,5 @@ async def main(question: str) -> int:
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1] if len(sys.argv) > 1 else "Should a small team write its own build tool?"
-    sys.exit(anyio.run(main, asked))
+    default_question = sys.argv[1] if len(sys.argv) > 1 else "Should a small team write its own build tool?"
+    sys.exit(anyio.run(main, default_question))

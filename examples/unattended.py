@@ -35,7 +35,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return dict(result.structured_content)
 
 
-async def verdict(client: Client, debate_id: str) -> dict[str, Any]:
+async def wait_for_verdict(client: Client, debate_id: str) -> dict[str, Any]:
     """Wait for the verdict, a call at a time; the debate goes on whether anybody waits or not."""
     while True:
         found = await call(client, "get_verdict", debate_id=debate_id)
@@ -49,7 +49,7 @@ async def main() -> None:
         started = await call(client, "start_debate", **DEBATE)
         debate_id = started["debate_id"]
         print(started["estimate"], "It may take 10 calls.")
-        found = await verdict(client, debate_id)
+        found = await wait_for_verdict(client, debate_id)
         usage = await call(client, "read_debate", debate_id=debate_id, view="usage")
         print(f"{found['status']} after {usage['data']['total']['calls']} calls: {found['reason']}")
 
@@ -60,7 +60,7 @@ async def main() -> None:
             at_round=1,
             changes={"judges": {"models": ["scripted?chars=400"]}, "max_rounds": 2, "run": True},
         )
-        await verdict(client, fork["debate_id"])
+        await wait_for_verdict(client, fork["debate_id"])
         family = await call(client, "read_debate", debate_id=fork["debate_id"], view="family")
         for pair in family["data"]["relatives"]:
             print(pair["summary"])

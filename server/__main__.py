@@ -3,7 +3,7 @@
 import gc
 import sys
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
 
         counterpoint.main(prog_name="counterpoint")
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":

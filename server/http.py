@@ -5,13 +5,13 @@ import time
 from email.utils import parsedate_to_datetime
 
 
-def seconds_of(said: str) -> float | None:
+def parse_retry_after(value: str) -> float | None:
     """The seconds to wait, given as a number or as a date; None for anything else."""
     try:
-        pause = float(said)
+        pause = float(value)
     except ValueError:
         try:
-            pause = parsedate_to_datetime(said).timestamp() - time.time()
+            pause = parsedate_to_datetime(value).timestamp() - time.time()
         except (ValueError, OverflowError):
             return None
     return max(0.0, pause) if math.isfinite(pause) else None

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID)?$", re.IGNORECASE)
-_SECRET_TEXT = re.compile(
+_SECRET_NAME_PATTERN = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_ID)?$", re.IGNORECASE)
+_SECRET_TEXT_PATTERN = re.compile(
     r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_)[\w-]{6,}"
     r"|\b(?:bearer|basic)\s+[\w.~+/*=-]+"
     r"|(?<=[?&]key=)[^&\s]+|(?<=://)[^/\s@]+:[^/\s@]+(?=@)",
@@ -15,7 +15,9 @@ _SECRET_TEXT = re.compile(
 def redact(text: str, environ: Mapping[str, str]) -> str:
     """The text without anything that is, or looks like, a secret."""
     # The longest first: one secret may be the beginning of another.
-    values = {value for name, value in environ.items() if len(value) >= 6 and _SECRET_NAME.search(name)}  # noqa: PLR2004  (shorter ones are words)
+    values = {
+        value for name, value in environ.items() if len(value) >= 6 and _SECRET_NAME_PATTERN.search(name)
+    }
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, "[secret]")
-    return _SECRET_TEXT.sub("[secret]", text)
+    return _SECRET_TEXT_PATTERN.sub("[secret]", text)

@@ -20,11 +20,11 @@ PREFIX = "COUNTERPOINT_"
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
-class BadSettings(DebateError):  # noqa: N818  (it is named for what happened)
+class InvalidSettingsError(DebateError):
     """A setting cannot be used. The text names it."""
 
 
-def release() -> str:
+def package_version() -> str:
     try:
         return version("counterpoint-mcp")
     except PackageNotFoundError:  # run from a checkout that was never installed
@@ -73,14 +73,14 @@ class ResearchServer(BaseModel):
     ] = None
 
     @model_validator(mode="after")
-    def can_be_reached(self) -> Self:
+    def check_transport(self) -> Self:
         if bool(self.command) == bool(self.url):
             raise ValueError("needs a command, or a url, and not both")
         if self.url and not self.url.lower().startswith(("http://", "https://")):
             raise ValueError("its url has to begin with http:// or https://")
         return self
 
-    def allows(self, tool: str) -> bool:
+    def is_tool_allowed(self, tool: str) -> bool:
         return self.tools is None or "*" in self.tools or tool in self.tools
 
 
@@ -172,30 +172,32 @@ class Settings(BaseModel):
             "nothing has happened in them for longer than this. 0: none goes on.",
         ),
     ] = 24
-    recovery_at_once: Annotated[int, Field(ge=1, le=100, description="How many of them go on at a time.")] = 4
+    recovery_concurrency: Annotated[
+        int, Field(ge=1, le=100, description="How many of them go on at a time.")
+    ] = 4
 
     @field_validator("models", mode="before")
     @classmethod
-    def split(cls, value: Any) -> Any:
+    def split_names(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
     @field_validator("log_level", mode="before")
     @classmethod
-    def capitals(cls, value: Any) -> Any:
+    def uppercase_level(cls, value: Any) -> Any:
         return value.upper() if isinstance(value, str) else value
 
     @field_validator("prices", mode="before")
     @classmethod
-    def written(cls, value: Any) -> Any:
-        return read_json(value) if isinstance(value, str) else value
+    def parse_prices(cls, value: Any) -> Any:
+        return parse_json(value) if isinstance(value, str) else value
 
     @field_validator("mcp_servers", mode="before")
     @classmethod
-    def present(cls, value: Any) -> Any:
+    def parse_servers(cls, value: Any) -> Any:
         """What is written, without the servers that are switched off."""
-        servers = read_json(value) if isinstance(value, str) else value
+        servers = parse_json(value) if isinstance(value, str) else value
         if not isinstance(servers, dict):
             raise ValueError("it has to be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
         if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
@@ -220,52 +222,54 @@ class Settings(BaseModel):
         Raises:
             BadSettings: a value, or the file, cannot be used.
         """
-        values = from_file(environ.get(PREFIX + "CONFIG", ""))
+        values = read_settings_file(environ.get(PREFIX + "CONFIG", ""))
         for name in cls.model_fields:
             if environ.get(PREFIX + name.upper()):
                 values.pop(name, None)
-                values[cls.key_of(name)] = environ[PREFIX + name.upper()]
+                values[cls.file_key(name)] = environ[PREFIX + name.upper()]
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            raise BadSettings(cls.what_is_wrong(error)) from error
+            raise InvalidSettingsError(cls.describe_error(error)) from error
         if "://" in settings.db:
-            raise BadSettings(
+            raise InvalidSettingsError(
                 f"The setting db ({PREFIX}DB) is an address, and this release keeps debates in an SQLite "
                 "file. Set it to a path."
             )
         return settings
 
     @classmethod
-    def key_of(cls, name: str) -> str:
+    def file_key(cls, name: str) -> str:
         """What a setting is called in the settings file."""
         return cls.model_fields[name].alias or name
 
     @classmethod
-    def what_is_wrong(cls, error: ValidationError) -> str:
+    def describe_error(cls, error: ValidationError) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        keys = {cls.key_of(name): name for name in cls.model_fields}
+        keys = {cls.file_key(name): name for name in cls.model_fields}
         top = str(first["loc"][0])
         said = first["msg"].removeprefix("Value error, ")
         return f"The setting {place} ({PREFIX}{keys.get(top, top).upper()}): {said}."
 
 
-def from_file(path: str) -> dict[str, Any]:
+def read_settings_file(path: str) -> dict[str, Any]:
     """What a file holds, as TOML, or as JSON where its name ends in .json."""
     if not path:
         return {}
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
-        values = read_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
+        values = parse_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
         if not isinstance(values, dict):
             raise ValueError("it has to be an object")  # noqa: TRY301, TRY004  (told as the other faults)
     except (OSError, ValueError) as error:
-        raise BadSettings(f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}.") from error
+        raise InvalidSettingsError(
+            f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
+        ) from error
     return values
 
 
-def read_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Raises ValueError, which does not repeat the text: it may hold keys."""
     try:
         return json.loads(text)

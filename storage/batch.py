@@ -7,12 +7,20 @@ from typing import Any, Self
 
 import rfc8785
 
-from storage.chain import texts
-from storage.journal import Conflict, Diverges, Entry, Heading, canonical, genesis, link
+from storage.chain import verify_entries
+from storage.journal import (
+    ConflictError,
+    DivergenceError,
+    Entry,
+    StreamSummary,
+    encode_canonical,
+    genesis_hash,
+    link_hash,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PreparedAppend:
     """One append, its bytes made already: what cannot be written is refused before it can hurt others."""
 
     stream: str
@@ -20,11 +28,11 @@ class Write:
     at: str
     actor: str
     texts: tuple[bytes, ...]
-    heading: tuple[str, str, str] | None  # title, status, details
-    words: str | None
+    summary: tuple[str, str, str] | None  # title, status, details
+    search_text: str | None
 
     @classmethod
-    def of(
+    def from_bodies(
         cls,
         *,
         stream: str,
@@ -32,43 +40,45 @@ class Write:
         at: str,
         actor: str,
         bodies: Sequence[Mapping[str, Any]],
-        heading: Heading | None,
+        summary: StreamSummary | None,
     ) -> Self:
         """Raise ValueError for what is no JSON, no Unicode, or nothing at all."""
         if not bodies:
             raise ValueError("there is nothing to append")
-        texts = tuple(canonical(seq, at, actor, body) for seq, body in enumerate(bodies, start=after + 1))
+        texts = tuple(
+            encode_canonical(seq, at, actor, body) for seq, body in enumerate(bodies, start=after + 1)
+        )
         stream.encode()  # A surrogate would fail inside the transaction.
-        if heading is None:
+        if summary is None:
             return cls(stream, after, at, actor, texts, None, None)
-        return cls(stream, after, at, actor, texts, as_stored(heading), heading.words)
+        return cls(stream, after, at, actor, texts, encode_summary(summary), summary.search_text)
 
 
-def as_stored(heading: Heading) -> tuple[str, str, str]:
+def encode_summary(summary: StreamSummary) -> tuple[str, str, str]:
     """Title, status and details. Raises ValueError for what is no JSON or no Unicode."""
-    details = rfc8785.dumps(dict(heading.details)).decode()
-    for text in (heading.title, heading.status, heading.words or ""):
+    details = rfc8785.dumps(dict(summary.details)).decode()
+    for text in (summary.title, summary.status, summary.search_text or ""):
         text.encode()
-    return heading.title, heading.status, details
+    return summary.title, summary.status, details
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class StreamCopy:
     """A stream as it was elsewhere, checked."""
 
     stream: str
     entries: tuple[Entry, ...]
     texts: tuple[bytes, ...]
-    heading: tuple[str, str, str]
-    words: str | None
+    summary: tuple[str, str, str]
+    search_text: str | None
 
     @classmethod
-    def of(cls, stream: str, entries: Sequence[Entry], heading: Heading) -> Self:
+    def from_entries(cls, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> Self:
         """Raise Damaged for what is no chain, ValueError for what is no JSON, no Unicode, or nothing."""
         if not entries:
             raise ValueError("there is nothing to restore")
-        checked = tuple(texts(stream, entries))
-        return cls(stream, tuple(entries), checked, as_stored(heading), heading.words)
+        checked = tuple(verify_entries(stream, entries))
+        return cls(stream, tuple(entries), checked, encode_summary(summary), summary.search_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +89,20 @@ class Head:
     digest: bytes
 
     @classmethod
-    def of(cls, entry: Entry) -> Self:
+    def from_entry(cls, entry: Entry) -> Self:
         return cls(entry.seq, bytes.fromhex(entry.hash))
 
-    def followed(self, write: Write) -> list[Entry]:
+    def build_entries(self, append: PreparedAppend) -> list[Entry]:
         """The entries of a write. Raises Conflict when it does not follow."""
-        if write.after != self.seq:
-            raise Conflict(f"{write.stream} is at entry {self.seq}, not {write.after}")
+        if append.after != self.seq:
+            raise ConflictError(f"{append.stream} is at entry {self.seq}, not {append.after}")
         digest = self.digest
         entries = []
-        for seq, text in enumerate(write.texts, start=self.seq + 1):
-            digest = link(digest, text)
+        for seq, text in enumerate(append.texts, start=self.seq + 1):
+            digest = link_hash(digest, text)
             # Parsed back, so that a caller gets the same from `append` as from `read`.
             body = json.loads(text)["body"]
-            entries.append(Entry(seq, write.at, write.actor, body, digest.hex()))
+            entries.append(Entry(seq, append.at, append.actor, body, digest.hex()))
         return entries
 
 
@@ -105,58 +115,62 @@ Row = tuple[str, int, str, bytes, bytes, str, str | None, str | None, str | None
 class Batch:
     """What one transaction writes, and what each of its writes is told afterwards."""
 
-    outcomes: list[list[Entry] | Conflict] = field(default_factory=list)
+    results: list[list[Entry] | ConflictError] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    moved: dict[str, Head] = field(default_factory=dict)
+    new_heads: dict[str, Head] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, writes: Sequence[Write], heads: Mapping[str, Head]) -> Self:
+    def from_appends(cls, appends: Sequence[PreparedAppend], heads: Mapping[str, Head]) -> Self:
         self = cls()
-        for write in writes:
+        for write in appends:
             stream = write.stream
-            head = self.moved.get(stream) or heads.get(stream) or Head(0, genesis(stream))
+            head = self.new_heads.get(stream) or heads.get(stream) or Head(0, genesis_hash(stream))
             try:
-                entries = head.followed(write)
-            except Conflict as conflict:
-                self.outcomes.append(conflict)
+                entries = head.build_entries(write)
+            except ConflictError as conflict:
+                self.results.append(conflict)
                 continue
-            self.outcomes.append(entries)
-            self._move(stream, head, entries, write.texts, (*(write.heading or (None,) * 3), write.words))
+            self.results.append(entries)
+            self._add_rows(
+                stream, head, entries, write.texts, (*(write.summary or (None,) * 3), write.search_text)
+            )
         return self
 
     @classmethod
-    def restoring(cls, past: "Past", head: Head | None, kept: Mapping[int, str]) -> Self:
+    def from_copy(cls, copy: "StreamCopy", head: Head | None, stored_hashes: Mapping[int, str]) -> Self:
         """What is missing of a stream that is to be as it was. `kept`: the hashes that are there, by number.
 
         Raises:
             Diverges: it holds other entries.
         """
-        for entry in past.entries:
-            if kept.get(entry.seq, entry.hash) != entry.hash:
-                raise Diverges(past.stream, entry.seq)
-        head = head or Head(0, genesis(past.stream))
+        for entry in copy.entries:
+            if stored_hashes.get(entry.seq, entry.hash) != entry.hash:
+                raise DivergenceError(copy.stream, entry.seq)
+        head = head or Head(0, genesis_hash(copy.stream))
         self = cls()
-        if missing := past.entries[head.seq :]:
-            self._move(past.stream, head, missing, past.texts[head.seq :], (*past.heading, past.words))
+        if missing := copy.entries[head.seq :]:
+            self._add_rows(
+                copy.stream, head, missing, copy.texts[head.seq :], (*copy.summary, copy.search_text)
+            )
         return self
 
-    def _move(
+    def _add_rows(
         self,
         stream: str,
         head: Head,
         entries: Sequence[Entry],
         texts: Sequence[bytes],
-        heading: tuple[str | None, str | None, str | None, str | None],
+        summary: tuple[str | None, str | None, str | None, str | None],
     ) -> None:
         for entry, text in zip(entries, texts, strict=True):
-            after = Head.of(entry)
+            after = Head.from_entry(entry)
             # The heading is what is true after all of them, and comes with the last.
-            said = heading if entry is entries[-1] else (None, None, None, None)
+            said = summary if entry is entries[-1] else (None, None, None, None)
             self.rows.append((stream, entry.seq, text.decode(), head.digest, after.digest, entry.at, *said))
             head = after
-        self.moved[stream] = head
+        self.new_heads[stream] = head
 
     @property
-    def lost(self) -> bool:
+    def has_conflict(self) -> bool:
         """Whether a write came too late, or would have by these heads."""
-        return any(isinstance(outcome, Conflict) for outcome in self.outcomes)
+        return any(isinstance(outcome, ConflictError) for outcome in self.results)

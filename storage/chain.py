@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from storage.journal import Damaged, Entry, canonical, genesis, link
+from storage.journal import DamagedStreamError, Entry, encode_canonical, genesis_hash, link_hash
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -12,46 +12,48 @@ UNREADABLE = "cannot be read"
 ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
-Stored = tuple[bytes, bytes]
+StoredEntry = tuple[bytes, bytes]
 """The text of an entry and its hash in hexadecimal, both as they lie in the database."""
 
 
-def checked(stream: str, stored: Mapping[int, Stored], seq: int, head: bytes) -> list[Entry]:
+def verify_stored_entries(
+    stream: str, stored: Mapping[int, StoredEntry], seq: int, head: bytes
+) -> list[Entry]:
     """The entries 1 to `seq`, the last of which hashes to `head`.
 
     Raises:
         Damaged: they are not what was written.
     """
     entries: list[Entry] = []
-    digest = genesis(stream)
+    digest = genesis_hash(stream)
     for number in range(1, seq + 1):
         if number not in stored:
-            raise Damaged(stream, number, MISSING)
+            raise DamagedStreamError(stream, number, MISSING)
         text, kept = stored[number]
-        entry = _parsed(stream, number, text, kept)
-        digest = link(digest, text)
+        entry = _parse_entry(stream, number, text, kept)
+        digest = link_hash(digest, text)
         if entry.hash != digest.hex():
-            raise Damaged(stream, number, CHANGED)
+            raise DamagedStreamError(stream, number, CHANGED)
         entries.append(entry)
     if len(stored) > len(entries):
-        raise Damaged(stream, len(entries) + 1, ADDED)
+        raise DamagedStreamError(stream, len(entries) + 1, ADDED)
     if digest != head:
-        raise Damaged(stream, max(len(entries), 1), NOT_LAST)
+        raise DamagedStreamError(stream, max(len(entries), 1), NOT_LAST)
     return entries
 
 
-def _parsed(stream: str, seq: int, text: bytes, kept: bytes) -> Entry:
+def _parse_entry(stream: str, seq: int, text: bytes, stored_hash: bytes) -> Entry:
     try:
         record = json.loads(text.decode())
-        entry = Entry(record["seq"], record["at"], record["actor"], record["body"], kept.decode())
+        entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash.decode())
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise Damaged(stream, seq, UNREADABLE) from error
+        raise DamagedStreamError(stream, seq, UNREADABLE) from error
     if entry.seq != seq:
-        raise Damaged(stream, seq, MOVED)
+        raise DamagedStreamError(stream, seq, MOVED)
     return entry
 
 
-def texts(stream: str, entries: Sequence[Entry]) -> list[bytes]:
+def verify_entries(stream: str, entries: Sequence[Entry]) -> list[bytes]:
     """The text of each entry of a stream that comes from elsewhere, whole and from its first one on.
 
     Raises:
@@ -59,13 +61,13 @@ def texts(stream: str, entries: Sequence[Entry]) -> list[bytes]:
         ValueError: one of them is no JSON.
     """
     found: list[bytes] = []
-    digest = genesis(stream)
+    digest = genesis_hash(stream)
     for number, entry in enumerate(entries, start=1):
         if entry.seq != number:
-            raise Damaged(stream, number, MOVED)
-        text = canonical(entry.seq, entry.at, entry.actor, entry.body)
-        digest = link(digest, text)
+            raise DamagedStreamError(stream, number, MOVED)
+        text = encode_canonical(entry.seq, entry.at, entry.actor, entry.body)
+        digest = link_hash(digest, text)
         if entry.hash != digest.hex():
-            raise Damaged(stream, number, CHANGED)
+            raise DamagedStreamError(stream, number, CHANGED)
         found.append(text)
     return found

@@ -11,12 +11,12 @@ import anyio
 
 from storage.journal import StorageError
 
-OLDEST = (3, 37, 0)
+MIN_SQLITE_VERSION = (3, 37, 0)
 """The first SQLite with STRICT tables."""
 
 RETRY_SECONDS = 0.01
 
-WORDS = {
+ERROR_TEXTS = {
     sqlite3.SQLITE_BUSY: "is locked by another program",
     sqlite3.SQLITE_LOCKED: "is locked by another program",
     sqlite3.SQLITE_READONLY: "is read-only",
@@ -33,51 +33,51 @@ class LockedError(StorageError):
     """Somebody else is writing, and has been for longer than we wait."""
 
 
-class RefusedError(StorageError):
+class ConstraintError(StorageError):
     """A row does not fit what is there: a key is taken, or a trigger said no."""
 
 
-KINDS: Mapping[int, type[StorageError]] = {
+ERROR_TYPES: Mapping[int, type[StorageError]] = {
     sqlite3.SQLITE_BUSY: LockedError,
     sqlite3.SQLITE_LOCKED: LockedError,
-    sqlite3.SQLITE_CONSTRAINT: RefusedError,
+    sqlite3.SQLITE_CONSTRAINT: ConstraintError,
 }
 
 
 @contextmanager
-def plain_errors(name: str) -> Iterator[None]:
+def translate_errors(name: str) -> Iterator[None]:
     """Turn whatever SQLite or the file system raises into a StorageError that a user can act on."""
     try:
         yield
     except OSError as error:
         raise StorageError(f"the database {name} cannot be opened: {error.strerror}") from error
     except UnicodeDecodeError as error:  # The driver met damage where it expected a text.
-        raise StorageError(f"the database {name} {WORDS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
+        raise StorageError(f"the database {name} {ERROR_TEXTS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The upper bits are details.
-        kind = KINDS.get(code, StorageError)
-        raise kind(f"the database {name} {WORDS.get(code, 'cannot be used')} ({error})") from error
+        kind = ERROR_TYPES.get(code, StorageError)
+        raise kind(f"the database {name} {ERROR_TEXTS.get(code, 'cannot be used')} ({error})") from error
 
 
-def require(version: tuple[int, ...], modules: Collection[str]) -> None:
+def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
     """Say what is missing before a statement fails for a reason that nobody understands.
 
     Raises:
         StorageError: this SQLite is too old or was built without full-text search.
     """
-    if version < OLDEST:
-        have, want = (".".join(map(str, numbers)) for numbers in (version, OLDEST))
+    if version < MIN_SQLITE_VERSION:
+        have, want = (".".join(map(str, numbers)) for numbers in (version, MIN_SQLITE_VERSION))
         raise StorageError(f"SQLite {want} or newer is needed, this Python has {have}")
     if "fts5" not in modules:
         raise StorageError("SQLite with FTS5 (full-text search) is needed, this Python has one without")
 
 
-def make_room(path: Path) -> None:
+def ensure_file_exists(path: Path) -> None:
     """Create what is missing of the file and its directory, for this user alone.
 
     SQLite gives its -wal and -shm files the permissions of the database.
     """
-    with plain_errors(str(path)):
+    with translate_errors(str(path)):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             path.touch(mode=0o600)
@@ -90,52 +90,54 @@ class Connection:
     def __init__(self, db: aiosqlite.Connection, name: str) -> None:
         self._db = db
         self._name = name
-        self._closed = False
+        self._is_closed = False
 
     @classmethod
-    async def open(cls, path: str, *, patience: float) -> Self:
+    async def open(cls, path: str, *, lock_timeout: float) -> Self:
         """Wait up to `patience` seconds for a lock, now and in every later call.
 
         Raises:
             StorageError: it cannot be opened, or SQLite is not what we need.
         """
-        with plain_errors(path):
+        with translate_errors(path):
             # No isolation level: transactions are begun by `transaction` and by nothing else.
             db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
         self = cls(db, path)
         try:
-            await self._prepare(patience)
+            await self._prepare(lock_timeout)
         except BaseException:
             await self.close()
             raise
         return self
 
-    async def _prepare(self, patience: float) -> None:
-        require(sqlite3.sqlite_version_info, [name for (name,) in await self.rows("pragma module_list")])
-        deadline = anyio.current_time() + patience
+    async def _prepare(self, lock_timeout: float) -> None:
+        require_sqlite(
+            sqlite3.sqlite_version_info, [name for (name,) in await self.fetch_all("pragma module_list")]
+        )
+        deadline = anyio.current_time() + lock_timeout
         while True:
             # SQLite may report the switch as locked without waiting when two processes open a new file.
             try:
-                await self.rows("pragma journal_mode = wal")
+                await self.fetch_all("pragma journal_mode = wal")
                 break
             except LockedError:
                 if anyio.current_time() >= deadline:
                     raise
                 await anyio.sleep(RETRY_SECONDS)
-        await self.rows(f"pragma busy_timeout = {round(patience * 1000)}")
-        await self.rows("pragma synchronous = full")
+        await self.fetch_all(f"pragma busy_timeout = {round(lock_timeout * 1000)}")
+        await self.fetch_all("pragma synchronous = full")
 
-    async def rows(self, sql: str, *values: str | bytes | float | None) -> list[Any]:
+    async def fetch_all(self, sql: str, *values: str | bytes | float | None) -> list[Any]:
         """Every row of one statement; outside a transaction it is one by itself, done on return."""
-        self._refuse_when_closed()
+        self._require_open()
         # JSON may bring half of a surrogate pair: nothing has such a name, and nothing breaks on it.
         given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
-        with plain_errors(self._name):
+        with translate_errors(self._name):
             return list(await self._db.execute_fetchall(sql, given))
 
-    async def many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._refuse_when_closed()
-        with plain_errors(self._name):
+    async def execute_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._require_open()
+        with translate_errors(self._name):
             await self._db.executemany(sql, rows)
 
     @asynccontextmanager
@@ -143,22 +145,22 @@ class Connection:
         """All or nothing. The caller sees to it that nobody else uses this connection meanwhile."""
         try:
             # Inside the try: when we are cancelled here, the thread begins it all the same.
-            await self.rows("begin immediate")
+            await self.fetch_all("begin immediate")
             yield
-            await self.rows("commit")
+            await self.fetch_all("commit")
         except BaseException:
-            with plain_errors(self._name), anyio.CancelScope(shield=True):
-                if not self._closed:
+            with translate_errors(self._name), anyio.CancelScope(shield=True):
+                if not self._is_closed:
                     await self._db.rollback()  # Does nothing outside a transaction.
             raise
 
     async def close(self) -> None:
         # Calls that came before this line are in the connection's queue already, and are answered.
-        self._closed = True
+        self._is_closed = True
         # Shielded, because a connection left open keeps the process alive.
-        with plain_errors(self._name), anyio.CancelScope(shield=True):
+        with translate_errors(self._name), anyio.CancelScope(shield=True):
             await self._db.close()
 
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
+    def _require_open(self) -> None:
+        if self._is_closed:
             raise StorageError(f"the database {self._name} was closed")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import rfc8785
 
-CHAIN = b"counterpoint/entry/1\n"
+CHAIN_TAG = b"counterpoint/entry/1\n"
 """Names the algorithm inside every hash, so that a later one cannot be mistaken for it."""
 
 
@@ -19,11 +19,11 @@ class StorageError(Exception):
     """The database cannot be used: locked, full, read-only, broken, or of a later release."""
 
 
-class Conflict(Exception):  # noqa: N818  (it is named for what happened)
+class ConflictError(Exception):
     """Somebody else has written the next entry of this stream already."""
 
 
-class Diverges(Conflict):
+class DivergenceError(ConflictError):
     """A stream holds another entry than the one that was to be restored. `seq` is the first such."""
 
     def __init__(self, stream: str, seq: int) -> None:
@@ -32,14 +32,14 @@ class Diverges(Conflict):
         self.seq = seq
 
 
-class Damaged(StorageError):  # noqa: N818  (as Conflict)
+class DamagedStreamError(StorageError):
     """A stream is not what was written. `seq` is the first entry that is wrong."""
 
-    def __init__(self, stream: str, seq: int, why: str) -> None:
-        super().__init__(f"entry {seq} of {stream} {why}")
+    def __init__(self, stream: str, seq: int, reason: str) -> None:
+        super().__init__(f"entry {seq} of {stream} {reason}")
         self.stream = stream
         self.seq = seq
-        self.why = why
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class StreamSummary:
     """What lists and searches show of a stream. Replaced whole by each append that carries one."""
 
     title: str
     status: str
     details: Mapping[str, Any]  # JSON, handed back as it is
-    words: str | None = None  # what a search finds it by; None leaves the earlier words
+    search_text: str | None = None  # what a search finds it by; None leaves the earlier words
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class StreamListing:
     stream: str
     number: int  # counts streams in the order they were begun; the cursor of a page
     title: str
@@ -72,18 +72,18 @@ class Listed:
     changed_at: str
 
 
-def canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
+def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
     """The bytes of an entry that are stored and hashed: RFC 8785 (JCS)."""
     return rfc8785.dumps({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
 
 
-def genesis(stream: str) -> bytes:
+def genesis_hash(stream: str) -> bytes:
     """What the first entry is chained to: the stream's own name."""
-    return sha256(CHAIN + stream.encode()).digest()
+    return sha256(CHAIN_TAG + stream.encode()).digest()
 
 
-def link(previous: bytes, entry: bytes) -> bytes:
-    return sha256(CHAIN + previous + entry).digest()
+def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
+    return sha256(CHAIN_TAG + previous + entry_bytes).digest()
 
 
 class Journal(Protocol):
@@ -95,7 +95,7 @@ class Journal(Protocol):
         at: str,
         actor: str,
         bodies: Sequence[Mapping[str, Any]],
-        heading: Heading | None = None,
+        summary: StreamSummary | None = None,
     ) -> list[Entry]:
         """Write entries `after + 1 ...`, all or none, and the heading with them. Durable on return.
 
@@ -107,7 +107,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def restore(self, stream: str, entries: Sequence[Entry], heading: Heading) -> int:
+    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         """Write a stream as it was: numbers, times, actors and hashes. All or none, and the heading with it.
 
         A stream that is a beginning of it is completed; one that holds all of it, or more, is left alone.
@@ -136,24 +136,24 @@ class Journal(Protocol):
 
     async def find(
         self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
-    ) -> list[Listed]:
+    ) -> list[StreamListing]:
         """Streams, newest first, whose words hold every word of the query (the last may be a beginning).
 
         Any text is a valid query. `before` is the `number` of the last one already seen; 0 starts anew.
         """
         ...
 
-    async def listed(self, stream: str) -> Listed | None: ...
+    async def get_listing(self, stream: str) -> StreamListing | None: ...
 
-    async def details_since(self, at: str) -> list[Mapping[str, Any]]:
+    async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
         """The details of the streams that were written to at this time (ISO 8601) or later."""
         ...
 
-    async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         """Streams whose name begins so, newest first."""
         ...
 
-    async def changes(self, after: int) -> tuple[int, list[str]]:
+    async def find_changes(self, after: int) -> tuple[int, list[str]]:
         """(position, streams written to since `after`), by whichever process.
 
         `after` -1 only asks the position. Positions grow with every append. Cheap when nothing
@@ -161,7 +161,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
+    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
         """Become, or stay, the one owner of a stream until `now + seconds` (Unix time), unless another is.
 
         Returns who owns it now.
@@ -171,14 +171,16 @@ class Journal(Protocol):
         """
         ...
 
-    async def renew(self, owner: str, streams: Collection[str], *, now: float, seconds: float) -> set[str]:
+    async def renew_leases(
+        self, owner: str, streams: Collection[str], *, now: float, seconds: float
+    ) -> set[str]:
         """Keep those of these streams that this owner still has, in one statement. Returns which."""
         ...
 
-    async def leases(self, *, now: float) -> Mapping[str, str]:
+    async def active_leases(self, *, now: float) -> Mapping[str, str]:
         """Who owns which stream at that time: {stream: owner}."""
         ...
 
-    async def release(self, stream: str, owner: str) -> None: ...
+    async def release_lease(self, stream: str, owner: str) -> None: ...
 
     async def close(self) -> None: ...

@@ -53,7 +53,7 @@ async def m001_initial(db: Connection) -> None:
         """,
         "create table lease (stream text primary key, owner text not null, until real not null) strict",
     ):
-        await db.rows(statement)
+        await db.fetch_all(statement)
 
 
 async def m002_outbox(db: Connection) -> None:
@@ -82,7 +82,7 @@ async def m002_outbox(db: Connection) -> None:
         """,
         "create index outbox_by_queue on outbox (reader, slot, due)",
     ):
-        await db.rows(statement)
+        await db.fetch_all(statement)
 
 
 MIGRATIONS: Sequence[Migration] = (m001_initial, m002_outbox)
@@ -95,8 +95,10 @@ async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
         StorageError: a step failed (it is pending still, those before it are kept), or a later release
             has written this database.
     """
-    await db.rows("create table if not exists migration (name text primary key, at text not null) strict")
-    applied = {name for (name,) in await db.rows("select name from migration")}
+    await db.fetch_all(
+        "create table if not exists migration (name text primary key, at text not null) strict"
+    )
+    applied = {name for (name,) in await db.fetch_all("select name from migration")}
     if unknown := applied - {migration.__name__ for migration in migrations}:
         later = ", ".join(sorted(map(str, unknown)))
         raise StorageError(f"a newer release has written this database ({later}): update to use it")
@@ -108,10 +110,10 @@ async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
 async def _apply(db: Connection, migration: Migration) -> None:
     async with db.transaction():
         # Another process may have been faster while this one waited for the lock.
-        if await db.rows("select 1 from migration where name = ?", migration.__name__):
+        if await db.fetch_all("select 1 from migration where name = ?", migration.__name__):
             return
         await migration(db)
-        await db.rows(
+        await db.fetch_all(
             "insert into migration (name, at) values (?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
             migration.__name__,
         )

@@ -14,16 +14,16 @@ from typing import Any, Self
 
 import anyio
 
-from storage.batch import Batch, Head, Past, Write
-from storage.chain import checked
-from storage.connection import Connection, RefusedError, make_room
-from storage.journal import Entry, Heading, Listed, StorageError, genesis
+from storage.batch import Batch, Head, PreparedAppend, StreamCopy
+from storage.chain import verify_stored_entries
+from storage.connection import Connection, ConstraintError, ensure_file_exists
+from storage.journal import Entry, StorageError, StreamListing, StreamSummary, genesis_hash
 from storage.migrations import MIGRATIONS, Migration, migrate
 from storage.sqlite_outbox import SqliteOutbox
 
-NEWEST = 2**63 - 1
+MAX_STREAM_NUMBER = 2**63 - 1
 
-ENTRIES = """
+SELECT_ENTRIES = """
 select seq, cast(entry as blob), cast(hash as blob) from journal where stream = ?1
 union all
 select cast(seq as integer), null, cast(head as blob) from stream where name = ?1
@@ -33,30 +33,30 @@ select cast(seq as integer), null, cast(head as blob) from stream where name = ?
 The casts let damaged UTF-8 reach our own check; the driver would fail on it.
 """
 
-_LISTED = """name, number, cast(title as blob), cast(status as blob), cast(details as blob),
+_LISTING_COLUMNS = """name, number, cast(title as blob), cast(status as blob), cast(details as blob),
     cast(opened_at as blob), cast(changed_at as blob)"""
 
-FOUND = f"""
-select {_LISTED}
+SEARCH_LISTINGS = f"""
+select {_LISTING_COLUMNS}
 from words cross join stream on stream.number = words.rowid
 where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3)
 order by words.rowid desc limit ?4
 """
 
-ALL = f"""
-select {_LISTED}
+SELECT_LISTINGS = f"""
+select {_LISTING_COLUMNS}
 from stream where number < ?1 order by number desc limit ?2
 """
 
-OF_STATUS = f"""
-select {_LISTED}
+SELECT_LISTINGS_BY_STATUS = f"""
+select {_LISTING_COLUMNS}
 from stream where status = ?1 and number < ?2 order by number desc limit ?3
 """
 
-ONE = f"select {_LISTED} from stream where name = ?"
+SELECT_LISTING = f"select {_LISTING_COLUMNS} from stream where name = ?"
 
 # A lease that ends further ahead than any can was given by a clock that was wrong.
-LEASE = """
+ACQUIRE_LEASE = """
 insert into lease (stream, owner, until) values (?1, ?2, ?3)
 on conflict (stream) do update set (owner, until) = (
     select excluded.owner, excluded.until
@@ -68,26 +68,28 @@ on conflict (stream) do update set (owner, until) = (
 returning owner
 """
 
-RENEW = """
+RENEW_LEASES = """
 update lease set until = ? where owner = ? and stream in (select value from json_each(?))
 returning stream
 """
 
-HASHES = "select seq, hash from journal where stream = ?"
+SELECT_HASHES = "select seq, hash from journal where stream = ?"
 
-COLUMNS = "stream, seq, entry, previous, head, at, title, status, details, words"
+ROW_COLUMNS = "stream, seq, entry, previous, head, at, title, status, details, words"
 
-IN_MEMORY = "pragma temp_store = memory"  # Else a statement with megabytes in it is laid down in a file.
+TEMP_STORE_IN_MEMORY = (
+    "pragma temp_store = memory"  # Else a statement with megabytes in it is laid down in a file.
+)
 
 # Rows of `Batch`, written to this view, are what an append comes to. That it is one statement makes it a
 # transaction by itself, and one trip to the connection's thread, where each costs as much as most statements.
 # View and trigger belong to the connection: other programs, and other releases, see nothing of them.
-APPENDED = f"""
-create temp view appended ({COLUMNS})
+CREATE_APPEND_VIEW = f"""
+create temp view appended ({ROW_COLUMNS})
 as select null, null, null, null, null, null, null, null, null, null
 """
 
-APPENDING = """
+CREATE_APPEND_TRIGGER = """
 create temp trigger appending instead of insert on appended
 begin
     insert into journal (stream, seq, entry, hash)
@@ -107,14 +109,14 @@ begin
 end
 """
 
-_ROW = f"({', '.join('?' * len(COLUMNS.split()))})"
+_ROW_PLACEHOLDERS = f"({', '.join('?' * len(ROW_COLUMNS.split()))})"
 
-APPEND = f"insert into appended ({COLUMNS}) values {_ROW}"
+INSERT_ROW = f"insert into appended ({ROW_COLUMNS}) values {_ROW_PLACEHOLDERS}"
 
-AT_ONCE = 64
+MAX_ENTRIES_PER_STATEMENT = 64
 """Entries that go in one statement. More of them share the trips of a longer transaction."""
 
-REMEMBERED = 1000
+MAX_CACHED_HEADS = 1000
 """Streams whose ends are kept in mind."""
 
 
@@ -125,17 +127,17 @@ class SqliteJournal:
         self._writer = writer
         self._reader = reader
         self._lock = asyncio.Lock()
-        self._reading: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
-        self._waiting: list[tuple[Write, asyncio.Future[list[Entry]]]] = []
-        self._committing: asyncio.Task[None] | None = None
+        self._read_lock: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
+        self._pending: list[tuple[PreparedAppend, asyncio.Future[list[Entry]]]] = []
+        self._commit_task: asyncio.Task[None] | None = None
         # Where the streams that were last written here end, unless another process went on with them: the
         # trigger looks.
-        self._ends: dict[str, Head] = {}
-        self.outbox = SqliteOutbox(writer, self._lock, self._rows)
+        self._cached_heads: dict[str, Head] = {}
+        self.outbox = SqliteOutbox(writer, self._lock, self._fetch)
 
     @classmethod
     async def open(
-        cls, path: str | Path, *, patience: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
+        cls, path: str | Path, *, lock_timeout: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
     ) -> Self:
         """Open or create the file, or ":memory:", waiting up to `patience` seconds whenever it is locked.
 
@@ -145,15 +147,15 @@ class SqliteJournal:
         name = str(path)
         memory = name == ":memory:"
         if not memory:
-            make_room(Path(path))
+            ensure_file_exists(Path(path))
         async with AsyncExitStack() as opened:
-            writer = reader = await Connection.open(name, patience=patience)
+            writer = reader = await Connection.open(name, lock_timeout=lock_timeout)
             opened.push_async_callback(writer.close)
             await migrate(writer, migrations)
-            for statement in (IN_MEMORY, APPENDED, APPENDING):
-                await writer.rows(statement)
+            for statement in (TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER):
+                await writer.fetch_all(statement)
             if not memory:
-                reader = await Connection.open(name, patience=patience)
+                reader = await Connection.open(name, lock_timeout=lock_timeout)
             opened.pop_all()
         return cls(writer, reader)
 
@@ -161,8 +163,8 @@ class SqliteJournal:
         """Write what is waiting, then close. A second time does nothing."""
         # Shielded as the closing of each of them is.
         with anyio.CancelScope(shield=True):
-            if self._committing and not self._committing.done():
-                await asyncio.wait([self._committing])
+            if self._commit_task and not self._commit_task.done():
+                await asyncio.wait([self._commit_task])
             await self._reader.close()
             await self._writer.close()  # The last to close moves the log into the file.
 
@@ -176,35 +178,37 @@ class SqliteJournal:
         at: str,
         actor: str,
         bodies: Sequence[Mapping[str, Any]],
-        heading: Heading | None = None,
+        summary: StreamSummary | None = None,
     ) -> list[Entry]:
-        write = Write.of(stream=stream, after=after, at=at, actor=actor, bodies=bodies, heading=heading)
+        write = PreparedAppend.from_bodies(
+            stream=stream, after=after, at=at, actor=actor, bodies=bodies, summary=summary
+        )
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((write, done))
-        if self._committing is None or self._committing.done():
+        self._pending.append((write, done))
+        if self._commit_task is None or self._commit_task.done():
             # A task of its own, because neither kind of cancellation, asyncio's nor anyio's, of one caller
             # may reach a transaction that holds the writes of others.
-            self._committing = asyncio.create_task(self._commit_all(), name="journal")
+            self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
         return await done
 
     async def _commit_all(self) -> None:
-        while self._waiting:
+        while self._pending:
             async with self._lock:
                 # Who was cancelled before its turn is left out.
-                taken = [(write, done) for write, done in self._waiting if not done.done()]
-                self._waiting = []
+                taken = [(write, done) for write, done in self._pending if not done.done()]
+                self._pending = []
                 if taken:
                     await self._commit(taken)
 
-    async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[list[Entry]]]]) -> None:
+    async def _commit(self, pending: Sequence[tuple[PreparedAppend, asyncio.Future[list[Entry]]]]) -> None:
         outcomes: Sequence[list[Entry] | BaseException]
         try:
-            outcomes = await self._write([write for write, _ in taken])
+            outcomes = await self._write([write for write, _ in pending])
         except StorageError as error:
-            outcomes = [StorageError(str(error)) for _ in taken]  # Raised many times: one traceback each.
+            outcomes = [StorageError(str(error)) for _ in pending]  # Raised many times: one traceback each.
         except BaseException as error:  # noqa: BLE001  (it belongs to the callers, who would wait for ever)
-            outcomes = [error for _ in taken]
-        for (_, done), outcome in zip(taken, outcomes, strict=True):
+            outcomes = [error for _ in pending]
+        for (_, done), outcome in zip(pending, outcomes, strict=True):
             if done.done():
                 continue
             if isinstance(outcome, BaseException):
@@ -212,131 +216,139 @@ class SqliteJournal:
             else:
                 done.set_result(outcome)
 
-    async def _write(self, writes: Sequence[Write]) -> Sequence[list[Entry] | BaseException]:
-        batch = await self._write_at_once(writes)
+    async def _write(self, appends: Sequence[PreparedAppend]) -> Sequence[list[Entry] | BaseException]:
+        batch = await self._write_in_one_statement(appends)
         if batch is None:
             async with self._writer.transaction():
-                batch = Batch.of(writes, await self._heads({write.stream for write in writes}))
-                await self._writer.many(APPEND, batch.rows)
-        self._remember(batch.moved)
-        return batch.outcomes
+                batch = Batch.from_appends(
+                    appends, await self._read_heads({write.stream for write in appends})
+                )
+                await self._writer.execute_many(INSERT_ROW, batch.rows)
+        self._cache_heads(batch.new_heads)
+        return batch.results
 
-    async def _write_at_once(self, writes: Sequence[Write]) -> Batch | None:
+    async def _write_in_one_statement(self, appends: Sequence[PreparedAppend]) -> Batch | None:
         """One statement, by the ends we remember. None, and nothing is written, where that cannot be.
 
         It tells nobody of a conflict: whoever seems to be late may know of entries that we do not.
         """
-        if sum(len(write.texts) for write in writes) > AT_ONCE:
+        if sum(len(write.texts) for write in appends) > MAX_ENTRIES_PER_STATEMENT:
             return None
-        batch = Batch.of(writes, self._ends)
-        if batch.lost:
+        batch = Batch.from_appends(appends, self._cached_heads)
+        if batch.has_conflict:
             return None
-        statement = ", ".join([APPEND, *[_ROW] * (len(batch.rows) - 1)])
+        statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(batch.rows) - 1)])
         try:
-            await self._writer.rows(statement, *chain.from_iterable(batch.rows))
-        except RefusedError:
+            await self._writer.fetch_all(statement, *chain.from_iterable(batch.rows))
+        except ConstraintError:
             return None
         return batch
 
-    def _remember(self, moved: Mapping[str, Head]) -> None:
-        for stream, head in moved.items():
-            self._ends.pop(stream, None)  # So that it comes last, and is forgotten last.
-            self._ends[stream] = head
-        while len(self._ends) > REMEMBERED:
-            del self._ends[next(iter(self._ends))]
+    def _cache_heads(self, heads: Mapping[str, Head]) -> None:
+        for stream, head in heads.items():
+            self._cached_heads.pop(stream, None)  # So that it comes last, and is forgotten last.
+            self._cached_heads[stream] = head
+        while len(self._cached_heads) > MAX_CACHED_HEADS:
+            del self._cached_heads[next(iter(self._cached_heads))]
 
-    async def _heads(self, streams: set[str]) -> dict[str, Head]:
+    async def _read_heads(self, streams: set[str]) -> dict[str, Head]:
         marks = ", ".join("?" * len(streams))
         sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
-        return {name: Head(seq, digest) for name, seq, digest in await self._writer.rows(sql, *streams)}
+        return {name: Head(seq, digest) for name, seq, digest in await self._writer.fetch_all(sql, *streams)}
 
-    async def restore(self, stream: str, entries: Sequence[Entry], heading: Heading) -> int:
-        past = Past.of(stream, entries, heading)
+    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
+        past = StreamCopy.from_entries(stream, entries, summary)
         async with self._lock, self._writer.transaction():
-            heads = await self._heads({stream})
-            hashes = await self._writer.rows(HASHES, stream)
-            batch = Batch.restoring(past, heads.get(stream), dict(hashes))
-            await self._writer.many(APPEND, batch.rows)
+            heads = await self._read_heads({stream})
+            hashes = await self._writer.fetch_all(SELECT_HASHES, stream)
+            batch = Batch.from_copy(past, heads.get(stream), dict(hashes))
+            await self._writer.execute_many(INSERT_ROW, batch.rows)
         return len(batch.rows)
 
     # Reading
 
-    async def _rows(self, sql: str, *values: str | float) -> list[Any]:
-        async with self._reading:
-            return await self._reader.rows(sql, *values)
+    async def _fetch(self, sql: str, *values: str | float) -> list[Any]:
+        async with self._read_lock:
+            return await self._reader.fetch_all(sql, *values)
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
-        rows = await self._rows(ENTRIES, stream)
+        rows = await self._fetch(SELECT_ENTRIES, stream)
         if not rows:
             return []
         ends = [(seq, head) for seq, text, head in rows if text is None]
-        seq, head = ends[0] if ends else (0, genesis(stream))
+        seq, head = ends[0] if ends else (0, genesis_hash(stream))
         stored = {seq: (text, kept) for seq, text, kept in rows if text is not None}
-        return checked(stream, stored, seq, head)[after:]
+        return verify_stored_entries(stream, stored, seq, head)[after:]
 
     async def version(self, stream: str) -> int:
-        rows = await self._rows("select seq from stream where name = ?", stream)
+        rows = await self._fetch("select seq from stream where name = ?", stream)
         return int(rows[0][0]) if rows else 0
 
     async def find(
         self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
-    ) -> list[Listed]:
-        until = min(before, NEWEST) or NEWEST
+    ) -> list[StreamListing]:
+        until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
         if query.strip():
-            wanted = matching(query)
-            rows = await self._rows(FOUND, wanted, until, status, limit) if wanted else []
+            wanted = build_fts_query(query)
+            rows = await self._fetch(SEARCH_LISTINGS, wanted, until, status, limit) if wanted else []
         elif status:
-            rows = await self._rows(OF_STATUS, status, until, limit)
+            rows = await self._fetch(SELECT_LISTINGS_BY_STATUS, status, until, limit)
         else:
-            rows = await self._rows(ALL, until, limit)
-        return [_listed(row) for row in rows]
+            rows = await self._fetch(SELECT_LISTINGS, until, limit)
+        return [_parse_listing(row) for row in rows]
 
-    async def listed(self, stream: str) -> Listed | None:
-        rows = await self._rows(ONE, stream)
-        return _listed(rows[0]) if rows else None
+    async def get_listing(self, stream: str) -> StreamListing | None:
+        rows = await self._fetch(SELECT_LISTING, stream)
+        return _parse_listing(rows[0]) if rows else None
 
-    async def details_since(self, at: str) -> list[Mapping[str, Any]]:
-        rows = await self._rows("select cast(details as blob) from stream where changed_at >= ?", at)
-        found = [_details(bytes(text or b"").decode(errors="replace")) for (text,) in rows]
+    async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
+        rows = await self._fetch("select cast(details as blob) from stream where changed_at >= ?", at)
+        found = [_parse_details(bytes(text or b"").decode(errors="replace")) for (text,) in rows]
         return [details for details in found if details is not None]
 
-    async def begun_with(self, prefix: str, *, limit: int = 100) -> list[str]:
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         # A range, which needs no escaping and walks the index; nothing follows the last code point.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
-        return [name for (name,) in await self._rows(sql, prefix, prefix + "\U0010ffff", limit)]
+        return [name for (name,) in await self._fetch(sql, prefix, prefix + "\U0010ffff", limit)]
 
-    async def changes(self, after: int) -> tuple[int, list[str]]:
+    async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
-            rows = await self._rows("select coalesce(max(position), 0) from journal")
+            rows = await self._fetch("select coalesce(max(position), 0) from journal")
             return rows[0][0], []
         # Writers take turns, so a position is never seen before a smaller one.
         sql = "select max(position), stream from journal where position > ? group by stream order by 1"
-        rows = await self._rows(sql, after)
+        rows = await self._fetch(sql, after)
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
 
     # Leases
 
-    async def _lease(self, sql: str, *values: str | float) -> list[Any]:
+    async def _execute_lease_statement(self, sql: str, *values: str | float) -> list[Any]:
         # The lock keeps it out of the transaction of an append, with which it could be rolled back.
         async with self._lock:
-            return await self._writer.rows(sql, *values)
+            return await self._writer.fetch_all(sql, *values)
 
-    async def lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        [(holder,)] = await self._lease(LEASE, stream, owner, now + seconds, now)
+    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
+        [(holder,)] = await self._execute_lease_statement(ACQUIRE_LEASE, stream, owner, now + seconds, now)
         return str(holder)
 
-    async def renew(self, owner: str, streams: Collection[str], *, now: float, seconds: float) -> set[str]:
-        kept = await self._lease(RENEW, now + seconds, owner, json.dumps(list(streams)))
+    async def renew_leases(
+        self, owner: str, streams: Collection[str], *, now: float, seconds: float
+    ) -> set[str]:
+        kept = await self._execute_lease_statement(
+            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
+        )
         return {stream for (stream,) in kept}
 
-    async def leases(self, *, now: float) -> Mapping[str, str]:
-        return dict(await self._lease("select stream, owner from lease where until > ?", now))
+    async def active_leases(self, *, now: float) -> Mapping[str, str]:
+        return dict(
+            await self._execute_lease_statement("select stream, owner from lease where until > ?", now)
+        )
 
-    async def release(self, stream: str, owner: str) -> None:
-        await self._lease("delete from lease where stream = ? and owner = ?", stream, owner)
+    async def release_lease(self, stream: str, owner: str) -> None:
+        await self._execute_lease_statement("delete from lease where stream = ? and owner = ?", stream, owner)
 
 
-def matching(query: str) -> str:
+def build_fts_query(query: str) -> str:
     """Any text as an FTS5 query: each word quoted, so that nothing in it is an operator; "" if none is left.
 
     A word that is all punctuation becomes an empty phrase, which FTS5 passes over.
@@ -345,7 +357,7 @@ def matching(query: str) -> str:
     return " ".join(f'"{word}"' for word in words) + "*" if words else ""
 
 
-def _details(text: str) -> dict[str, Any] | None:
+def _parse_details(text: str) -> dict[str, Any] | None:
     """What a heading holds; None where that cannot be read."""
     try:
         parsed = json.loads(text)
@@ -354,13 +366,13 @@ def _details(text: str) -> dict[str, Any] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _listed(row: Sequence[Any]) -> Listed:
+def _parse_listing(row: Sequence[Any]) -> StreamListing:
     """A row as it is, or as much of it as can be read: one damaged heading must not hide the others."""
     name, number, *texts = row
     title, status, details, opened_at, changed_at = (
         bytes(text or b"").decode(errors="replace") for text in texts
     )
-    parsed = _details(details)
+    parsed = _parse_details(details)
     if parsed is None:
         title, parsed = f"(this heading is damaged) {title}", {}
-    return Listed(str(name), number, title, status, parsed, opened_at, changed_at)
+    return StreamListing(str(name), number, title, status, parsed, opened_at, changed_at)

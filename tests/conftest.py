@@ -30,11 +30,11 @@ def litellm_used() -> None:
     """Litellm, and what it imports at its first call: seconds that no test's patience is for."""
     from benchmarks.stub import Stub  # noqa: PLC0415  (only where it is wanted)
     from server.models.litellm.client import LitellmModel  # noqa: PLC0415
-    from tests.contract.model import argue  # noqa: PLC0415
+    from tests.contract.model import build_argument_request  # noqa: PLC0415
 
     async def use() -> None:
         async with Stub() as stub:
-            await LitellmModel("openai/m", api_base=stub.url).reply(argue(timeout=120))
+            await LitellmModel("openai/m", api_base=stub.url).reply(build_argument_request(timeout=120))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import BLOCKS, DOCS, with_block
+from docs.generate import BLOCKS, DOCS, replace_block
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS
 from server.settings import Settings
-from server.tools import all_tools
+from server.tools import build_all_tools
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M7", "M8")
@@ -23,7 +23,7 @@ def test_what_is_made_from_the_code_is_up_to_date(name: str) -> None:
     page, make = BLOCKS[name]
     text = (DOCS / page).read_text(encoding="utf-8")
 
-    assert text == with_block(text, name, make()), "run `python -m docs.generate`"
+    assert text == replace_block(text, name, make()), "run `python -m docs.generate`"
 
 
 @pytest.mark.parametrize("name", ["demo", "tests"])
@@ -36,7 +36,7 @@ def test_the_commands_of_the_readme_are_those_that_are_run(name: str) -> None:
 
 
 def test_every_tool_is_in_the_readme() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [tool.name for tool in all_tools()]
+    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [tool.name for tool in build_all_tools()]
 
 
 def test_every_format_and_setting_has_a_page() -> None:

@@ -41,7 +41,7 @@ PRINTED: dict[str, list[str]] = {
         "concluded after 10 calls: budget: 9 of 10 calls spent",
         "they share round 1.",
     ],
-    "at_the_table": [
+    "caller_seat": [
         "--- Script is told:",
         "You are A. Speak.",
         "### A. Script (close it)",
@@ -115,7 +115,7 @@ def test_the_investment_decision_prints_rounds_summaries_and_the_decision(tmp_pa
 
 @pytest.mark.requirement("A6")
 @pytest.mark.local
-@pytest.mark.skipif(not local.available(), reason="the embedded model is not installed")
+@pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
 def test_the_investment_decision_runs_on_the_embedded_model(tmp_path: Path) -> None:
     printed = run("investment_decision", tmp_path / "debates.db", "local", seconds=300)
 

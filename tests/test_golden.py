@@ -30,9 +30,9 @@ from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
-from storage.chain import checked
-from storage.journal import canonical
-from tests.support.golden_debates import written
+from storage.chain import verify_stored_entries
+from storage.journal import encode_canonical
+from tests.support.golden_debates import render_golden_journal
 from tests.support.paths import GOLDEN
 
 pytestmark = pytest.mark.requirement("N8")
@@ -159,10 +159,10 @@ def golden() -> list[tuple[str, str, list[dict[str, Any]]]]:
 
 
 def came_to(debate: Debate) -> dict[str, Any]:
-    found = views.verdict_of(debate)
+    found = views.build_verdict(debate)
     return {
         "status": status(debate),
-        "reason": views.reason(debate),
+        "reason": views.status_reason(debate),
         "rounds": [(entered.phase, entered.because) for entered in debate.rounds],
         "outcome": found.outcome,
         "winner": found.winner,
@@ -171,7 +171,7 @@ def came_to(debate: Debate) -> dict[str, Any]:
         "failures": [
             re.sub(r"^([^:]+?) \([^)]*\): ", r"\1: ", line) for line in cautions.failure_lines(debate)
         ],
-        "turns": [len(debate.turns_of(entered.round)) for entered in debate.rounds],
+        "turns": [len(debate.round_turns(entered.round)) for entered in debate.rounds],
         "notes": [note.text for note in debate.notes],
         "cost": views.usage_sum(debate.usage).cost_usd,
     }
@@ -198,13 +198,15 @@ def test_a_debate_of_any_release_is_what_it_was(stream: str, kept: list[dict[str
 def test_its_chain_still_holds(stream: str, kept: list[dict[str, Any]]) -> None:
     stored = {
         entry["seq"]: (
-            canonical(entry["seq"], entry["at"], entry["actor"], entry["body"]),
+            encode_canonical(entry["seq"], entry["at"], entry["actor"], entry["body"]),
             entry["hash"].encode(),
         )
         for entry in kept
     }
     head = bytes.fromhex(kept[-1]["hash"])
-    assert [entry.hash for entry in checked(stream, stored, len(kept), head)] == [e["hash"] for e in kept]
+    assert [entry.hash for entry in verify_stored_entries(stream, stored, len(kept), head)] == [
+        e["hash"] for e in kept
+    ]
 
 
 @each_debate
@@ -227,9 +229,9 @@ def without_new_fields(read_back: Any, body: Any) -> Any:
 def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
     debate = replay(entry.event for entry in log)
-    assert views.state(stream, debate, log).entries == len(kept)
+    assert views.build_state(stream, debate, log).entries == len(kept)
     assert logs.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
-    assert "## Verdict: " in markdown.transcript(debate, log)
+    assert "## Verdict: " in markdown.render_transcript(debate, log)
 
 
 def test_every_way_of_steering_is_in_a_journal_that_is_kept() -> None:
@@ -243,7 +245,7 @@ def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
 
 
 def test_what_this_release_writes_it_can_read() -> None:
-    for stream, kept in read(written()).items():
+    for stream, kept in read(render_golden_journal()).items():
         assert came_to(replay(load(entry["body"]) for entry in kept)) == EXPECTED[stream]
 
 

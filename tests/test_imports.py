@@ -13,15 +13,15 @@ import pytest
 from tests.support.import_graph import (
     FILES,
     MODULES,
-    TOPS,
-    arrows,
-    entries,
-    imported_by_room,
-    imports,
-    layers,
-    report,
-    room,
-    tree,
+    TOP_LEVEL_PACKAGES,
+    compute_layers,
+    count_folder_entries,
+    find_imports,
+    imports_by_package,
+    package_dependencies,
+    package_of_module,
+    parse_module,
+    render_report,
 )
 from tests.support.paths import ROOT
 
@@ -106,22 +106,22 @@ CORE = [path for path in FILES if path.is_relative_to("server/debate")]
 
 
 def libraries(modules: set[str]) -> set[str]:
-    return {name.split(".")[0] for name in modules} - sys.stdlib_module_names - {*TOPS}
+    return {name.split(".")[0] for name in modules} - sys.stdlib_module_names - {*TOP_LEVEL_PACKAGES}
 
 
 def test_every_room_is_in_the_table_and_every_entry_is_a_room() -> None:
-    assert sorted(ROOMS) == sorted(arrows())
+    assert sorted(ROOMS) == sorted(package_dependencies())
     assert set(LIBRARIES) <= set(ROOMS)
 
 
 @pytest.mark.parametrize("one", ROOMS)
 def test_a_room_imports_what_its_row_says_and_nothing_else(one: str) -> None:
-    assert sorted(arrows()[one]) == sorted(ROOMS[one].split())
+    assert sorted(package_dependencies()[one]) == sorted(ROOMS[one].split())
 
 
 @pytest.mark.parametrize("one", ROOMS)
 def test_a_room_uses_the_libraries_of_its_row_and_no_others(one: str) -> None:
-    assert sorted(libraries(imported_by_room()[one])) == sorted(LIBRARIES.get(one, "").split())
+    assert sorted(libraries(imports_by_package()[one])) == sorted(LIBRARIES.get(one, "").split())
 
 
 def test_the_table_has_every_room_below_those_that_import_it() -> None:
@@ -131,15 +131,17 @@ def test_the_table_has_every_room_below_those_that_import_it() -> None:
 
 
 def test_the_report_names_no_circle_and_every_folder() -> None:
-    assert sum(map(len, layers())) == len(ROOMS)
-    lines = report().splitlines()
+    assert sum(map(len, compute_layers())) == len(ROOMS)
+    lines = render_report().splitlines()
     assert lines[0].endswith("no circle")
-    assert {line.split()[-1] for line in lines if line} >= set(entries())
+    assert {line.split()[-1] for line in lines if line} >= set(count_folder_entries())
 
 
 def test_a_folder_has_at_most_about_ten_entries() -> None:
     assert {
-        folder: count for folder, count in entries().items() if count > MORE_ENTRIES.get(folder, MOST_ENTRIES)
+        folder: count
+        for folder, count in count_folder_entries().items()
+        if count > MORE_ENTRIES.get(folder, MOST_ENTRIES)
     } == {}
 
 
@@ -151,15 +153,15 @@ def test_only_the_engine_and_those_above_it_know_core_models_and_storage() -> No
 
 
 def test_only_the_composition_root_knows_the_database() -> None:
-    knowing = {module for module, path in MODULES.items() if "storage.sqlite" in set(imports(path))}
-    assert {room(module) for module in knowing} <= {"compose", "storage"}
+    knowing = {module for module, path in MODULES.items() if "storage.sqlite" in set(find_imports(path))}
+    assert {package_of_module(module) for module in knowing} <= {"compose", "storage"}
 
 
 @pytest.mark.parametrize("path", CORE, ids=str)
 def test_the_core_is_pure(path: Path) -> None:
-    tops = {name.split(".")[0] for name in imports(path)}
+    tops = {name.split(".")[0] for name in find_imports(path)}
     assert tops <= {*PURE.split(), "jsonschema", "pydantic", "server"}
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(parse_module(path)):
         assert not isinstance(
             node, ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Global
         )
@@ -167,7 +169,7 @@ def test_the_core_is_pure(path: Path) -> None:
 
 
 def test_what_the_core_may_use_it_does_use() -> None:
-    tops = {name.split(".")[0] for path in CORE for name in imports(path)}
+    tops = {name.split(".")[0] for path in CORE for name in find_imports(path)}
     assert sorted(tops - {"jsonschema", "pydantic", "server"}) == PURE.split()
 
 
@@ -180,7 +182,7 @@ def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
     assert len((ROOT / path).read_text(encoding="utf-8").splitlines()) <= 400
     long = [
         f"{node.name}: {lines}"
-        for node in ast.walk(tree(path))
+        for node in ast.walk(parse_module(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) >= 50
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.settings import BadSettings, ResearchServer, Settings
+from server.settings import InvalidSettingsError, ResearchServer, Settings
 
 pytestmark = pytest.mark.requirement("C6")
 
@@ -85,7 +85,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, key: str) -> None:
     ],
 )
 def test_what_cannot_be_used_is_named_without_what_it_holds(servers: Any, said: str) -> None:
-    with pytest.raises(BadSettings) as refused:
+    with pytest.raises(InvalidSettingsError) as refused:
         from_environment(servers)
 
     assert said in str(refused.value)
@@ -97,7 +97,9 @@ def test_what_cannot_be_used_is_named_without_what_it_holds(servers: Any, said: 
 def test_how_much_is_asked_at_a_time_has_bounds(name: str) -> None:
     assert getattr(Settings.read({f"COUNTERPOINT_{name}": "1"}), name.lower()) == 1
     for value in ("0", "1001", "many", "1.5"):
-        with pytest.raises(BadSettings, match=f"The setting {name.lower()} \\(COUNTERPOINT_{name}\\)"):
+        with pytest.raises(
+            InvalidSettingsError, match=f"The setting {name.lower()} \\(COUNTERPOINT_{name}\\)"
+        ):
             Settings.read({f"COUNTERPOINT_{name}": value})
 
 
@@ -110,7 +112,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, text: st
         path.write_text(text, encoding="utf-8")
 
     with pytest.raises(
-        BadSettings, match=f"The settings file {path} \\(COUNTERPOINT_CONFIG\\) cannot be read"
+        InvalidSettingsError, match=f"The settings file {path} \\(COUNTERPOINT_CONFIG\\) cannot be read"
     ):
         Settings.read({"COUNTERPOINT_CONFIG": str(path)})
 

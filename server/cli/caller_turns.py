@@ -7,11 +7,11 @@ from contextlib import suppress
 import anyio
 import click
 
-from server.cli.rendering import Screen, one_line, plain
-from server.engine.debates import Hall
+from server.cli.rendering import Screen, sanitize_line, sanitize_text
+from server.engine.debates import DebateManager
 from server.engine.errors import DebateError
-from server.engine.queries import Awaited, awaited
-from server.engine.runner import Case
+from server.engine.queries import AwaitedTurn, awaited_turns
+from server.engine.runner import DebateSnapshot
 
 
 class Dialogue:
@@ -20,54 +20,54 @@ class Dialogue:
     def __init__(self, screen: Screen, actor: str) -> None:
         self.screen = screen
         self.actor = actor
-        self.keyboard = Keyboard()
+        self.stdin = StdinReader()
 
-    async def take_turn(self, hall: Hall, case: Case) -> Case | None:
+    async def take_turn(self, manager: DebateManager, snapshot: DebateSnapshot) -> DebateSnapshot | None:
         """The debate with the awaited turn in it; None where nobody is there to write one."""
-        turn = awaited(case.debate)[0]
-        click.echo(self.invitation(turn, case.debate.round))
-        while text := await self.keyboard.text():
+        turn = awaited_turns(snapshot.debate)[0]
+        click.echo(self.format_turn_request(turn, snapshot.debate.round))
+        while text := await self.stdin.read_paragraph():
             try:
-                return await hall.submit(case.id, turn.speaker, text, actor=self.actor)
+                return await manager.submit(snapshot.id, turn.speaker, text, actor=self.actor)
             except DebateError as error:
-                click.echo(self.screen.wrap(one_line(str(error)), "! ", "  "))
+                click.echo(self.screen.wrap(sanitize_line(str(error)), "! ", "  "))
         return None
 
-    def invitation(self, turn: Awaited, number: int) -> str:
-        head = f"\nYour turn: {one_line(turn.speaker)}, round {number} ({turn.task})"
-        told = plain(turn.prompt.rpartition("\n\n")[2])
+    def format_turn_request(self, turn: AwaitedTurn, round_number: int) -> str:
+        head = f"\nYour turn: {sanitize_line(turn.speaker)}, round {round_number} ({turn.task})"
+        told = sanitize_text(turn.prompt.rpartition("\n\n")[2])
         asked = "\n".join(self.screen.wrap(line, "  ") for line in told.splitlines() if line)
         return f"{self.screen.paint(head, bold=True)}\n{asked}\nEnd it with an empty line."
 
 
-class Keyboard:
+class StdinReader:
     """Stdin, line by line. Read without a thread: one that waits for a key would hold up the exit."""
 
     def __init__(self) -> None:
-        self.rest = b""
+        self.buffer = b""
 
-    async def text(self) -> str:
+    async def read_paragraph(self) -> str:
         """What is typed until an empty line, or the end of stdin; "" where there is nothing."""
         lines: list[str] = []
-        while line := await self.line():
+        while line := await self.read_line():
             if line.strip():
                 lines.append(line.rstrip("\r\n"))
             elif lines:
                 break
         return "\n".join(lines)
 
-    async def line(self) -> str:
+    async def read_line(self) -> str:
         """The next line with its end; "" at the end of stdin."""
         try:
             stdin = sys.stdin.fileno()
         except (OSError, ValueError, AttributeError):  # a program has put something else in its place
             return sys.stdin.readline() if sys.stdin else ""
-        while b"\n" not in self.rest:
+        while b"\n" not in self.buffer:
             with suppress(OSError, NotImplementedError):  # a file is always readable, and says so like this
                 await anyio.wait_readable(stdin)
             piece = os.read(stdin, 4096)
             if not piece:
                 break
-            self.rest += piece
-        line, end, self.rest = self.rest.partition(b"\n")
+            self.buffer += piece
+        line, end, self.buffer = self.buffer.partition(b"\n")
         return (line + end).decode("utf-8", "replace")

@@ -9,47 +9,47 @@ import click
 from server.cli.debate import debate, demo, fork
 from server.cli.doctor import doctor, models
 from server.cli.install import install, write_atomically
-from server.cli.rendering import Screen, one_line, plain
-from server.cli.session import dumped, run
+from server.cli.rendering import Screen, sanitize_line, sanitize_text
+from server.cli.session import format_json, run_with_manager
 from server.debate.views import markdown
 from server.debate.views import state as views
-from server.debate.views.compare import as_markdown as comparison
+from server.debate.views.compare import render_comparison as comparison
 from server.engine import queries as reading
-from server.engine.debates import Hall
-from server.engine.errors import DebateError, NoSuchDebate
-from server.engine.forks import Family, compare, family
-from server.engine.transfer import LARGEST, exported, parsed, restore
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateError, DebateNotFoundError
+from server.engine.forks import DebateFamily, compare, load_debate_family
+from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.local import weights
-from server.settings import Settings, release
+from server.settings import Settings, package_version
 
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 
 
-class Commands(click.Group):
+class ErrorReportingGroup(click.Group):
     """Turns what a user can do something about into one line on stderr and exit code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except NoSuchDebate as error:
+        except DebateNotFoundError as error:
             told = str(error).partition(". ")[0]
             raise click.ClickException(
-                one_line(f"{told}. `counterpoint list` shows those there are.")
+                sanitize_line(f"{told}. `counterpoint list` shows those there are.")
             ) from None
         except (DebateError, weights.WeightsError) as error:
-            raise click.ClickException(one_line(str(error))) from None
+            raise click.ClickException(sanitize_line(str(error))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
-            sys.exit(INTERRUPTED)
+            sys.exit(INTERRUPTED_EXIT_CODE)
 
 
-def show_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"counterpoint {release()}")
+def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"counterpoint {package_version()}")
         ctx.exit()
 
 
-@click.group(cls=Commands, invoke_without_command=True)
+@click.group(cls=ErrorReportingGroup, invoke_without_command=True)
 @click.option("--db", metavar="PATH", help="The debates' database, in place of COUNTERPOINT_DB.")
 @click.option(
     "--version",
@@ -102,7 +102,7 @@ def serve(settings: Settings) -> None:
 @counterpoint.command("list")
 @click.argument("query", default="")
 @click.option("--status", type=click.Choice(reading.STATUSES))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=reading.PAGE, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=reading.PAGE_SIZE, show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
@@ -111,15 +111,15 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     Example: counterpoint list rust --status concluded
     """
 
-    async def find(hall: Hall) -> list[dict[str, Any]]:
-        return (await reading.page(hall.journal, query, status or "", limit=limit))[0]
+    async def find(manager: DebateManager) -> list[dict[str, Any]]:
+        return (await reading.list_debates(manager.journal, query, status or "", limit=limit))[0]
 
-    rows = run(settings, find)
+    rows = run_with_manager(settings, find)
     if as_json:
-        click.echo(dumped({"debates": rows}))
+        click.echo(format_json({"debates": rows}))
         return
     for row in rows:
-        click.echo(one_line(reading.listed_line(row)))
+        click.echo(sanitize_line(reading.format_list_line(row)))
     if not rows:
         click.echo('There is none. Begin one: counterpoint debate "QUESTION"', err=True)
 
@@ -136,34 +136,42 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
-    case = run(settings, lambda hall: hall.case(debate_id))
+    case = run_with_manager(settings, lambda hall: hall.load(debate_id))
     if view == "verdict" and not as_json:
         if not markdown.has_result(case.debate):
             raise click.ClickException(f"There is no verdict yet: the debate is {case.status}.")
-        click.echo(Screen.here().render(markdown.verdict(case.debate)))
+        click.echo(Screen.detect().render(markdown.render_verdict(case.debate)))
     elif view in ("transcript", "prompt") and not as_json:
-        click.echo(Screen.here().render(reading.as_text(case, view)))
+        click.echo(Screen.detect().render(reading.render_view(case, view)))
     else:
-        found = views.verdict_of(case.debate).model_dump() if view == "verdict" else reading.read(case, view)
-        click.echo(dumped(found))
+        found = (
+            views.build_verdict(case.debate).model_dump()
+            if view == "verdict"
+            else reading.build_view(case, view)
+        )
+        click.echo(format_json(found))
 
 
 @counterpoint.command()
 @click.argument("debate_id", metavar="ID")
-@click.option("--as", "kind", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
+@click.option(
+    "--as", "export_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
-def export(settings: Settings, debate_id: str, kind: str, output: Path | None) -> None:
+def export(settings: Settings, debate_id: str, export_format: str, output: Path | None) -> None:
     """Write a debate as Markdown to read, or as JSON that `counterpoint import` takes in again.
 
     The JSON holds every entry with its hash, and the receipt; a debate can be exported mid-way.
 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
-    if kind == "markdown":
-        text = plain(reading.as_text(run(settings, lambda hall: hall.case(debate_id)), "transcript"))
+    if export_format == "markdown":
+        text = sanitize_text(
+            reading.render_view(run_with_manager(settings, lambda hall: hall.load(debate_id)), "transcript")
+        )
     else:
-        text = dumped(run(settings, lambda hall: exported(hall, debate_id)))
+        text = format_json(run_with_manager(settings, lambda hall: export_debate(hall, debate_id)))
     if output is None:
         click.echo(text.rstrip("\n"))
         return
@@ -184,8 +192,8 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
     Example: counterpoint import debate.json
     """
-    data = parsed(file.read(LARGEST + 1))
-    case, added = run(settings, lambda hall: restore(hall, data))
+    data = parse_export(file.read(MAX_FILE_BYTES + 1))
+    case, added = run_with_manager(settings, lambda hall: restore_debate(hall, data))
     new = f"{added} of them new here" if added else "all of them here already"
     click.echo(f"debate {case.id}: {case.status}, entries: {case.debate.version}, {new}.")
     if not case.debate.ended:
@@ -193,11 +201,11 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
 
 @counterpoint.command("compare")
-@click.argument("one", metavar="ID")
-@click.argument("other", metavar="OTHER", required=False)
+@click.argument("debate_id", metavar="ID")
+@click.argument("other_id", metavar="OTHER", required=False)
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
-def compare_debates(settings: Settings, one: str, other: str | None, as_json: bool) -> None:
+def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
     """Put two debates side by side: what each came to, what it cost, what differs, what they share.
 
     Without OTHER: beside the debate it was forked from, its forks, and the other forks of that.
@@ -205,19 +213,19 @@ def compare_debates(settings: Settings, one: str, other: str | None, as_json: bo
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
 
-    async def relatives(hall: Hall) -> Family:
-        return await family(hall, await hall.case(one))
+    async def find_relatives(manager: DebateManager) -> DebateFamily:
+        return await load_debate_family(manager, await manager.load(debate_id))
 
-    if other:
-        pair = run(settings, lambda hall: compare(hall, one, other))
+    if other_id:
+        pair = run_with_manager(settings, lambda hall: compare(hall, debate_id, other_id))
         pairs, data = [pair], pair.model_dump()
     else:
-        found = run(settings, relatives)
+        found = run_with_manager(settings, find_relatives)
         pairs, data = found.relatives, found.as_data()
     if as_json:
-        click.echo(dumped(data))
+        click.echo(format_json(data))
         return
     for pair in pairs:
-        click.echo(Screen.here().render(comparison(pair)))
+        click.echo(Screen.detect().render(comparison(pair)))
     if not pairs:
-        click.echo(f"No fork of {one} is here, and nothing that it is a fork of.", err=True)
+        click.echo(f"No fork of {debate_id} is here, and nothing that it is a fork of.", err=True)

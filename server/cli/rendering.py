@@ -12,18 +12,20 @@ from typing import Any, Self
 
 import click
 
-WIDEST = 100
+MAX_WIDTH = 100
 """Columns: longer lines are hard to read."""
 
-NARROWEST = 20
+MIN_WIDTH = 20
 
-_SEQUENCE = re.compile(
+_ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
     r"|\x1b[ -/]*[0-~]"
 )
 # The last group reverses the order in which text is shown, and with it who seems to say what.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]|[\u202a-\u202e\u2066-\u2069]")
+_CONTROL_CHARACTER = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]|[\u202a-\u202e\u2066-\u2069]"
+)
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"(\s*)([-*+]|\d{1,3}[.)])\s+(.*)")
@@ -32,13 +34,13 @@ _BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])")
 
 
-def plain(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """Text without anything that a terminal would obey rather than show."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    return _CONTROL_CHARACTER.sub("", _ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
 
 
-def one_line(text: str) -> str:
-    return " ".join(plain(text).split())
+def sanitize_line(text: str) -> str:
+    return " ".join(sanitize_text(text).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +48,27 @@ class Screen:
     """What the two streams can show: the text goes to stdout, the bar to stderr."""
 
     width: int = 80
-    colours: bool = False
-    bar: bool = False
+    supports_colours: bool = False
+    supports_bar: bool = False
 
     @classmethod
-    def here(cls, environ: Mapping[str, str] = os.environ) -> Self:
+    def detect(cls, environ: Mapping[str, str] = os.environ) -> Self:
         capable = environ.get("TERM") != "dumb"
         return cls(
-            width=min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST),
-            colours=capable and sys.stdout.isatty() and not environ.get("NO_COLOR"),
-            bar=capable and sys.stderr.isatty(),
+            width=min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH),
+            supports_colours=capable and sys.stdout.isatty() and not environ.get("NO_COLOR"),
+            supports_bar=capable and sys.stderr.isatty(),
         )
 
     def paint(self, text: str, **style: Any) -> str:
-        return click.style(text, **style) if self.colours else text
+        return click.style(text, **style) if self.supports_colours else text
 
-    def wrap(self, text: str, first: str = "", rest: str | None = None) -> str:
+    def wrap(self, text: str, first_indent: str = "", hanging_indent: str | None = None) -> str:
         return textwrap.fill(
             text,
             self.width,
-            initial_indent=first,
-            subsequent_indent=first if rest is None else rest,
+            initial_indent=first_indent,
+            subsequent_indent=first_indent if hanging_indent is None else hanging_indent,
             break_long_words=False,
             break_on_hyphens=False,
         )
@@ -74,7 +76,7 @@ class Screen:
     def render(self, markdown: str, margin: str = "") -> str:
         """Markdown for the eye: wrapped, its marks taken away or made plain."""
         lines, fenced = [], False
-        for line in plain(markdown).expandtabs(4).splitlines():
+        for line in sanitize_text(markdown).expandtabs(4).splitlines():
             if line.lstrip().startswith("```"):
                 fenced = not fenced
             elif fenced:
@@ -87,46 +89,46 @@ class Screen:
         if not line.strip():
             return ""
         if found := _HEADING.fullmatch(line):
-            return self.title(unmarked(found[2]), len(found[1]), margin)
+            return self.render_title(strip_emphasis(found[2]), len(found[1]), margin)
         if found := _BOLD_LINE.fullmatch(line):
             return margin + self.paint(found[1].rstrip(":") + ":", bold=True)
         if found := _ITEM.fullmatch(line):
             mark = f"{margin}{found[1]}{found[2]} "
-            return self.wrap(unmarked(found[3]), mark, " " * len(mark))
+            return self.wrap(strip_emphasis(found[3]), mark, " " * len(mark))
         if line.lstrip().startswith("|"):
             return margin + line
-        return self.wrap(unmarked(line.removeprefix("\\")), margin)
+        return self.wrap(strip_emphasis(line.removeprefix("\\")), margin)
 
-    def title(self, text: str, level: int, margin: str = "") -> str:
+    def render_title(self, text: str, level: int, margin: str = "") -> str:
         """Underlined where it is a large one, so that it shows without colours, too."""
         wrapped = self.wrap(text, margin)
         painted = "\n".join(self.paint(line, bold=True) for line in wrapped.splitlines())
         if level > 2:  # noqa: PLR2004  (levels of headings)
             return painted
-        length = max(map(columns, wrapped.splitlines()), default=0) - len(margin)
+        length = max(map(count_columns, wrapped.splitlines()), default=0) - len(margin)
         return f"{painted}\n{margin}{('=' if level == 1 else '-') * length}"
 
 
-def unmarked(text: str) -> str:
+def strip_emphasis(text: str) -> str:
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
 
 
-def columns(text: str) -> int:
-    return sum(width_of(character) for character in text)
+def count_columns(text: str) -> int:
+    return sum(character_width(character) for character in text)
 
 
-def width_of(character: str) -> int:
+def character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def last_columns(text: str, room: int) -> str:
+def last_columns(text: str, max_columns: int) -> str:
     """The end of a text, as much of it as has room."""
     taken = len(text)
     for character in reversed(text):
-        room -= width_of(character)
-        if room < 0:
+        max_columns -= character_width(character)
+        if max_columns < 0:
             break
         taken -= 1
     return text[taken:]

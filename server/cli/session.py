@@ -7,33 +7,37 @@ from typing import Any, TypeVar
 
 import anyio
 
-from server.cli.doctor import cause
+from server.cli.doctor import find_root_cause
 from server.compose import log_to_stderr
 from server.engine import queries as reading
-from server.engine.debates import Hall
+from server.engine.debates import DebateManager
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 
 T = TypeVar("T")
 
 
-def run(settings: Settings, work: Callable[[Hall], Coroutine[Any, Any, T]], chaos: Chaos | None = None) -> T:
+def run_with_manager(
+    settings: Settings,
+    operation: Callable[[DebateManager], Coroutine[Any, Any, T]],
+    chaos: Chaos | None = None,
+) -> T:
     """Do something in the hall, and raise what it raised."""
     # It brings the database and the models with it, and `--help` does without.
-    from server.compose import open_hall  # noqa: PLC0415
+    from server.compose import open_manager  # noqa: PLC0415
 
     log_to_stderr(settings)
 
-    async def inside() -> T:
-        async with open_hall(settings, chaos=chaos) as hall:
-            return await work(hall)
+    async def open_and_run() -> T:
+        async with open_manager(settings, chaos=chaos) as hall:
+            return await operation(hall)
 
     try:
-        return anyio.run(inside)
+        return anyio.run(open_and_run)
     except BaseExceptionGroup as group:
-        raise cause(group) from None
+        raise find_root_cause(group) from None
 
 
-def dumped(data: Any) -> str:
+def format_json(data: Any) -> str:
     whole = "utf" in (sys.stdout.encoding or "").lower()
     return reading.as_json(data) if whole else json.dumps(data, indent=1)

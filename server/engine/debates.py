@@ -16,23 +16,23 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from server.debate.commands.intervene import Wish, conclude_now, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention, conclude_now
 from server.debate.commands.open import open_debate
-from server.debate.commands.requests import Proposal
-from server.debate.commands.submit import submission
-from server.debate.facts.errors import Refused
+from server.debate.commands.requests import DebateRequest
+from server.debate.commands.submit import build_submission
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
-from server.debate.rules.budget import Elapsed
-from server.debate.rules.decide import TerminateWhen, round_is_over, runs_by_itself
-from server.debate.rules.schedule import talk_is_over
-from server.engine.daily_budget import Daily
-from server.engine.driver import Driving, OnChange
-from server.engine.model_calls import Questions
-from server.engine.runner import Case, Runner, Watcher
+from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.decide import TerminateWhen, is_round_over, is_unattended
+from server.debate.rules.schedule import is_talk_over
+from server.engine.daily_budget import DailyBudget
+from server.engine.driver import DebateDriver, OnChange
+from server.engine.model_calls import ModelCaller
+from server.engine.runner import DebateSnapshot, Runner, Watcher
 from server.models import OnText
-from server.models.prices import Prices
-from server.models.registry import Models, usual
+from server.models.prices import PriceTable
+from server.models.registry import ModelRegistry, resolve_models
 from server.research import Research
 from storage.journal import Journal
 
@@ -48,50 +48,50 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Hall:
+class DebateManager:
     """Open it once a process: `async with Hall.open(journal, models) as hall`."""
 
     def __init__(
         self,
         journal: Journal,
-        models: Models,
-        tasks: TaskGroup,
+        models: ModelRegistry,
+        task_group: TaskGroup,
         *,
-        configured: Sequence[str],
+        configured_models: Sequence[str],
         environ: Mapping[str, str],
         clock: Callable[[], datetime],
         research: Research | None,
-        prices: Prices,
-        daily: Daily | None,
+        prices: PriceTable,
+        daily_budget: DailyBudget | None,
     ) -> None:
         self.journal = journal
         self.models = models
-        self.configured = tuple(configured)
+        self.configured_models = tuple(configured_models)
         self.environ = environ
         self.prices = prices
         self.clock = clock
-        self.tasks = tasks
-        self.listeners: list[Callable[[Case], None]] = []
-        self.texts: list[Callable[[str, str, str], None]] = []
+        self.task_group = task_group
+        self.listeners: list[Callable[[DebateSnapshot], None]] = []
+        self.text_listeners: list[Callable[[str, str, str], None]] = []
         self.research = research
-        questions = Questions(models, research)
-        watcher = Watcher(self.committed, self.writing)
-        self.runner = Runner(journal, questions, clock, watcher, daily)
-        self.driving = Driving(self.runner, clock, tasks)
+        questions = ModelCaller(models, research)
+        watcher = Watcher(self.publish, self.build_text_callback)
+        self.runner = Runner(journal, questions, clock, watcher, daily_budget)
+        self.driver = DebateDriver(self.runner, clock, task_group)
 
     @classmethod
     @asynccontextmanager
     async def open(
         cls,
         journal: Journal,
-        models: Models,
+        models: ModelRegistry,
         *,
-        configured: Sequence[str] = (),
+        configured_models: Sequence[str] = (),
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
-        prices: Prices | None = None,
-        daily: Daily | None = None,
+        prices: PriceTable | None = None,
+        daily_budget: DailyBudget | None = None,
     ) -> AsyncIterator[Self]:
         """`configured`: the models of debates that name none; without any, the keys in `environ` decide.
 
@@ -104,12 +104,12 @@ class Hall:
                 journal,
                 models,
                 tasks,
-                configured=configured,
+                configured_models=configured_models,
                 environ=environ,
                 clock=clock,
                 research=research,
-                prices=prices or Prices(),
-                daily=daily,
+                prices=prices or PriceTable(),
+                daily_budget=daily_budget,
             )
             yield hall
         finally:
@@ -120,8 +120,8 @@ class Hall:
     # What callers ask for ------------------------------------------------------------------------
 
     async def start(
-        self, proposal: Proposal, *, actor: str, terminate_when: TerminateWhen | None = None
-    ) -> Case:
+        self, request: DebateRequest, *, actor: str, terminate_when: TerminateWhen | None = None
+    ) -> DebateSnapshot:
         """Open a debate, and set it going if it is to run by itself.
 
         `terminate_when` is asked after each round of talk, by this process only.
@@ -131,28 +131,32 @@ class Hall:
             NoModel: there is no model to debate with.
             Unreadable: the database cannot be written.
         """
-        own = [debater.model for debater in proposal.debaters]
-        models = proposal.models or usual(own, self.configured, self.environ)
+        own = [debater.model for debater in request.debaters]
+        models = request.models or resolve_models(own, self.configured_models, self.environ)
         seed = secrets.randbelow(2**31 - 1) + 1
-        setup = open_debate(proposal, models=models, seed=seed, price=self.prices.of)
-        return await self.begin(setup, (), actor, terminate_when)
+        setup = open_debate(request, models=models, seed=seed, find_price=self.prices.find_price)
+        return await self.create(setup, (), actor, terminate_when)
 
-    async def begin(
-        self, setup: Opened, past: Sequence[Event], actor: str, terminate_when: TerminateWhen | None = None
-    ) -> Case:
+    async def create(
+        self,
+        setup: Opened,
+        inherited_events: Sequence[Event],
+        actor: str,
+        terminate_when: TerminateWhen | None = None,
+    ) -> DebateSnapshot:
         """As `start`, of a debate that is set up, and may have a past."""
         self.check(setup)
         debate_id = new_id()
         with anyio.CancelScope(shield=True):  # what is recorded is set going, whether or not anybody waits
-            opened = await self.runner.open(debate_id, setup, actor, past)
-        self.tasks.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
+            opened = await self.runner.open(debate_id, setup, actor, inherited_events)
+        self.task_group.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
-            self.driving.predicates[debate_id] = terminate_when
+            self.driver.predicates[debate_id] = terminate_when
         if setup.run:
-            self.driving.ensure(opened, None)
+            self.driver.ensure_running(opened, None)
         return opened
 
-    async def case(self, debate_id: str) -> Case:
+    async def load(self, debate_id: str) -> DebateSnapshot:
         """A debate as it stands.
 
         Raises:
@@ -162,43 +166,49 @@ class Hall:
         return await self.runner.load(debate_id)
 
     async def step(
-        self, debate_id: str, *, expected: int = 0, wait: float, on_change: OnChange | None = None
-    ) -> Case:
+        self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange | None = None
+    ) -> DebateSnapshot:
         """Run the next round, or join the one that runs. Waits at most `wait` seconds.
 
         Raises:
             Refused: `expected` is neither past, present nor next.
         """
-        case = await self.runner.due(await self.case(debate_id))
-        self.keep_promise(case)
+        case = await self.runner.resume_if_due(await self.load(debate_id))
+        self.ensure_unattended_run(case)
         if case.debate.ended:
             return case
         following = next_round(case.debate)
-        if expected > following:
-            raise Refused(f"Round {expected} cannot run yet: pass round={following}, the next one.")
-        if case.debate.paused or 0 < expected < following or case.status == "waiting":
+        if expected_round > following:
+            raise InvalidRequestError(
+                f"Round {expected_round} cannot run yet: pass round={following}, the next one."
+            )
+        if case.debate.paused or 0 < expected_round < following or case.status == "waiting":
             return case
-        work = self.driving.ensure(case, following)
-        return await self.driving.wait(work, wait, on_change, through_round=following)
+        work = self.driver.ensure_running(case, following)
+        return await self.driver.wait(work, wait, on_change, through_round=following)
 
-    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> Case:
+    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
         """End the talk and let the judges decide on what is there, unless they have it already."""
 
-        def act(debate: Debate) -> Event | None:
-            over = debate.ended or talk_is_over(debate)
-            return None if over else conclude_now(debate, Wish(reason=reason)).event
+        def build_event(debate: Debate) -> Event | None:
+            over = debate.ended or is_talk_over(debate)
+            return None if over else conclude_now(debate, InterventionRequest(reason=reason)).event
 
-        case = await self.steer(await self.runner.due(await self.case(debate_id)), act, actor)
+        case = await self.record_with_retry(
+            await self.runner.resume_if_due(await self.load(debate_id)), build_event, actor
+        )
         if case.status == "running":
-            self.driving.ensure(case, None)
+            self.driver.ensure_running(case, None)
         return case
 
-    async def follow(self, debate_id: str, *, wait: float, on_change: OnChange | None = None) -> Case:
+    async def follow(
+        self, debate_id: str, *, wait: float, on_change: OnChange | None = None
+    ) -> DebateSnapshot:
         """The debate when it is over or paused, or as it stands after `wait` seconds."""
-        case = await self.runner.due(await self.case(debate_id))
-        self.keep_promise(case)
-        work = self.driving.working.get(debate_id)
-        return await self.driving.wait(work, wait, on_change) if work else case
+        case = await self.runner.resume_if_due(await self.load(debate_id))
+        self.ensure_unattended_run(case)
+        work = self.driver.drive_tasks.get(debate_id)
+        return await self.driver.wait(work, wait, on_change) if work else case
 
     async def submit(
         self,
@@ -209,48 +219,50 @@ class Hall:
         actor: str,
         wait: float = 0,
         on_change: OnChange | None = None,
-    ) -> Case:
+    ) -> DebateSnapshot:
         """Record a turn that the caller has written, and let the round go on.
 
         Raises:
             Refused: no turn of that speaker is awaited, or the text is not what was asked for.
         """
-        case = await self.steer(
-            await self.case(debate_id), lambda debate: submission(debate, speaker, text), actor
+        case = await self.record_with_retry(
+            await self.load(debate_id), lambda debate: build_submission(debate, speaker, text), actor
         )
         number = case.debate.round
         if case.status == "running":
-            through = None if runs_by_itself(case.debate) else number
-            work = self.driving.ensure(case, through)
-            return await self.driving.wait(work, wait, on_change, through_round=through)
+            through = None if is_unattended(case.debate) else number
+            work = self.driver.ensure_running(case, through)
+            return await self.driver.wait(work, wait, on_change, through_round=through)
         return case
 
-    async def intervene(self, debate_id: str, action: str, wish: Wish, *, actor: str) -> tuple[Case, str]:
+    async def intervene(
+        self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
+    ) -> tuple[DebateSnapshot, str]:
         """Steer a debate. Returns it, and from when on that counts.
 
         Raises:
             Refused: it cannot be done now.
         """
         effects: list[str] = []
-        if action == "replace_model" and (model := wish.model.strip()):
+        if action == "replace_model" and (model := request.model.strip()):
             self.models.check(model, self.environ)
-            wish = replace(wish, price=self.prices.of(model))
+            request = replace(request, price=self.prices.find_price(model))
 
-        case = await self.case(debate_id)
-        age = Elapsed((self.clock() - datetime.fromisoformat(case.log[0].at)).total_seconds())
+        case = await self.load(debate_id)
+        age = ElapsedTime((self.clock() - datetime.fromisoformat(case.entries[0].at)).total_seconds())
 
-        def act(debate: Debate) -> Event:
-            made = intervention(debate, action, replace(wish, elapsed=age))
-            effects.append(made.takes_effect)
+        def build_event(debate: Debate) -> Event:
+            made = build_intervention(debate, action, replace(request, elapsed=age))
+            effects.append(made.effect)
             return made.event
 
-        case = await self.steer(case, act, actor)
-        self.keep_promise(case)
+        case = await self.record_with_retry(case, build_event, actor)
+        self.ensure_unattended_run(case)
         return case, effects[-1]
 
     def is_working(self, debate_id: str) -> bool:
         """Whether this process is driving the debate, or waiting to, at this moment."""
-        return self.driving.is_working(debate_id)
+        return self.driver.is_working(debate_id)
 
     def check(self, setup: Opened) -> None:
         """Refuse models and research servers that cannot answer before anything is spent.
@@ -266,44 +278,46 @@ class Hall:
         led = setup.moderator.tools if setup.moderator else ()
         asked = [tools for tools in (led, *(d.tools for d in setup.debaters)) if tools]
         if asked and not self.research:
-            raise Refused("There are no research servers here: leave `tools` out.")
+            raise InvalidRequestError("There are no research servers here: leave `tools` out.")
         if self.research:
             self.research.check(led)
             for debater in setup.debaters:
-                self.research.check(debater.tools, debater=True)
+                self.research.check(debater.tools, for_debater=True)
 
     # How it is done ------------------------------------------------------------------------------
 
-    async def steer(self, case: Case, act: Callable[[Debate], Event | None], actor: str) -> Case:
+    async def record_with_retry(
+        self, snapshot: DebateSnapshot, build_event: Callable[[Debate], Event | None], actor: str
+    ) -> DebateSnapshot:
         """Record what `act` makes of the debate; look again whenever somebody else wrote first."""
-        while event := act(case.debate):
+        while event := build_event(snapshot.debate):
             with anyio.CancelScope(shield=True):  # who asked may give up, and what follows is still done
-                after = await self.runner.record(case, (event,), actor)
+                after = await self.runner.record(snapshot, (event,), actor)
             if after.ends_with(event):
                 return after
-            case = after
-        return case
+            snapshot = after
+        return snapshot
 
-    def keep_promise(self, case: Case) -> None:
+    def ensure_unattended_run(self, snapshot: DebateSnapshot) -> None:
         """A debate that is to run by itself runs, whichever process said so and whatever became of it."""
-        if runs_by_itself(case.debate) and case.status == "running":
-            self.driving.ensure(case, None)
+        if is_unattended(snapshot.debate) and snapshot.status == "running":
+            self.driver.ensure_running(snapshot, None)
 
-    def committed(self, case: Case) -> None:
-        self.driving.see(case)
+    def publish(self, snapshot: DebateSnapshot) -> None:
+        self.driver.update(snapshot)
         for listener in self.listeners:
-            listener(case)
+            listener(snapshot)
 
-    def writing(self, debate_id: str, seat: str) -> OnText | None:
-        def tell(piece: str) -> None:
-            for listener in self.texts:
-                listener(debate_id, seat, piece)
+    def build_text_callback(self, debate_id: str, seat: str) -> OnText | None:
+        def notify_listeners(chunk: str) -> None:
+            for listener in self.text_listeners:
+                listener(debate_id, seat, chunk)
 
-        return tell if self.texts else None
+        return notify_listeners if self.text_listeners else None
 
 
 def next_round(debate: Debate) -> int:
     """The number of the round that a step would run: the one under way, or the one after it."""
-    if debate.round and not round_is_over(debate):
+    if debate.round and not is_round_over(debate):
         return debate.round
     return debate.round + 1

@@ -15,44 +15,44 @@ from server.debate.facts.events import Event
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call, TerminateWhen
-from server.engine.errors import storage_translated
-from server.engine.leases import BEAT, Leases
-from server.engine.model_calls import Questions
-from server.engine.runner import Case, Runner, reached
+from server.engine.errors import translate_storage_errors
+from server.engine.leases import HEARTBEAT_INTERVAL, Leases
+from server.engine.model_calls import ModelCaller
+from server.engine.runner import DebateSnapshot, Runner, has_reached
 from server.models import OnText
 
 
-class Leased(Questions):
-    def __init__(self, questions: Questions, leases: Leases, debate_id: str) -> None:
-        super().__init__(questions.models, questions.research, questions.leeway)
+class LeasedModelCaller(ModelCaller):
+    def __init__(self, model_caller: ModelCaller, leases: Leases, debate_id: str) -> None:
+        super().__init__(model_caller.models, model_caller.research, model_caller.leeway)
         self.leases = leases
         self.debate_id = debate_id
 
-    async def answer(
-        self, debate: Debate, call: Call, attempts: int, until: Deadline, on_text: OnText | None = None
+    async def call(
+        self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
-        if not await self.leases.holds(self.debate_id):
+        if not await self.leases.has_lease(self.debate_id):
             await anyio.sleep_forever()  # until whoever drives the debate is stopped, at the next beat
-        return await super().answer(debate, call, attempts, until, on_text)
+        return await super().call(debate, call, max_attempts, deadline, on_text)
 
 
 @dataclass(slots=True)
-class Work:
-    case: Case
+class DriveTask:
+    snapshot: DebateSnapshot
     through_round: int | None  # None: to the end
     terminate_when: TerminateWhen | None = None
     changed: anyio.Event = field(default_factory=anyio.Event)
-    driving: anyio.CancelScope | None = None  # while this process has the lease
+    cancel_scope: anyio.CancelScope | None = None  # while this process has the lease
     done: bool = False
     error: Exception | None = None
 
-    def see(self, case: Case) -> None:
+    def update(self, snapshot: DebateSnapshot) -> None:
         """Take a newer state of the debate; what somebody read before it was written is not one."""
-        if case.debate.version >= self.case.debate.version:
-            self.case = case
-            self.tell()
+        if snapshot.debate.version >= self.snapshot.debate.version:
+            self.snapshot = snapshot
+            self.notify()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         self.changed.set()
         self.changed = anyio.Event()
 
@@ -64,127 +64,129 @@ class Work:
             self.through_round = max(self.through_round, through_round)
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether there is nothing to drive at: it is as far as was wanted, or waits for somebody."""
-        return self.case.status in ("paused", "waiting") or reached(self.case.debate, self.through_round)
+        return self.snapshot.status in ("paused", "waiting") or has_reached(
+            self.snapshot.debate, self.through_round
+        )
 
 
-OnChange = Callable[[Work], Awaitable[None]]
+OnChange = Callable[[DriveTask], Awaitable[None]]
 """Told from within the waiting request: whenever there is something new to see, and every GLANCE."""
 
 
-LOOK = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between looks at a debate that another process is running."""
 
-GLANCE = 5.0
+PROGRESS_INTERVAL = 5.0
 """Seconds between reports to who waits, when nothing new is recorded: clients give up on silence."""
 
 
-class Driving:
-    def __init__(self, runner: Runner, clock: Callable[[], datetime], tasks: TaskGroup) -> None:
+class DebateDriver:
+    def __init__(self, runner: Runner, clock: Callable[[], datetime], task_group: TaskGroup) -> None:
         self.runner = runner
         self.journal = runner.journal
-        self.tasks = tasks
+        self.task_group = task_group
         self.leases = Leases(self.journal, clock)
-        self.working: dict[str, Work] = {}
+        self.drive_tasks: dict[str, DriveTask] = {}
         self.predicates: dict[str, TerminateWhen] = {}
-        self.busy = anyio.Event()
-        tasks.start_soon(self.keep_leases)
+        self.task_added = anyio.Event()
+        task_group.start_soon(self.maintain_leases)
 
-    def ensure(self, case: Case, through_round: int | None) -> Work:
+    def ensure_running(self, snapshot: DebateSnapshot, through_round: int | None) -> DriveTask:
         """The work on this debate, under way: joined if there is some, begun if not."""
-        work = self.working.get(case.id)
+        work = self.drive_tasks.get(snapshot.id)
         if work:
             work.widen(through_round)
             return work
-        work = Work(case, through_round, self.predicates.get(case.id))
-        self.working[case.id] = work
-        self.tasks.start_soon(self.drive, work)
-        self.busy.set()
+        work = DriveTask(snapshot, through_round, self.predicates.get(snapshot.id))
+        self.drive_tasks[snapshot.id] = work
+        self.task_group.start_soon(self.drive, work)
+        self.task_added.set()
         return work
 
     def is_working(self, debate_id: str) -> bool:
         """Whether this process is driving the debate, or waiting to, at this moment."""
-        work = self.working.get(debate_id)
-        return work is not None and not work.finished
+        work = self.drive_tasks.get(debate_id)
+        return work is not None and not work.is_finished
 
-    def see(self, case: Case) -> None:
+    def update(self, snapshot: DebateSnapshot) -> None:
         """Show a debate that has changed to who watches the work on it."""
-        if work := self.working.get(case.id):
-            work.see(case)
+        if work := self.drive_tasks.get(snapshot.id):
+            work.update(snapshot)
 
-    async def drive(self, work: Work) -> None:
+    async def drive(self, task: DriveTask) -> None:
         """Run a debate as far as its watchers want it. Ends with `work.done`, and raises nothing."""
         shared = self.runner
-        questions = Leased(shared.questions, self.leases, work.case.id)
-        runner = Runner(self.journal, questions, shared.clock, shared.watcher, shared.daily)
+        questions = LeasedModelCaller(shared.model_caller, self.leases, task.snapshot.id)
+        runner = Runner(self.journal, questions, shared.clock, shared.watcher, shared.daily_budget)
         try:
-            while not work.finished and await self.turn_comes(work):
-                with anyio.CancelScope() as work.driving:
-                    case = await self.runner.load(work.case.id)
-                    work.see(
+            while not task.is_finished and await self.acquire_lease(task):
+                with anyio.CancelScope() as task.cancel_scope:
+                    case = await self.runner.load(task.snapshot.id)
+                    task.update(
                         await runner.run(
-                            case, through_round=work.through_round, terminate_when=work.terminate_when
+                            case, through_round=task.through_round, terminate_when=task.terminate_when
                         )
                     )
-                work.driving = None
+                task.cancel_scope = None
         except Exception as error:  # noqa: BLE001  (handed to every watcher)
-            work.error = error
+            task.error = error
         finally:
-            del self.working[work.case.id]
-            if work.case.debate.ended:
-                self.predicates.pop(work.case.id, None)
-            work.done = True
-            work.tell()
+            del self.drive_tasks[task.snapshot.id]
+            if task.snapshot.debate.ended:
+                self.predicates.pop(task.snapshot.id, None)
+            task.done = True
+            task.notify()
             with anyio.move_on_after(2, shield=True):
-                await self.give_back(work.case.id)
+                await self.release_lease(task.snapshot.id)
 
-    async def turn_comes(self, work: Work) -> bool:
+    async def acquire_lease(self, task: DriveTask) -> bool:
         """Wait for the lease of a debate. False once another process has done what was wanted."""
         while True:
-            with storage_translated():
-                if await self.leases.take(work.case.id):
+            with translate_storage_errors():
+                if await self.leases.acquire(task.snapshot.id):
                     return True
-                version = await self.journal.version(work.case.id)
-            if version != work.case.debate.version:
-                self.runner.watcher.committed(await self.runner.load(work.case.id))
-            if work.finished:
+                version = await self.journal.version(task.snapshot.id)
+            if version != task.snapshot.debate.version:
+                self.runner.watcher.on_commit(await self.runner.load(task.snapshot.id))
+            if task.is_finished:
                 return False
-            await anyio.sleep(LOOK)
+            await anyio.sleep(POLL_INTERVAL)
 
-    async def give_back(self, debate_id: str) -> None:
-        if debate_id in self.working:  # somebody wants more of it already, under the same lease
+    async def release_lease(self, debate_id: str) -> None:
+        if debate_id in self.drive_tasks:  # somebody wants more of it already, under the same lease
             return
-        await self.leases.give_back(debate_id)
+        await self.leases.release(debate_id)
 
-    async def keep_leases(self) -> None:
+    async def maintain_leases(self) -> None:
         """Renew the leases of what is being driven, once a beat, and stop driving what has lost its own.
 
         A process that was asleep for longer than a lease lasts finds that another has taken over.
         """
         while True:
-            if not self.working:
-                self.busy = anyio.Event()
-                await self.busy.wait()
-            await anyio.sleep(BEAT)
-            driven = {name: work.driving for name, work in self.working.items() if work.driving}
+            if not self.drive_tasks:
+                self.task_added = anyio.Event()
+                await self.task_added.wait()
+            await anyio.sleep(HEARTBEAT_INTERVAL)
+            driven = {name: work.cancel_scope for name, work in self.drive_tasks.items() if work.cancel_scope}
             for name in driven.keys() - await self.leases.renew(driven):
                 driven[name].cancel()
 
     async def wait(
-        self, work: Work, seconds: float, on_change: OnChange | None, *, through_round: int | None = None
-    ) -> Case:
+        self, task: DriveTask, seconds: float, on_change: OnChange | None, *, through_round: int | None = None
+    ) -> DebateSnapshot:
         """Watch work, at most so long, until it is done or has got through a round.
 
         Giving up, or being cancelled, does not touch the work.
         """
         with anyio.move_on_after(seconds):
-            while not (work.done or reached(work.case.debate, through_round)):
-                changed = work.changed
+            while not (task.done or has_reached(task.snapshot.debate, through_round)):
+                changed = task.changed
                 if on_change:
-                    await on_change(work)
-                with anyio.move_on_after(GLANCE):
+                    await on_change(task)
+                with anyio.move_on_after(PROGRESS_INTERVAL):
                     await changed.wait()
-        if work.error:
-            raise work.error
-        return work.case
+        if task.error:
+            raise task.error
+        return task.snapshot

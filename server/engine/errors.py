@@ -15,36 +15,42 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from server.debate.facts.errors import DebateError, Refused
+from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.rules.transitions import IllegalEvent
-from storage.journal import Damaged, StorageError
+from storage.journal import DamagedStreamError, StorageError
 
-__all__ = ["DebateError", "NoSuchDebate", "Refused", "Unreadable", "storage_translated"]
+__all__ = [
+    "DebateError",
+    "DebateNotFoundError",
+    "InvalidRequestError",
+    "StorageUnavailableError",
+    "translate_storage_errors",
+]
 
 
-class NoSuchDebate(DebateError):  # noqa: N818  (it is named for what happened)
+class DebateNotFoundError(DebateError):
     def __init__(self, debate_id: str) -> None:
         super().__init__(f"There is no debate {debate_id[:60]!r}. Call find_debates for the ids there are.")
 
 
-class Unreadable(DebateError):  # noqa: N818  (it is named for what happened)
+class StorageUnavailableError(DebateError):
     """The database cannot be used, or what it holds about a debate is not what was written."""
 
 
 @contextmanager
-def storage_translated() -> Iterator[None]:
+def translate_storage_errors() -> Iterator[None]:
     """Turn what the journal and a replay raise into `Unreadable`."""
     try:
         yield
-    except Damaged as error:
-        raise Unreadable(
-            f"The record of debate {error.stream} was altered: entry {error.seq} {error.why}. Restore it "
+    except DamagedStreamError as error:
+        raise StorageUnavailableError(
+            f"The record of debate {error.stream} was altered: entry {error.seq} {error.reason}. Restore it "
             "from a copy, or start another debate."
         ) from error
     except StorageError as error:
-        raise Unreadable(f"The debates' database cannot be used: {error}") from error
+        raise StorageUnavailableError(f"The debates' database cannot be used: {error}") from error
     except (ValidationError, IllegalEvent) as error:
-        raise Unreadable(
+        raise StorageUnavailableError(
             "The record of this debate is whole, but this release cannot read it. It may have been "
             "written by a later one: update counterpoint-mcp."
         ) from error

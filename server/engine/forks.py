@@ -5,85 +5,89 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.commands import fork as forking
-from server.debate.commands.requests import ChangesAsked
-from server.debate.facts.errors import Refused
+from server.debate.commands.requests import ChangesInput
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.decide import TerminateWhen
-from server.debate.rules.schedule import seated
-from server.debate.views.compare import Comparison, Side, compared
-from server.engine.debates import Hall
-from server.engine.errors import NoSuchDebate, Unreadable, storage_translated
-from server.engine.runner import Case
+from server.debate.rules.schedule import seat_models
+from server.debate.views.compare import Comparison, StoredDebate, build_comparison
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
+from server.engine.runner import DebateSnapshot
 
-MOST_RELATIVES = 20
+MAX_RELATIVES = 20
 
 
 async def fork(
-    hall: Hall,
+    manager: DebateManager,
     debate_id: str,
     at_round: int,
-    changes: ChangesAsked | None = None,
+    changes: ChangesInput | None = None,
     *,
     actor: str,
     terminate_when: TerminateWhen | None = None,
-) -> Case:
+) -> DebateSnapshot:
     """A new debate with the first rounds of this one, and set going if it is to run by itself.
 
     Raises:
         NoSuchDebate: the id names none.
         Refused: that round is not over, nothing would come after it, or a change cannot be made.
     """
-    case = await hall.case(debate_id)
-    setup, past = forking.fork(case.id, case.debate, case.log, at_round, changes or ChangesAsked())
-    names = dict.fromkeys([*seated(setup).values(), *setup.fallback_models])
-    prices = tuple(map(hall.prices.of, names))
+    case = await manager.load(debate_id)
+    setup, past = forking.fork(case.id, case.debate, case.entries, at_round, changes or ChangesInput())
+    names = dict.fromkeys([*seat_models(setup).values(), *setup.fallback_models])
+    prices = tuple(map(manager.prices.find_price, names))
     unknown = [price.model for price in prices if not price.input]
     if setup.limits.max_cost_usd and unknown:
-        raise Refused(f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown.")
+        raise InvalidRequestError(
+            f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown."
+        )
     priced = setup.model_copy(update={"prices": prices})
-    return await hall.begin(priced, past, actor, terminate_when)
+    return await manager.create(priced, past, actor, terminate_when)
 
 
-async def compare(hall: Hall, one: str, other: str) -> Comparison:
+async def compare(manager: DebateManager, one: str, other: str) -> Comparison:
     """Two debates side by side.
 
     Raises:
         NoSuchDebate: one of the ids names none.
     """
-    return compared(side_of(await hall.case(one)), side_of(await hall.case(other)))
+    return build_comparison(
+        comparison_side(await manager.load(one)), comparison_side(await manager.load(other))
+    )
 
 
-def side_of(case: Case) -> Side:
-    return case.id, case.debate, case.log
+def comparison_side(snapshot: DebateSnapshot) -> StoredDebate:
+    return snapshot.id, snapshot.debate, snapshot.entries
 
 
-class Family(BaseModel):
+class DebateFamily(BaseModel):
     debate_id: str
     relatives: list[Comparison]
-    not_here: list[str]  # named by a fork, and not in this database, or not readable
+    unavailable: list[str]  # named by a fork, and not in this database, or not readable
 
     def as_data(self) -> dict[str, Any]:
         """Without the debate itself, which would stand beside each of the others."""
         return self.model_dump(exclude={"relatives": {"__all__": {"one"}}})
 
 
-async def family(hall: Hall, case: Case) -> Family:
+async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -> DebateFamily:
     """A debate beside what it was forked from, its forks and the other forks of that, newest first."""
-    parent = case.debate.setup.forked_from
+    parent = snapshot.debate.setup.forked_from
     ids = [parent] if parent else []
-    ids += [name for root in (case.id, parent) if root for name in await forks_of(hall, root)]
+    ids += [name for root in (snapshot.id, parent) if root for name in await find_forks(manager, root)]
     relatives, absent = [], []
-    for name in dict.fromkeys(name for name in ids if name != case.id):
+    for name in dict.fromkeys(name for name in ids if name != snapshot.id):
         try:
-            found = compared(side_of(case), side_of(await hall.case(name)))
-        except (NoSuchDebate, Unreadable):
+            found = build_comparison(comparison_side(snapshot), comparison_side(await manager.load(name)))
+        except (DebateNotFoundError, StorageUnavailableError):
             absent.append(name)
         else:
             relatives.append(found)
-    return Family(debate_id=case.id, relatives=relatives, not_here=absent)
+    return DebateFamily(debate_id=snapshot.id, relatives=relatives, unavailable=absent)
 
 
-async def forks_of(hall: Hall, debate_id: str) -> list[str]:
+async def find_forks(manager: DebateManager, debate_id: str) -> list[str]:
     """Found through the index: the id of what a debate was forked from is among its words."""
-    with storage_translated():
-        found = await hall.journal.find(debate_id, limit=MOST_RELATIVES)
+    with translate_storage_errors():
+        found = await manager.journal.find(debate_id, limit=MAX_RELATIVES)
     return [listed.stream for listed in found if listed.details.get("forked_from") == debate_id]

@@ -15,133 +15,141 @@ from server.debate.facts.events import Event, Failed, Lookup, Opened, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
-from server.debate.replies.extract import Reply, failed
+from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
 from server.models import ModelError, OnText, Request
-from server.models.registry import Models
+from server.models.registry import ModelRegistry
 from server.research import Research
 
-FINDING_TOKENS = 2000
+MIN_STRUCTURED_REPLY_TOKENS = 2000
 """Who answers in data gets at least this many: a finding that is cut off is no finding."""
 
-MOST_RESEARCH = 3
+MAX_LOOKUP_BATCHES = 3
 """How often a seat may look things up before one answer; then it is asked without the tools."""
 
-MOST_LOOKUPS = 4
+MAX_LOOKUPS_PER_BATCH = 4
 """How many things it may look up at a time."""
 
 LEEWAY = 30
 """Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
 
-OF_THE_DEADLINE = 0.98
+MODEL_DEADLINE_SHARE = 0.98
 """What a model gets of it, so that it is the one to say that it was too slow: to its breaker, too."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
-class Questions:
-    def __init__(self, models: Models, research: Research | None = None, leeway: float = LEEWAY) -> None:
+class ModelCaller:
+    def __init__(
+        self, models: ModelRegistry, research: Research | None = None, leeway: float = LEEWAY
+    ) -> None:
         self.models = models
         self.research = research
         self.leeway = leeway
 
-    async def answer(
-        self, debate: Debate, call: Call, attempts: int, until: Deadline, on_text: OnText | None = None
+    async def call(
+        self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
         """The event that a call comes to, after so many attempts and seconds at most. Raises nothing."""
-        own, tried = timeout_for(debate.setup, call), 1
-        seconds = min(own, until.seconds * OF_THE_DEADLINE)
-        with anyio.move_on_after(until.seconds):
-            event = await self.attempt(debate, call, attempts, seconds, on_text)
-            if until.seconds > own or not isinstance(event, Failed) or event.cause != "timeout":
+        own, tried = turn_timeout(debate.setup, call), 1
+        seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
+        with anyio.move_on_after(deadline.seconds_left):
+            event = await self.attempt(debate, call, max_attempts, seconds, on_text)
+            if deadline.seconds_left > own or not isinstance(event, Failed) or event.cause != "timeout":
                 return event
             tried = event.attempts
-        detail = f"{call.model} had not answered when the {until.of} were over"
-        return failed(call, "late", detail, attempts=tried)
+        detail = f"{call.model} had not answered when the {deadline.description} were over"
+        return build_failure(call, "late", detail, attempts=tried)
 
     async def attempt(
-        self, debate: Debate, call: Call, attempts: int, seconds: float, on_text: OnText | None
+        self, debate: Debate, call: Call, max_attempts: int, timeout: float, on_text: OnText | None
     ) -> Event:
         try:
-            return await self.put(debate, call, attempts, seconds, on_text)
+            return await self.send_request(debate, call, max_attempts, timeout, on_text)
         except ModelError as error:
-            return failed(call, error.cause, error.detail, attempts=error.attempts)
+            return build_failure(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
-            return failed(call, "timeout", f"{call.model} gave up waiting for an answer")
+            return build_failure(call, "timeout", f"{call.model} gave up waiting for an answer")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task and task.cancelling():
                 raise
             # A library let the end of a task of its own escape; nobody here has asked to stop.
-            return failed(call, "crashed", f"{call.model} cancelled itself")
+            return build_failure(call, "crashed", f"{call.model} cancelled itself")
         except (Exception, SystemExit) as error:  # a seat's own code may raise anything: only that seat fails
-            log.exception("The model %s of %s crashed", call.model, call.seat)
-            return failed(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
+            logger.exception("The model %s of %s crashed", call.model, call.seat)
+            return build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
-    async def put(
-        self, debate: Debate, call: Call, attempts: int, seconds: float, on_text: OnText | None
+    async def send_request(
+        self, debate: Debate, call: Call, max_attempts: int, timeout: float, on_text: OnText | None
     ) -> Event:
         prompt = render(debate, call)
-        servers = may_ask(debate, call)
-        offered = await self.research.functions(servers) if self.research and servers else ()
-        if found := self.unreachable(debate, call, servers):
+        servers = allowed_servers(debate, call)
+        offered = await self.research.list_functions(servers) if self.research and servers else ()
+        if found := self.find_unreachable_servers(debate, call, servers):
             return found
         request = Request(
             prompt=prompt,
             seat=call.seat,
-            max_tokens=tokens_for(debate.setup, call),
-            timeout=seconds,
+            max_tokens=max_reply_tokens(debate.setup, call),
+            timeout=timeout,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
-            attempts=attempts,
+            max_attempts=max_attempts,
         )
         # The model keeps its own time; this limit is for one that does not.
-        with anyio.move_on_after(self.models.longest(call.model, seconds) + self.leeway) as limit:
+        with anyio.move_on_after(self.models.max_reply_seconds(call.model, timeout) + self.leeway) as limit:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
-            raise ModelError("timeout", f"{call.model} gave no answer in {seconds:g} s")
+            raise ModelError("timeout", f"{call.model} gave no answer in {timeout:g} s")
         if offered and (lookups := await self.look_up(reply, servers)):
             return Researched(
-                seat=call.seat, round=call.round, reading=call.number, lookups=lookups, usage=reply.usage
+                seat=call.seat,
+                round=call.round,
+                slot_index=call.slot_index,
+                lookups=lookups,
+                usage=reply.usage,
             )
         return interpret(debate, call, reply)
 
-    def unreachable(self, debate: Debate, call: Call, servers: Sequence[str]) -> Researched | None:
+    def find_unreachable_servers(
+        self, debate: Debate, call: Call, servers: Sequence[str]
+    ) -> Researched | None:
         """What of a seat's research cannot be asked, as a fact that the seat is told of, once a round."""
-        problems = self.research.problems(servers) if self.research and servers else ()
-        if not problems or research_of(debate, call):
+        problems = self.research.find_problems(servers) if self.research and servers else ()
+        if not problems or count_lookup_batches(debate, call):
             return None
         lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
-        return Researched(seat=call.seat, round=call.round, reading=call.number, lookups=lookups)
+        return Researched(seat=call.seat, round=call.round, slot_index=call.slot_index, lookups=lookups)
 
     async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
         """What a reply wants to know before it answers, looked up: all at once, and never too much."""
         assert self.research is not None
         look_up, found = self.research.look_up, dict[int, Lookup]()
 
-        async def one(index: int, made: FunctionCall) -> None:
-            found[index] = await look_up(made, servers)
+        async def look_up_one(index: int, function_call: FunctionCall) -> None:
+            found[index] = await look_up(function_call, servers)
 
-        made = [call for call in reply.calls if call.name != "handoff"]
+        made = [call for call in reply.function_calls if call.name != "handoff"]
         async with anyio.create_task_group() as lookups:
-            for index, call in enumerate(made[:MOST_LOOKUPS]):
-                lookups.start_soon(one, index, call)
+            for index, call in enumerate(made[:MAX_LOOKUPS_PER_BATCH]):
+                lookups.start_soon(look_up_one, index, call)
         return tuple(found[index] for index in sorted(found))
 
 
-def tokens_for(setup: Opened, call: Call) -> int:
+def max_reply_tokens(setup: Opened, call: Call) -> int:
     own = next((d.max_turn_tokens for d in setup.debaters if d.name == call.seat), 0)
     most = own or setup.max_turn_tokens
-    return most if call.task in ("argument", "message", "answer") else max(most, FINDING_TOKENS)
+    return most if call.task in ("argument", "message", "answer") else max(most, MIN_STRUCTURED_REPLY_TOKENS)
 
 
-def timeout_for(setup: Opened, call: Call) -> int:
+def turn_timeout(setup: Opened, call: Call) -> int:
     return next((d.turn_timeout for d in setup.debaters if d.name == call.seat), 0) or setup.turn_timeout
 
 
-def may_ask(debate: Debate, call: Call) -> tuple[str, ...]:
+def allowed_servers(debate: Debate, call: Call) -> tuple[str, ...]:
     """The research servers that a seat may ask before this answer; () when it has asked enough."""
     if call.task == "opening":
         moderator = debate.setup.moderator
@@ -150,10 +158,10 @@ def may_ask(debate: Debate, call: Call) -> tuple[str, ...]:
         servers = debate.debater(call.seat).tools
     else:
         return ()
-    return servers if research_of(debate, call) < MOST_RESEARCH else ()
+    return servers if count_lookup_batches(debate, call) < MAX_LOOKUP_BATCHES else ()
 
 
-def research_of(debate: Debate, call: Call) -> int:
+def count_lookup_batches(debate: Debate, call: Call) -> int:
     """How often something was looked up for this answer."""
-    here = (call.seat, call.round, call.number)
-    return sum((made.seat, made.round, made.reading) == here for made in debate.research)
+    here = (call.seat, call.round, call.slot_index)
+    return sum((made.seat, made.round, made.slot_index) == here for made in debate.research)

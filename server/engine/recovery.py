@@ -13,63 +13,65 @@ from datetime import datetime
 
 import anyio
 
-from server.engine.debates import Hall
-from server.engine.errors import DebateError, storage_translated
-from storage.journal import Listed
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateError, translate_storage_errors
+from storage.journal import StreamListing
 
-PAGE = 100
-LOOK = 60.0
+PAGE_SIZE = 100
+POLL_INTERVAL = 60.0
 """Seconds between looks: for debates whose process is gone, and at those that are being finished."""
 
-LONGEST_REST = 3600.0
+MAX_BACKOFF = 3600.0
 """Seconds for which a debate is left alone that could not go on again and again: each time may cost."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class UnfinishedDebates:
     """The debates under way, by id, oldest first."""
 
-    running: tuple[str, ...] = ()  # that run by themselves, are young enough to go on, and driven by nobody
-    left: tuple[str, ...] = ()  # that are stepped, or have been lying about for too long
+    recoverable: tuple[
+        str, ...
+    ] = ()  # that run by themselves, are young enough to go on, and driven by nobody
+    skipped: tuple[str, ...] = ()  # that are stepped, or have been lying about for too long
 
 
-async def unfinished(hall: Hall, max_age_hours: float) -> Unfinished:
+async def find_unfinished(manager: DebateManager, max_age_hours: float) -> UnfinishedDebates:
     """What was begun and is not over, or was paused until now. Reads only what lists show."""
-    driven = await hall.driving.leases.taken()
-    running: list[Listed] = []
-    left: list[Listed] = []
-    async for listed in every(hall, "running"):
+    driven = await manager.driver.leases.find_leased_debates()
+    running: list[StreamListing] = []
+    left: list[StreamListing] = []
+    async for listed in iterate_by_status(manager, "running"):
         if listed.stream in driven:
             continue
-        young = age_in_hours(listed.changed_at, hall.clock()) <= max_age_hours
+        young = age_in_hours(listed.changed_at, manager.clock()) <= max_age_hours
         if not (young and listed.details.get("runs_by_itself")):
             left.append(listed)
         else:
             running.append(listed)
-    async for listed in every(hall, "paused"):
+    async for listed in iterate_by_status(manager, "paused"):
         until = listed.details.get("paused_until")
         if until and listed.details.get("runs_by_itself"):
-            ripe = 0 <= age_in_hours(until, hall.clock()) <= max_age_hours
+            ripe = 0 <= age_in_hours(until, manager.clock()) <= max_age_hours
             running += [listed] if ripe else []
-    return Unfinished(streams(running), streams(left))
+    return UnfinishedDebates(stream_ids(running), stream_ids(left))
 
 
-def streams(found: list[Listed]) -> tuple[str, ...]:
-    return tuple(listed.stream for listed in sorted(found, key=lambda listed: listed.number))
+def stream_ids(listings: list[StreamListing]) -> tuple[str, ...]:
+    return tuple(listed.stream for listed in sorted(listings, key=lambda listed: listed.number))
 
 
-async def every(hall: Hall, status: str) -> AsyncIterator[Listed]:
+async def iterate_by_status(manager: DebateManager, status: str) -> AsyncIterator[StreamListing]:
     """What lists show of the debates with that status, newest first."""
     before = 0
     while True:
-        with storage_translated():
-            page = await hall.journal.find(status=status, before=before, limit=PAGE)
+        with translate_storage_errors():
+            page = await manager.journal.find(status=status, before=before, limit=PAGE_SIZE)
         for listed in page:
             yield listed
             before = listed.number
-        if len(page) < PAGE:
+        if len(page) < PAGE_SIZE:
             return
 
 
@@ -84,62 +86,62 @@ def age_in_hours(at: str, now: datetime) -> float:
 class Recovery:
     """Lets unfinished debates go on, so many at a time."""
 
-    def __init__(self, hall: Hall, *, max_age_hours: float, at_once: int) -> None:
-        self.hall = hall
+    def __init__(self, manager: DebateManager, *, max_age_hours: float, concurrency: int) -> None:
+        self.manager = manager
         self.max_age_hours = max_age_hours
-        self.places = anyio.CapacityLimiter(at_once)
-        self.under_way: set[str] = set()
-        self.failed: dict[str, int] = {}  # how often each could not go on
-        self.told: set[str] = set()  # of which it has been said that they do not go on
+        self.limiter = anyio.CapacityLimiter(concurrency)
+        self.in_progress: set[str] = set()
+        self.failure_counts: dict[str, int] = {}  # how often each could not go on
+        self.reported: set[str] = set()  # of which it has been said that they do not go on
 
-    async def run(self, look: float = LOOK) -> None:
+    async def run(self, poll_interval: float = POLL_INTERVAL) -> None:
         """Look for them now, and again every so many seconds. Never returns, and raises nothing."""
         async with anyio.create_task_group() as going_on:
             while True:
-                found = await self.unfinished()
-                for debate_id in found.left:
-                    self.tell(debate_id, "it is stepped, or has been lying about for too long")
-                for debate_id in found.running:
-                    if debate_id not in self.under_way:
-                        self.under_way.add(debate_id)
-                        going_on.start_soon(self.finish, debate_id, look)
-                await anyio.sleep(look)
+                found = await self.find_unfinished()
+                for debate_id in found.skipped:
+                    self.report_skipped(debate_id, "it is stepped, or has been lying about for too long")
+                for debate_id in found.recoverable:
+                    if debate_id not in self.in_progress:
+                        self.in_progress.add(debate_id)
+                        going_on.start_soon(self.recover, debate_id, poll_interval)
+                await anyio.sleep(poll_interval)
 
-    async def unfinished(self) -> Unfinished:
+    async def find_unfinished(self) -> UnfinishedDebates:
         try:
-            return await unfinished(self.hall, self.max_age_hours)
+            return await find_unfinished(self.manager, self.max_age_hours)
         except DebateError as error:
-            log.warning("Unfinished debates cannot be looked for: %s", error)
+            logger.warning("Unfinished debates cannot be looked for: %s", error)
         except Exception:  # a bug of ours, which must not end a server that others use
-            log.exception("Unfinished debates cannot be looked for")
-        return Unfinished()
+            logger.exception("Unfinished debates cannot be looked for")
+        return UnfinishedDebates()
 
-    async def finish(self, debate_id: str, look: float) -> None:
+    async def recover(self, debate_id: str, poll_interval: float) -> None:
         """Drive a debate until it needs somebody.
 
         A database that fails may be well at the next look, or take no answers for a whole night: what was
         asked for and could not be recorded is paid for again, so that each look comes twice as late.
         """
         rest = 0.0
-        async with self.places:
-            log.info("Debate %s was left unfinished, and goes on", debate_id)
+        async with self.limiter:
+            logger.info("Debate %s was left unfinished, and goes on", debate_id)
             try:
-                while (await self.hall.follow(debate_id, wait=LOOK)).status == "running":
+                while (await self.manager.follow(debate_id, wait=POLL_INTERVAL)).status == "running":
                     pass
             except DebateError as error:
-                self.tell(debate_id, str(error), logging.WARNING)
-                tries = self.failed[debate_id] = self.failed.get(debate_id, 0) + 1
-                rest = min(look * 2**tries, LONGEST_REST)
+                self.report_skipped(debate_id, str(error), logging.WARNING)
+                tries = self.failure_counts[debate_id] = self.failure_counts.get(debate_id, 0) + 1
+                rest = min(poll_interval * 2**tries, MAX_BACKOFF)
             except Exception:  # a bug of ours, which could cost something each time
-                log.exception("Debate %s could not go on", debate_id)
+                logger.exception("Debate %s could not go on", debate_id)
                 return
             else:
-                self.failed.pop(debate_id, None)
+                self.failure_counts.pop(debate_id, None)
         await anyio.sleep(rest)
-        self.under_way.discard(debate_id)
+        self.in_progress.discard(debate_id)
 
-    def tell(self, debate_id: str, why: str, level: int = logging.INFO) -> None:
+    def report_skipped(self, debate_id: str, reason: str, level: int = logging.INFO) -> None:
         """Say it once that a debate does not go on."""
-        if debate_id not in self.told:
-            self.told.add(debate_id)
-            log.log(level, "Debate %s is unfinished and does not go on: %s", debate_id, why)
+        if debate_id not in self.reported:
+            self.reported.add(debate_id)
+            logger.log(level, "Debate %s is unfinished and does not go on: %s", debate_id, reason)

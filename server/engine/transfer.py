@@ -16,67 +16,67 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from server.debate.commands.restore import LATER, restored
-from server.debate.facts.errors import Refused
+from server.debate.commands.restore import NEWER_RELEASE_HINT, rebuild_debate
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Moment
 from server.debate.facts.state import Debate
-from server.debate.facts.text import one_line
+from server.debate.facts.text import collapse_whitespace
 from server.engine import queries as reading
-from server.engine.debates import Hall
-from server.engine.errors import storage_translated
-from server.engine.runner import Case, heading, recorded
-from storage.journal import Damaged, Diverges, Entry
+from server.engine.debates import DebateManager
+from server.engine.errors import translate_storage_errors
+from server.engine.runner import DebateSnapshot, build_stream_summary, parse_entry
+from storage.journal import DamagedStreamError, DivergenceError, Entry
 
-FORMAT = "debate/1"
-LARGEST = 64 * 1024 * 1024
+FILE_FORMAT = "debate/1"
+MAX_FILE_BYTES = 64 * 1024 * 1024
 """Bytes of a file."""
-MOST_ENTRIES = 20_000
+MAX_ENTRIES = 20_000
 
 
-def a_time(at: str) -> str:
+def validate_time(at: str) -> str:
     datetime.fromisoformat(at)
     return at
 
 
-class EntryRead(BaseModel):
+class ImportedEntry(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     seq: int
-    at: Annotated[Moment, AfterValidator(a_time)]
+    at: Annotated[Moment, AfterValidator(validate_time)]
     actor: Annotated[str, Field(max_length=200)]
     hash: Annotated[str, Field(max_length=64)]
     body: dict[str, Any]
 
 
-class ReceiptRead(BaseModel):
+class ImportedReceipt(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     entries: int
     head: str
 
 
-class DebateRead(BaseModel):
+class ImportedDebate(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     counterpoint: Literal["debate/1"]
     debate_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
-    entries: Annotated[list[EntryRead], Field(min_length=1, max_length=MOST_ENTRIES)]
-    receipt: ReceiptRead
+    entries: Annotated[list[ImportedEntry], Field(min_length=1, max_length=MAX_ENTRIES)]
+    receipt: ImportedReceipt
 
 
-async def exported(hall: Hall, debate_id: str) -> dict[str, Any]:
+async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any]:
     """The debate as the file holds it.
 
     Raises:
         NoSuchDebate: the id names none.
         Unreadable: its record was altered or cannot be read.
     """
-    case = await hall.case(debate_id)
-    with storage_translated():
+    case = await manager.load(debate_id)
+    with translate_storage_errors():
         # The journal's own: what is chained is what was written, and a later release writes more fields.
-        entries = (await hall.journal.read(debate_id))[: case.debate.version]
+        entries = (await manager.journal.read(debate_id))[: case.debate.version]
     return {
-        "counterpoint": FORMAT,
+        "counterpoint": FILE_FORMAT,
         "debate_id": debate_id,
         "question": case.debate.setup.question,
         "status": case.status,
@@ -84,28 +84,30 @@ async def exported(hall: Hall, debate_id: str) -> dict[str, Any]:
             {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": dict(e.body)}
             for e in entries
         ],
-        "receipt": reading.read(case, "receipt"),
-        "result": reading.read(case, "result"),
+        "receipt": reading.build_view(case, "receipt"),
+        "result": reading.build_view(case, "result"),
     }
 
 
-def parsed(content: bytes) -> Any:
+def parse_export(content: bytes) -> Any:
     """What a file says, before anything of it is believed.
 
     Raises:
         Refused: it is no JSON in UTF-8, or too large.
     """
-    if len(content) > LARGEST:
-        raise Refused(f"The file is larger than {LARGEST // 1024**2} MB, which no debate is.")
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidRequestError(
+            f"The file is larger than {MAX_FILE_BYTES // 1024**2} MB, which no debate is."
+        )
     try:
         return json.loads(content.decode("utf-8-sig"))  # as Windows writes it, too
     except RecursionError:
-        raise Refused("The file cannot be read as JSON: it is nested too deeply.") from None
+        raise InvalidRequestError("The file cannot be read as JSON: it is nested too deeply.") from None
     except ValueError as error:
-        raise Refused(f"The file cannot be read as JSON; it may be cut short: {error}.") from None
+        raise InvalidRequestError(f"The file cannot be read as JSON; it may be cut short: {error}.") from None
 
 
-async def restore(hall: Hall, data: Any) -> tuple[Case, int]:
+async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnapshot, int]:
     """Take in a debate that was exported. Returns it, and how many of its entries were missing here.
 
     Raises:
@@ -113,59 +115,63 @@ async def restore(hall: Hall, data: Any) -> tuple[Case, int]:
             one of that id that is here. Nothing was written.
         Unreadable: the database cannot be written.
     """
-    found = checked(data)
+    found = validate_export(data)
     entries = [Entry(e.seq, e.at, e.actor, e.body, e.hash) for e in found.entries]
-    debate = restored([entry.body for entry in entries])
-    check_research(hall, debate)
-    shown = heading(debate, [debate.setup], [recorded(entry) for entry in entries])
+    debate = rebuild_debate([entry.body for entry in entries])
+    check_research(manager, debate)
+    shown = build_stream_summary(debate, [debate.setup], [parse_entry(entry) for entry in entries])
     # It spends nothing here before somebody asks for it, whatever it did elsewhere.
     shown = replace(shown, details={**shown.details, "runs_by_itself": False})
-    with storage_translated():
+    with translate_storage_errors():
         try:
-            added = await hall.journal.restore(found.debate_id, entries, shown)
-        except Damaged as error:
-            raise Refused(f"The file was altered: entry {error.seq} {error.why}.") from error
-        except Diverges as error:
-            raise Refused(
+            added = await manager.journal.restore(found.debate_id, entries, shown)
+        except DamagedStreamError as error:
+            raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
+        except DivergenceError as error:
+            raise InvalidRequestError(
                 f"Debate {found.debate_id} is here already, and entry {error.seq} is another one here. "
                 "Import it into another database (--db)."
             ) from error
         except ValueError as error:
-            raise Refused(f"The file holds what JSON cannot carry exactly: {error}.") from error
-    case = await hall.case(found.debate_id)
+            raise InvalidRequestError(f"The file holds what JSON cannot carry exactly: {error}.") from error
+    case = await manager.load(found.debate_id)
     if added:
-        hall.committed(case)
+        manager.publish(case)
     return case, added
 
 
-def checked(data: Any) -> DebateRead:
+def validate_export(data: Any) -> ImportedDebate:
     """The parts of a file that are read back, of the right shape."""
     kind = data.get("counterpoint") if isinstance(data, dict) else None
     if not isinstance(kind, str) or not kind.startswith("debate/"):
-        raise Refused("This is no exported debate. `counterpoint export ID --as json` writes one.")
-    if kind != FORMAT:
-        raise Refused(f"The file is of the kind {one_line(kind)[:40]}, and {FORMAT} is read here. {LATER}")
+        raise InvalidRequestError(
+            "This is no exported debate. `counterpoint export ID --as json` writes one."
+        )
+    if kind != FILE_FORMAT:
+        raise InvalidRequestError(
+            f"The file is of the kind {collapse_whitespace(kind)[:40]}, and {FILE_FORMAT} is read here. {NEWER_RELEASE_HINT}"
+        )
     try:
-        found = DebateRead.model_validate(data)
+        found = ImportedDebate.model_validate(data)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         where = wrong["loc"]
         which = f"Entry {int(where[1]) + 1}" if where[0] == "entries" and len(where) > 1 else "The file"
         named = ".".join(str(part) for part in where)[:80]
-        raise Refused(f"{which} is not as it was exported: {named}: {wrong['msg']}.") from None
+        raise InvalidRequestError(f"{which} is not as it was exported: {named}: {wrong['msg']}.") from None
     last, receipt = found.entries[-1], found.receipt
     if receipt.entries != len(found.entries):
-        raise Refused(
+        raise InvalidRequestError(
             f"The receipt is of {receipt.entries} entries, and the file holds {len(found.entries)}: it was "
             "cut short or added to."
         )
     if receipt.head != last.hash:
-        raise Refused(f"Entry {last.seq} is not the one that the receipt ends with.")
+        raise InvalidRequestError(f"Entry {last.seq} is not the one that the receipt ends with.")
     return found
 
 
-def check_research(hall: Hall, debate: Debate) -> None:
+def check_research(manager: DebateManager, debate: Debate) -> None:
     """What a debate that goes on may look up is for the settings of this machine to say, not for a file."""
-    if hall.research and not debate.ended:
+    if manager.research and not debate.ended:
         for debater in debate.setup.debaters:
-            hall.research.check(debater.tools, debater=True)
+            manager.research.check(debater.tools, for_debater=True)

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
+Resolver = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host. Raises OSError where it has none."""
 
-TRANSLATED = ip_network("64:ff9b::/96")
+NAT64_PREFIX = ip_network("64:ff9b::/96")
 """IPv4 addresses as IPv6-only networks write them."""
 
 
@@ -22,15 +22,15 @@ async def resolve(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[list[str]] = loop.create_future()
 
-    def settle(found: list[str], error: OSError | None) -> None:
+    def set_result(addresses: list[str], error: OSError | None) -> None:
         if done.done():
             return
         if error:
             done.set_exception(error)
         else:
-            done.set_result(found)
+            done.set_result(addresses)
 
-    def look() -> None:
+    def look_up() -> None:
         found: list[str] = []
         error: OSError | None = None
         try:
@@ -41,9 +41,9 @@ async def resolve(host: str, port: int) -> list[str]:
         except UnicodeError:
             error = OSError("it is no name of a host")
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, found, error)
+            loop.call_soon_threadsafe(set_result, found, error)
 
-    threading.Thread(target=look, name=f"resolve {host}", daemon=True).start()
+    threading.Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
     return await done
 
 
@@ -62,14 +62,14 @@ def is_public(address: str) -> bool:
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(one.is_global and not one.is_multicast for one in (found, *within(found)))
+    return all(one.is_global and not one.is_multicast for one in (found, *embedded_ipv4_addresses(found)))
 
 
-def within(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
+def embedded_ipv4_addresses(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
     """The IPv4 addresses that are written inside an IPv6 address."""
     if isinstance(address, IPv4Address):
         return []
     inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in TRANSLATED:
+    if address in NAT64_PREFIX:
         inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
     return [one for one in inner if one is not None]

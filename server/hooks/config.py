@@ -18,25 +18,31 @@ from pydantic import (
     model_validator,
 )
 
-from server.debate.commands.intervene import LONGEST_NOTE
+from server.debate.commands.intervene import MAX_NOTE_LENGTH
 from server.hooks.address_policy import is_address, is_public
-from server.hooks.matching import EVERY, fields_of, names, placeholders, text_of
-from server.hooks.yaml_with_lines import Fault, Lined, read
-from server.settings import PREFIX, BadSettings
+from server.hooks.matching import (
+    ANY_EVENT,
+    all_event_names,
+    available_fields,
+    find_placeholders,
+    format_value,
+)
+from server.hooks.yaml_with_lines import Problem, YamlDocument, parse_yaml
+from server.settings import PREFIX, InvalidSettingsError
 
 ACTIONS = ("pause", "resume", "inject", "challenge", "conclude")
 """Those that words are enough for."""
 
-SAYING = ("inject", "challenge")
+ACTIONS_WITH_TEXT = ("inject", "challenge")
 """Those that say something."""
 
-LARGEST_FILE = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 """Bytes; a hook has a few hundred."""
 
-MOST_FAULTS = 30
+MAX_PROBLEMS = 30
 """More than anybody reads at once."""
 
-PLAINLY = {
+PROBLEM_TEXTS = {
     "extra_forbidden": "there is no such key",
     "missing": "it is missing",
     "too_short": "it is empty",
@@ -52,24 +58,24 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(slots=True)
-class Around:
+class CheckContext:
     """What a hook is checked against beside itself."""
 
-    allow: "Allow"
+    allow: "AllowedHosts"
     environ: Mapping[str, str]
-    named: set[str] = field(default_factory=set)
+    hook_names: set[str] = field(default_factory=set)
 
 
-def around_of(info: ValidationInfo) -> Around:
-    assert isinstance(info.context, Around)
+def get_check_context(info: ValidationInfo) -> CheckContext:
+    assert isinstance(info.context, CheckContext)
     return info.context
 
 
-class Part(BaseModel):
+class ConfigModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class Allow(Part):
+class AllowedHosts(ConfigModel):
     """Where webhooks may go. A place is a host, or a host and a port: `[::1]:9000`, `localhost`."""
 
     hosts: Annotated[
@@ -83,8 +89,8 @@ class Allow(Part):
 
     @field_validator("hosts", "private")
     @classmethod
-    def are_places(cls, places: tuple[str, ...]) -> tuple[str, ...]:
-        for place in places:
+    def validate_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for place in hosts:
             parts = urlsplit(f"//{place}")
             try:
                 plain = (
@@ -94,22 +100,22 @@ class Allow(Part):
                 plain = False
             if not plain or "*" in place:
                 raise ValueError(f"{place[:80]!r} is no host: write its name, or name:port")
-        return tuple(place.lower() for place in places)
+        return tuple(place.lower() for place in hosts)
 
-    def hosts_of(self, host: str, port: int) -> set[str]:
+    def host_spellings(self, host: str, port: int) -> set[str]:
         """How a place can be written."""
         bare = f"[{host}]" if ":" in host else host
         return {bare, f"{bare}:{port}"}
 
     def is_private(self, host: str, port: int) -> bool:
         """Whether a private address of this machine or network is meant, and allowed."""
-        return bool(self.hosts_of(host, port) & set(self.private))
+        return bool(self.host_spellings(host, port) & set(self.private))
 
-    def permits(self, host: str, port: int) -> bool:
-        return bool(self.hosts_of(host, port) & {*self.hosts, *self.private})
+    def is_allowed(self, host: str, port: int) -> bool:
+        return bool(self.host_spellings(host, port) & {*self.hosts, *self.private})
 
 
-class Webhook(Part):
+class Webhook(ConfigModel):
     url: Annotated[str, Field(description="Where to post. Its host has to be under `allow`.")]
     secret_env: Annotated[
         str, Field(description="The environment variable that holds the secret of the signature.")
@@ -128,8 +134,8 @@ class Webhook(Part):
 
     @field_validator("url")
     @classmethod
-    def may_be_called(cls, url: str, info: ValidationInfo) -> str:
-        around = around_of(info)
+    def validate_url(cls, url: str, info: ValidationInfo) -> str:
+        around = get_check_context(info)
         parts = urlsplit(url)
         try:
             whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -140,7 +146,7 @@ class Webhook(Part):
         if "@" in parts.netloc or parts.fragment:
             raise ValueError("it has to do without a user, a password and a fragment (#…)")
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        if not around.allow.permits(host, port):
+        if not around.allow.is_allowed(host, port):
             raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
         private = around.allow.is_private(host, port)
         if parts.scheme == "http" and not private:
@@ -151,8 +157,8 @@ class Webhook(Part):
 
     @field_validator("secret_env")
     @classmethod
-    def is_set(cls, name: str, info: ValidationInfo) -> str:
-        around = around_of(info)
+    def validate_secret_env(cls, name: str, info: ValidationInfo) -> str:
+        around = get_check_context(info)
         if not _VARIABLE.fullmatch(name):
             raise ValueError("it is no name of an environment variable")
         if not around.environ.get(name):
@@ -160,56 +166,56 @@ class Webhook(Part):
         return name
 
 
-class Intervene(Part):
+class InterventionAction(ConfigModel):
     action: Annotated[str, Field(description=f"One of {', '.join(f'`{name}`' for name in ACTIONS)}.")]
     text: Annotated[
         str,
         Field(
-            max_length=LONGEST_NOTE, description="The note to inject, or the challenge, with placeholders."
+            max_length=MAX_NOTE_LENGTH, description="The note to inject, or the challenge, with placeholders."
         ),
     ] = ""
     to: Annotated[str, Field(description="The debater it is for, with placeholders. Default: all.")] = ""
 
     @field_validator("action")
     @classmethod
-    def is_one(cls, action: str) -> str:
+    def validate_action(cls, action: str) -> str:
         if action not in ACTIONS:
             raise ValueError(f"there is no action {action[:40]!r}; actions: {', '.join(ACTIONS)}")
         return action
 
     @field_validator("text", "to")
     @classmethod
-    def can_be_filled(cls, template: str) -> str:
-        return checked(template)
+    def validate_template(cls, template: str) -> str:
+        return check_template(template)
 
     @model_validator(mode="after")
-    def says_something(self) -> Self:
-        if (self.action in SAYING) != bool(self.text.strip()):
+    def validate_text_use(self) -> Self:
+        if (self.action in ACTIONS_WITH_TEXT) != bool(self.text.strip()):
             raise ValueError("inject needs a text, and nothing else but a challenge has one")
         return self
 
 
-class Action(Part):
+class Action(ConfigModel):
     """One of the three."""
 
     log: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     webhook: Webhook | None = None
-    intervene: Intervene | None = None
+    intervene: InterventionAction | None = None
 
     @field_validator("log")
     @classmethod
-    def can_be_filled(cls, template: str) -> str:
-        return checked(template)
+    def validate_template(cls, template: str) -> str:
+        return check_template(template)
 
     @model_validator(mode="before")
     @classmethod
-    def is_one(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or len(given) != 1:
+    def validate_single_key(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or len(data) != 1:
             raise ValueError("an action is one of log, webhook, intervene, with what belongs to it")
-        return given
+        return data
 
 
-class Hook(Part):
+class Hook(ConfigModel):
     name: Annotated[
         str,
         Field(
@@ -231,98 +237,108 @@ class Hook(Part):
 
     @field_validator("name")
     @classmethod
-    def is_new(cls, name: str, info: ValidationInfo) -> str:
-        around = around_of(info)
-        if name in around.named:
+    def validate_unique_name(cls, name: str, info: ValidationInfo) -> str:
+        around = get_check_context(info)
+        if name in around.hook_names:
             raise ValueError(f"there are two hooks called {name}")
-        around.named.add(name)
+        around.hook_names.add(name)
         return name
 
     @field_validator("on", mode="before")
     @classmethod
-    def may_be_one(cls, given: Any) -> Any:
-        return [given] if isinstance(given, str) else given
+    def wrap_single_event(cls, data: Any) -> Any:
+        return [data] if isinstance(data, str) else data
 
     @field_validator("on")
     @classmethod
-    def are_events(cls, on: tuple[str, ...]) -> tuple[str, ...]:
-        if unknown := [name for name in on if name not in (EVERY, *names())]:
-            raise ValueError(f"there is no event {unknown[0][:40]!r}; events: {EVERY}, {', '.join(names())}")
+    def validate_event_names(cls, on: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in on if name not in (ANY_EVENT, *all_event_names())]:
+            raise ValueError(
+                f"there is no event {unknown[0][:40]!r}; events: {ANY_EVENT}, {', '.join(all_event_names())}"
+            )
         return on
 
     @field_validator("when", mode="before")
     @classmethod
-    def values(cls, given: Any) -> Any:
+    def normalize_conditions(cls, data: Any) -> Any:
         """Each condition as the list of the values that meet it."""
-        if not isinstance(given, dict):
+        if not isinstance(data, dict):
             raise ValueError("it has to be fields and their values")  # noqa: TRY004  (pydantic reports it)
-        made = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+        made = {name: value if isinstance(value, list) else [value] for name, value in data.items()}
         for name, wanted in made.items():
             if not wanted or not all(isinstance(one, str | int | float) for one in wanted):
                 raise ValueError(f"{name[:40]} has to be a word, a number, true, false, or a list of them")
-        return {name: tuple(map(text_of, wanted)) for name, wanted in made.items()}
+        return {name: tuple(map(format_value, wanted)) for name, wanted in made.items()}
 
     @field_validator("when")
     @classmethod
-    def can_be_met(cls, when: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
-        known = fields_of(info.data.get("on", (EVERY,)))
+    def validate_conditions(
+        cls, when: dict[str, tuple[str, ...]], info: ValidationInfo
+    ) -> dict[str, tuple[str, ...]]:
+        known = available_fields(info.data.get("on", (ANY_EVENT,)))
         if unknown := sorted(set(when) - known):
-            raise ValueError(f"none of its events has a field {unknown[0][:40]!r}{like(unknown[0], known)}")
+            raise ValueError(
+                f"none of its events has a field {unknown[0][:40]!r}{suggest_name(unknown[0], known)}"
+            )
         return when
 
 
-class Rules(Part):
+class HooksConfig(ConfigModel):
     """A whole file."""
 
     hooks: Annotated[tuple[Hook, ...], Field(max_length=50, description="The hooks, at most 50.")] = ()
-    allow: Annotated[Allow, Field(description="Where webhooks may go. Default: nowhere.")] = Allow()
+    allow: Annotated[AllowedHosts, Field(description="Where webhooks may go. Default: nowhere.")] = (
+        AllowedHosts()
+    )
     max_age_hours: Annotated[
         float, Field(ge=0.01, le=720, description="What happened longer ago is let go, at most 720.")
     ] = 24
 
 
-def checked(template: str) -> str:
+def check_template(template: str) -> str:
     """Raise ValueError unless every placeholder of a text is one that some event fills."""
-    known = {*fields_of((EVERY,)), "hook"}
-    if unknown := [name for name in placeholders(template) if name not in known]:
-        raise ValueError(f"there is no placeholder {{{unknown[0][:40]}}}{like(unknown[0], known)}")
+    known = {*available_fields((ANY_EVENT,)), "hook"}
+    if unknown := [name for name in find_placeholders(template) if name not in known]:
+        raise ValueError(f"there is no placeholder {{{unknown[0][:40]}}}{suggest_name(unknown[0], known)}")
     return template
 
 
-def like(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, known: Iterable[str]) -> str:
     """What may have been meant, and where all that there are stand."""
     close = get_close_matches(word, sorted(known), n=1)
     return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists those there are"
 
 
-def load(path: str, environ: Mapping[str, str]) -> Rules:
+def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
     """The hooks of a file.
 
     Raises:
         BadSettings: something in it is wrong; the text tells everything that is.
     """
-    found = read(text_in(path))
-    rules = None if found.faults else understood(found, environ)
+    found = parse_yaml(read_config_file(path))
+    rules = None if found.problems else parse_config(found, environ)
     if rules is None:
-        told = [f"  {fault}" for fault in sorted(found.faults, key=lambda fault: fault.line)]
-        if len(told) > MOST_FAULTS:
-            told[MOST_FAULTS:] = [f"  and {len(told) - MOST_FAULTS} more"]
-        raise BadSettings("\n".join([f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:", *told]))
+        told = [f"  {fault}" for fault in sorted(found.problems, key=lambda fault: fault.line)]
+        if len(told) > MAX_PROBLEMS:
+            told[MAX_PROBLEMS:] = [f"  and {len(told) - MAX_PROBLEMS} more"]
+        raise InvalidSettingsError(
+            "\n".join([f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:", *told])
+        )
     return rules
 
 
-def text_in(path: str) -> str:
+def read_config_file(path: str) -> str:
     file = Path(path).expanduser()
-    refuse: Callable[[str], BadSettings] = lambda why: BadSettings(  # noqa: E731  (said three times)
+    refuse: Callable[[str], InvalidSettingsError] = lambda why: InvalidSettingsError(  # noqa: E731  (said three times)
         f"The hooks file {path} ({PREFIX}HOOKS) cannot be read: {why}."
     )
     try:
         if not file.is_file():
             raise refuse("there is no such file")
         with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise refuse(f"it has more than {LARGEST_FILE:,} bytes")
+            content = opened.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise refuse(f"it has more than {MAX_FILE_BYTES:,} bytes")
         return content.decode()
     except OSError as error:
         raise refuse(error.strerror or "the disk reports an error") from error
@@ -330,25 +346,27 @@ def text_in(path: str) -> str:
         raise refuse("it is no text in UTF-8") from None
 
 
-def understood(found: Lined, environ: Mapping[str, str]) -> Rules | None:
+def parse_config(document: YamlDocument, environ: Mapping[str, str]) -> HooksConfig | None:
     """The rules in a file; None, and its faults, if there is something wrong."""
-    data = {} if found.data is None else found.data
+    data = {} if document.data is None else document.data
     given = data.get("allow", {}) if isinstance(data, dict) else {}
     try:
-        allow = Allow.model_validate(given)
+        allow = AllowedHosts.model_validate(given)
     except ValidationError:  # told below, with everything else
-        allow = Allow()
+        allow = AllowedHosts()
     try:
-        return Rules.model_validate(data, context=Around(allow, environ))
+        return HooksConfig.model_validate(data, context=CheckContext(allow, environ))
     except ValidationError as error:
         told = error.errors(include_url=False)
         # Where every part of a list is wrong, it is not also too short.
-        found.faults += [fault(one, found) for one in told if one["type"] != "too_short" or not one["input"]]
+        document.problems += [
+            build_problem(one, document) for one in told if one["type"] != "too_short" or not one["input"]
+        ]
         return None
 
 
-def fault(error: Any, found: Lined) -> Fault:
+def build_problem(error: Any, document: YamlDocument) -> Problem:
     path = tuple(error["loc"])
-    said = PLAINLY.get(error["type"], error["msg"].removeprefix("Value error, "))
+    said = PROBLEM_TEXTS.get(error["type"], error["msg"].removeprefix("Value error, "))
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    return Fault(found.line(path), f"{place or 'the file'}: {said[0].lower()}{said[1:]}"[:600])
+    return Problem(document.find_line(path), f"{place or 'the file'}: {said[0].lower()}{said[1:]}"[:600])

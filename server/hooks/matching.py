@@ -8,45 +8,49 @@ from typing import Annotated, Literal, get_args, get_origin
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.state import Debate
-from server.debate.facts.text import clean, one_line
+from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
 from server.debate.views.audit import EVENT_NAMES, event_names
 
-EVERY = "*"
+ANY_EVENT = "*"
 
 DEBATE_FIELDS = ("debate_id", "question", "format", "status", "tags", "outcome", "winner")
 """Fields of the debate, as it stood when the event had happened."""
 
 ENTRY_FIELDS = ("seq", "at", "actor", "event", "kind")
 
-LONGEST_VALUE = 300
+MAX_VALUE_LENGTH = 300
 """Characters of one value in a text."""
 
-Field = str | tuple[str, ...]
+FieldValue = str | tuple[str, ...]
 
 
-def names() -> tuple[str, ...]:
+def all_event_names() -> tuple[str, ...]:
     """The names of all events, for `on`."""
     return tuple(sorted({"phase_end", *(name for row in EVENT_NAMES.values() for name in row)}))
 
 
-def kinds() -> dict[str, type[Fact]]:
+def event_models() -> dict[str, type[Fact]]:
     union = get_args(Event)[0]
     return {model.model_fields["kind"].default: model for model in get_args(union)}
 
 
-def kinds_of(name: str) -> list[str]:
+def find_event_kinds(event_name: str) -> list[str]:
     """The kinds of facts that have this name."""
-    if name == "phase_end":
+    if event_name == "phase_end":
         return ["phase_entered", "ended"]
-    return [kind for kind, row in EVENT_NAMES.items() if name in (*row, EVERY) or name == EVERY]
+    return [
+        kind
+        for kind, row in EVENT_NAMES.items()
+        if event_name in (*row, ANY_EVENT) or event_name == ANY_EVENT
+    ]
 
 
 def own_fields(kind: str) -> list[str]:
     """Those fields of a kind of fact that are a text, a number, or true or false."""
     return [
         name
-        for name, field in kinds()[kind].model_fields.items()
+        for name, field in event_models()[kind].model_fields.items()
         if name != "kind" and is_scalar(field.annotation)
     ]
 
@@ -57,16 +61,16 @@ def is_scalar(annotation: object) -> bool:
     return annotation in (str, int, bool) or get_origin(annotation) is Literal
 
 
-def fields_of(events: Iterable[str]) -> set[str]:
+def available_fields(chosen_events: Iterable[str]) -> set[str]:
     """What can be asked of events of these names."""
-    own = {field for name in events for kind in kinds_of(name) for field in own_fields(kind)}
+    own = {field for name in chosen_events for kind in find_event_kinds(name) for field in own_fields(kind)}
     return {*DEBATE_FIELDS, *ENTRY_FIELDS, *own}
 
 
-def seen(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, Field]:
+def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, FieldValue]:
     """The fields of an event, and of its debate as it stood then. An event's own come first."""
     verdict = debate.verdict
-    of_debate: dict[str, Field] = {
+    of_debate: dict[str, FieldValue] = {
         "debate_id": debate_id,
         "question": debate.setup.question,
         "format": debate.setup.format,
@@ -80,23 +84,23 @@ def seen(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, Field]:
         "event": ", ".join(event_names(entry.event)),
         "kind": entry.event.kind,
     }
-    own = {name: text_of(getattr(entry.event, name)) for name in own_fields(entry.event.kind)}
+    own = {name: format_value(getattr(entry.event, name)) for name in own_fields(entry.event.kind)}
     return of_debate | own
 
 
-def text_of(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as it is written in a file, so that 2 and "2" are the same."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def hears(on: Iterable[str], event: Event) -> bool:
+def is_event_match(wanted_events: Iterable[str], event: Event) -> bool:
     """Whether an event has one of the names."""
-    return not {EVERY, *event_names(event)}.isdisjoint(on)
+    return not {ANY_EVENT, *event_names(event)}.isdisjoint(wanted_events)
 
 
-def meets(when: Mapping[str, tuple[str, ...]], fields: Mapping[str, Field]) -> bool:
+def is_condition_match(conditions: Mapping[str, tuple[str, ...]], fields: Mapping[str, FieldValue]) -> bool:
     """Whether each field has one of the values that it may have."""
-    for name, wanted in when.items():
+    for name, wanted in conditions.items():
         found = fields.get(name)
         values = set() if found is None else {found} if isinstance(found, str) else set(found)
         if not values & set(wanted):
@@ -104,7 +108,7 @@ def meets(when: Mapping[str, tuple[str, ...]], fields: Mapping[str, Field]) -> b
     return True
 
 
-def placeholders(template: str) -> list[str]:
+def find_placeholders(template: str) -> list[str]:
     """The names in braces.
 
     Raises:
@@ -120,13 +124,13 @@ def placeholders(template: str) -> list[str]:
     return named
 
 
-def filled(template: str, fields: Mapping[str, Field], longest: int) -> str:
+def fill_template(template: str, fields: Mapping[str, FieldValue], max_length: int) -> str:
     """The text with its placeholders filled; what the event does not have is left empty."""
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal)
         if name is not None:
             value = fields.get(name, "")
-            told = one_line(clean(value if isinstance(value, str) else ", ".join(value)))
-            pieces.append(told if len(told) <= LONGEST_VALUE else told[: LONGEST_VALUE - 1] + "…")
-    return "".join(pieces)[:longest]
+            told = collapse_whitespace(clean(value if isinstance(value, str) else ", ".join(value)))
+            pieces.append(told if len(told) <= MAX_VALUE_LENGTH else told[: MAX_VALUE_LENGTH - 1] + "…")
+    return "".join(pieces)[:max_length]

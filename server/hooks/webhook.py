@@ -22,32 +22,32 @@ from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
 from server.debate.views.audit import event_row
-from server.hooks.address_policy import Resolve, is_public
-from server.hooks.config import Allow, Webhook
-from server.http import seconds_of
+from server.hooks.address_policy import Resolver, is_public
+from server.hooks.config import AllowedHosts, Webhook
+from server.http import parse_retry_after
 
-LARGEST_BODY = 512 * 1024
+MAX_BODY_BYTES = 512 * 1024
 """Bytes. A debate's documents can be longer, and who wants them can ask for them."""
 
-LONGEST_WAIT = 3600.0
+MAX_RETRY_AFTER = 3600.0
 """Seconds that a server may ask us to wait."""
 
-OK, REDIRECT, REFUSED, BROKEN = 200, 300, 400, 500
-TOO_MANY = 429
+HTTP_OK, HTTP_REDIRECT, HTTP_CLIENT_ERROR, HTTP_SERVER_ERROR = 200, 300, 400, 500
+HTTP_TOO_MANY_REQUESTS = 429
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    failed: str = ""  # why; "" when it worked
-    again: bool = False  # it may work later
-    wait: float = 0.0  # the seconds it was asked to wait
+class DeliveryResult:
+    error: str = ""  # why; "" when it worked
+    is_retryable: bool = False  # it may work later
+    retry_after: float = 0.0  # the seconds it was asked to wait
 
 
-def body(delivery_id: str, hook: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
+def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
     """What is sent of an event: the whole of it, unless that is very long."""
     told: dict[str, Any] = {
         "id": delivery_id,
-        "hook": hook,
+        "hook": hook_name,
         "event": event_row(entry),
         "debate": {
             "id": debate_id,
@@ -58,49 +58,57 @@ def body(delivery_id: str, hook: str, debate_id: str, debate: Debate, entry: Rec
         },
     }
     made = json.dumps(told, ensure_ascii=False).encode()
-    if len(made) <= LARGEST_BODY:
+    if len(made) <= MAX_BODY_BYTES:
         return made
     kept = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
     told["event"] = {name: value for name, value in told["event"].items() if name in kept} | {"cut": True}
     return json.dumps(told, ensure_ascii=False).encode()
 
 
-def signature(secret: str, timestamp: int, content: bytes) -> str:
+def compute_signature(secret: str, timestamp: int, content: bytes) -> str:
     """HMAC-SHA256 over the time, a full stop and the body."""
     made = hmac.new(secret.encode(), f"{timestamp}.".encode() + content, hashlib.sha256)
     return f"t={timestamp},v1={made.hexdigest()}"
 
 
-class Poster:
+class WebhookSender:
     """Posts to webhooks. One a process, for the sake of the certificates, which take long to read."""
 
-    def __init__(self, allow: Allow, resolve: Resolve) -> None:
+    def __init__(self, allow: AllowedHosts, resolver: Resolver) -> None:
         self.allow = allow
-        self.resolve = resolve
-        self.certificates: ssl.SSLContext | None = None
+        self.resolver = resolver
+        self.ssl_context: ssl.SSLContext | None = None
 
-    async def post(self, webhook: Webhook, content: bytes, headers: Mapping[str, str]) -> Outcome:
+    async def post(self, webhook: Webhook, content: bytes, headers: Mapping[str, str]) -> DeliveryResult:
         """One attempt, which takes no longer than the webhook's timeout. Raises nothing that it can name."""
         try:
             with anyio.fail_after(webhook.timeout):
-                addresses = await self.resolve(webhook.host, webhook.port)
+                addresses = await self.resolver(webhook.host, webhook.port)
                 private = self.allow.is_private(webhook.host, webhook.port)
                 if not addresses or not (private or all(map(is_public, addresses))):
-                    return Outcome(f"{webhook.host} has an address that is private, and is not allowed to")
-                return await self.reach(webhook, addresses, content, headers)
+                    return DeliveryResult(
+                        f"{webhook.host} has an address that is private, and is not allowed to"
+                    )
+                return await self.try_addresses(webhook, addresses, content, headers)
         except TimeoutError:
-            return Outcome(f"there was no answer within {webhook.timeout:g} s", again=True)
+            return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
         except OSError as error:
-            return Outcome(f"{webhook.host} cannot be found ({error.strerror or error})", again=True)
+            return DeliveryResult(
+                f"{webhook.host} cannot be found ({error.strerror or error})", is_retryable=True
+            )
         except httpx2.HTTPError as error:
-            return Outcome(f"{webhook.host} cannot be reached ({type(error).__name__})", again=True)
+            return DeliveryResult(
+                f"{webhook.host} cannot be reached ({type(error).__name__})", is_retryable=True
+            )
 
-    async def reach(
+    async def try_addresses(
         self, webhook: Webhook, addresses: Sequence[str], content: bytes, headers: Mapping[str, str]
-    ) -> Outcome:
+    ) -> DeliveryResult:
         """The first of the addresses that lets us in: `localhost` has two, and often one server."""
         # Of plain http nothing is read: that context trusts nobody.
-        trusted = await self.trusted() if webhook.url.startswith("https:") else nobody()
+        trusted = (
+            await self.load_ssl_context() if webhook.url.startswith("https:") else build_empty_ssl_context()
+        )
         patience = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
         client = httpx2.AsyncClient(verify=trusted, trust_env=False, follow_redirects=False, timeout=patience)
         async with client:
@@ -109,19 +117,19 @@ class Poster:
                     return await send(client, webhook, address, content, headers)
             return await send(client, webhook, addresses[-1], content, headers)
 
-    async def trusted(self) -> ssl.SSLContext:
-        if self.certificates is None:
-            self.certificates = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-        return self.certificates
+    async def load_ssl_context(self) -> ssl.SSLContext:
+        if self.ssl_context is None:
+            self.ssl_context = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+        return self.ssl_context
 
 
-def nobody() -> ssl.SSLContext:
+def build_empty_ssl_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 async def send(
     client: httpx2.AsyncClient, webhook: Webhook, address: str, content: bytes, headers: Mapping[str, str]
-) -> Outcome:
+) -> DeliveryResult:
     url = httpx2.URL(webhook.url)
     sending = client.stream(
         "POST",
@@ -131,13 +139,13 @@ async def send(
         extensions={"sni_hostname": webhook.host},
     )
     async with sending as response:  # nobody reads its body
-        return meaning(response.status_code, response.headers.get("retry-after", ""))
+        return classify_status(response.status_code, response.headers.get("retry-after", ""))
 
 
-def meaning(code: int, retry_after: str) -> Outcome:
+def classify_status(status_code: int, retry_after: str) -> DeliveryResult:
     """What the status of an answer says. A redirect is a refusal: it could lead anywhere."""
-    if OK <= code < REDIRECT:
-        return Outcome()
-    again = code >= BROKEN or code == TOO_MANY
-    wait = min(seconds_of(retry_after) or 0.0, LONGEST_WAIT) if again else 0.0
-    return Outcome(f"it answered with HTTP {code}", again=again, wait=wait)
+    if HTTP_OK <= status_code < HTTP_REDIRECT:
+        return DeliveryResult()
+    again = status_code >= HTTP_SERVER_ERROR or status_code == HTTP_TOO_MANY_REQUESTS
+    wait = min(parse_retry_after(retry_after) or 0.0, MAX_RETRY_AFTER) if again else 0.0
+    return DeliveryResult(f"it answered with HTTP {status_code}", is_retryable=again, retry_after=wait)

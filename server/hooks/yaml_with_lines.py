@@ -5,104 +5,104 @@ from typing import Any
 
 import yaml
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Keys of mappings and places in lists, from the outermost in."""
 
-PLAIN = "tag:yaml.org,2002:"
+TAG_PREFIX = "tag:yaml.org,2002:"
 
-DEEPEST = 20
+MAX_DEPTH = 20
 """Levels of nesting; a hook has seven."""
 
-WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
+LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 """YAML reads `on`, `yes` and `no` as truth values too; a hook's key is called `on`, and Norway is `NO`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Problem:
     line: int  # from 1; 0 where no line is to blame
-    what: str
+    message: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.what}" if self.line else self.what
+        return f"line {self.line}: {self.message}" if self.line else self.message
 
 
 @dataclass(slots=True)
-class Lined:
+class YamlDocument:
     data: Any = None
-    lines: dict[Path, int] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
-    def line(self, path: Path) -> int:
+    def find_line(self, path: KeyPath) -> int:
         """The line of what is at a path, or of the nearest thing around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 0)
 
 
-def read(text: str) -> Lined:
+def parse_yaml(text: str) -> YamlDocument:
     """A YAML document; what is wrong with it is among its faults, and not in its data."""
-    found = Lined()
+    found = YamlDocument()
     try:
-        found.faults += endless(text)
-        if not found.faults:
+        found.problems += find_expansion_problems(text)
+        if not found.problems:
             node = yaml.compose(text, yaml.SafeLoader)
-            found.data = None if node is None else value(node, (), found)
+            found.data = None if node is None else convert_node(node, (), found)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        found.faults.append(Fault(mark.line + 1 if mark else 0, f"it is no YAML: {error.problem}"))
+        found.problems.append(Problem(mark.line + 1 if mark else 0, f"it is no YAML: {error.problem}"))
     except yaml.YAMLError as error:
-        found.faults.append(Fault(0, f"it is no YAML: {str(error).splitlines()[0]}"))
+        found.problems.append(Problem(0, f"it is no YAML: {str(error).splitlines()[0]}"))
     return found
 
 
-def endless(text: str) -> list[Fault]:
+def find_expansion_problems(text: str) -> list[Problem]:
     """What makes a short file long work: aliases, and nesting. Told before anything is put together."""
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     depth = 0
     for event in yaml.parse(text, yaml.SafeLoader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            faults.append(Fault(line, "aliases (*name) are not allowed: write it out"))
+            faults.append(Problem(line, "aliases (*name) are not allowed: write it out"))
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            return [*faults, Fault(line, "it is nested too deeply")]
+        if depth > MAX_DEPTH:
+            return [*faults, Problem(line, "it is nested too deeply")]
     return faults
 
 
-def value(node: yaml.Node, path: Path, found: Lined) -> Any:
-    found.lines.setdefault(path, node.start_mark.line + 1)
+def convert_node(node: yaml.Node, path: KeyPath, document: YamlDocument) -> Any:
+    document.lines.setdefault(path, node.start_mark.line + 1)
     match node:
         case yaml.MappingNode(tag="tag:yaml.org,2002:map"):
-            return mapping(node, path, found)
+            return convert_mapping(node, path, document)
         case yaml.SequenceNode(tag="tag:yaml.org,2002:seq"):
-            return [value(one, (*path, number), found) for number, one in enumerate(node.value)]
+            return [convert_node(one, (*path, number), document) for number, one in enumerate(node.value)]
         case yaml.ScalarNode():
-            return scalar(node, found)
-    found.faults.append(Fault(node.start_mark.line + 1, f"the tag {node.tag[:60]!r} is not allowed"))
+            return convert_scalar(node, document)
+    document.problems.append(Problem(node.start_mark.line + 1, f"the tag {node.tag[:60]!r} is not allowed"))
     return None
 
 
-def mapping(node: yaml.MappingNode, path: Path, found: Lined) -> dict[str, Any]:
+def convert_mapping(node: yaml.MappingNode, path: KeyPath, document: YamlDocument) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, inner in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            found.faults.append(Fault(line, "a key has to be a word"))
+            document.problems.append(Problem(line, "a key has to be a word"))
         elif key.value in made:
-            found.faults.append(Fault(line, f"{key.value[:60]!r} is there twice"))
+            document.problems.append(Problem(line, f"{key.value[:60]!r} is there twice"))
         else:
-            found.lines[*path, key.value] = line
-            made[key.value] = value(inner, (*path, key.value), found)
+            document.lines[*path, key.value] = line
+            made[key.value] = convert_node(inner, (*path, key.value), document)
     return made
 
 
-def scalar(node: yaml.ScalarNode, found: Lined) -> Any:
+def convert_scalar(node: yaml.ScalarNode, document: YamlDocument) -> Any:
     text: str = node.value
     if node.style is not None:  # quoted, or a block of text
         return text
-    kind = node.tag.removeprefix(PLAIN)
-    if text in WORDS:
-        return WORDS[text]
+    kind = node.tag.removeprefix(TAG_PREFIX)
+    if text in LITERALS:
+        return LITERALS[text]
     if kind in ("int", "float"):
         try:
             return int(text) if kind == "int" else float(text)
@@ -110,5 +110,7 @@ def scalar(node: yaml.ScalarNode, found: Lined) -> Any:
             return text
     if kind in ("str", "bool", "null", "timestamp"):
         return text
-    found.faults.append(Fault(node.start_mark.line + 1, f"{text[:60] or node.tag!r} is not allowed here"))
+    document.problems.append(
+        Problem(node.start_mark.line + 1, f"{text[:60] or node.tag!r} is not allowed here")
+    )
     return None

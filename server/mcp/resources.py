@@ -26,20 +26,20 @@ from mcp.types import (
 from server.debate.facts.errors import DebateError
 from server.debate.views import audit as logs
 from server.debate.views import markdown
-from server.engine.debates import Hall
-from server.engine.errors import NoSuchDebate
-from server.engine.queries import as_json, as_text, page, read
-from server.engine.runner import Case
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateNotFoundError
+from server.engine.queries import as_json, build_view, list_debates, render_view
+from server.engine.runner import DebateSnapshot
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
-PAGE = 50
-COMPLETIONS = 100
+PAGE_SIZE = 50
+MAX_COMPLETIONS = 100
 """The most values the protocol lets a completion have."""
 
-Reader = Callable[..., Awaitable[str]]
+ResourceReader = Callable[..., Awaitable[str]]
 
-INDEX = Resource(
+INDEX_RESOURCE = Resource(
     uri="debate://index",
     name="index",
     title="All debates",
@@ -49,34 +49,34 @@ INDEX = Resource(
 )
 
 
-async def state(debate_id: str, ctx: Context[Hall, Any]) -> str:
+async def read_state(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
     """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
     if debate_id == "index":
-        rows, following = await listing(ctx)
+        rows, following = await load_index_page(ctx)
         return as_json({"debates": rows, "cursor": following})
-    return as_json(read(await case(ctx, debate_id), "state"))
+    return as_json(build_view(await load_snapshot(ctx, debate_id), "state"))
 
 
-async def transcript(
+async def read_transcript(
     debate_id: str,
-    ctx: Context[Hall, Any],
+    ctx: Context[DebateManager, Any],
     format: str = "markdown",  # noqa: A002  (the parameter's name is a contract)
     since: str = "0",
 ) -> str:
     """Everything said. format: markdown or json; since: a round."""
-    number = whole_number(since, "since")
-    found = await case(ctx, debate_id)
+    number = parse_whole_number(since, "since")
+    found = await load_snapshot(ctx, debate_id)
     if format in ("markdown", "md"):
-        return as_text(found, "transcript", number)
+        return render_view(found, "transcript", number)
     if format == "json":
-        return as_json(read(found, "transcript", number))
+        return as_json(build_view(found, "transcript", number))
     raise ResourceNotFoundError(f"There is no format {format[:40]!r}: markdown or json.")
 
 
-async def one_round(debate_id: str, round: str, ctx: Context[Hall, Any]) -> str:  # noqa: A002  (as above)
+async def read_round(debate_id: str, round: str, ctx: Context[DebateManager, Any]) -> str:  # noqa: A002  (as above)
     """The turns, judgments and failures of one round."""
-    number = whole_number(round, "round")
-    found = await case(ctx, debate_id)
+    number = parse_whole_number(round, "round")
+    found = await load_snapshot(ctx, debate_id)
     if not 1 <= number <= found.debate.round:
         raise ResourceNotFoundError(
             f"Debate {debate_id} has {found.debate.round} rounds so far, no {number}."
@@ -84,36 +84,41 @@ async def one_round(debate_id: str, round: str, ctx: Context[Hall, Any]) -> str:
     return as_json(logs.round_view(found.debate, number))
 
 
-async def verdict(debate_id: str, ctx: Context[Hall, Any]) -> str:
+async def read_verdict(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
     """The finding, its votes, dissent and cost."""
-    found = await case(ctx, debate_id)
+    found = await load_snapshot(ctx, debate_id)
     if not markdown.has_result(found.debate):
         none = "No verdict" if found.debate.ended else "No verdict yet"
         return f"{none}: the debate is {found.status}, round {found.debate.round}.\n"
-    return markdown.verdict(found.debate)
+    return markdown.render_verdict(found.debate)
 
 
-def json_view(view: str, description: str) -> Reader:
-    async def read_view(debate_id: str, ctx: Context[Hall, Any]) -> str:
-        return as_json(read(await case(ctx, debate_id), view))
+def build_view_reader(view: str, description: str) -> ResourceReader:
+    async def read_json(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
+        return as_json(build_view(await load_snapshot(ctx, debate_id), view))
 
-    read_view.__doc__ = description
-    return read_view
+    read_json.__doc__ = description
+    return read_json
 
 
-TEMPLATES: tuple[tuple[str, str, str, Reader], ...] = (
-    ("", "State", JSON, state),
-    ("/transcript{?format,since}", "Transcript", MARKDOWN, transcript),
-    ("/rounds/{round}", "One round", JSON, one_round),
-    ("/verdict", "Verdict", MARKDOWN, verdict),
-    ("/analysis", "Analysis", JSON, json_view("analysis", "Counts by round, debater and judge.")),
-    ("/interventions", "Interventions", JSON, json_view("interventions", "Who steered it, how and why.")),
-    ("/receipt", "Receipt", JSON, json_view("receipt", "The head of the record's hash chain.")),
-    ("/events", "Events", JSON, json_view("events", "Every recorded fact, in order.")),
+TEMPLATES: tuple[tuple[str, str, str, ResourceReader], ...] = (
+    ("", "State", JSON, read_state),
+    ("/transcript{?format,since}", "Transcript", MARKDOWN, read_transcript),
+    ("/rounds/{round}", "One round", JSON, read_round),
+    ("/verdict", "Verdict", MARKDOWN, read_verdict),
+    ("/analysis", "Analysis", JSON, build_view_reader("analysis", "Counts by round, debater and judge.")),
+    (
+        "/interventions",
+        "Interventions",
+        JSON,
+        build_view_reader("interventions", "Who steered it, how and why."),
+    ),
+    ("/receipt", "Receipt", JSON, build_view_reader("receipt", "The head of the record's hash chain.")),
+    ("/events", "Events", JSON, build_view_reader("events", "Every recorded fact, in order.")),
 )
 
 
-def add_resources(mcp: MCPServer[Hall]) -> None:
+def add_resources(mcp: MCPServer[DebateManager]) -> None:
     """Register the templates.
 
     Parameters come as text and are parsed here: the SDK's own parsing answers with a traceback in the log.
@@ -123,46 +128,46 @@ def add_resources(mcp: MCPServer[Hall]) -> None:
         mcp.resource("debate://{debate_id}" + path, name=name, title=title, mime_type=mime_type)(reader)
 
 
-async def case(ctx: Context[Hall, Any], debate_id: str) -> Case:
-    hall: Hall = ctx.request_context.lifespan_context
+async def load_snapshot(ctx: Context[DebateManager, Any], debate_id: str) -> DebateSnapshot:
+    hall: DebateManager = ctx.request_context.lifespan_context
     try:
-        return await hall.case(debate_id)
-    except NoSuchDebate as error:
+        return await hall.load(debate_id)
+    except DebateNotFoundError as error:
         raise ResourceNotFoundError(str(error)) from error
     except DebateError as error:
         raise ResourceError(str(error)) from error
 
 
-async def listing(ctx: Context[Hall, Any]) -> tuple[list[dict[str, Any]], str]:
-    hall: Hall = ctx.request_context.lifespan_context
+async def load_index_page(ctx: Context[DebateManager, Any]) -> tuple[list[dict[str, Any]], str]:
+    hall: DebateManager = ctx.request_context.lifespan_context
     try:
-        return await page(hall.journal, limit=PAGE)
+        return await list_debates(hall.journal, limit=PAGE_SIZE)
     except DebateError as error:
         raise ResourceError(str(error)) from error
 
 
-def whole_number(text: str, name: str) -> int:
+def parse_whole_number(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004  (no round has ten digits)
         raise ResourceNotFoundError(f"{name} must be a whole number, and {text[:40]!r} is none.")
     return int(text)
 
 
-async def list_page(
-    ctx: ServerRequestContext[Hall, Any], params: PaginatedRequestParams
+async def list_resources(
+    ctx: ServerRequestContext[DebateManager, Any], params: PaginatedRequestParams
 ) -> ListResourcesResult:
     """`resources/list` out of the database, a page at a time, newest first. The SDK's own never pages."""
     cursor = params.cursor or ""
     try:
-        rows, following = await page(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE)
+        rows, following = await list_debates(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from error
-    first = [] if cursor else [INDEX]
+    first = [] if cursor else [INDEX_RESOURCE]
     return ListResourcesResult(
-        resources=[*first, *(transcript_listed(row) for row in rows)], next_cursor=following or None
+        resources=[*first, *(build_transcript_resource(row) for row in rows)], next_cursor=following or None
     )
 
 
-def transcript_listed(row: dict[str, Any]) -> Resource:
+def build_transcript_resource(row: dict[str, Any]) -> Resource:
     return Resource(
         uri=f"debate://{row['debate_id']}/transcript",
         name=f"{row['debate_id']}-transcript",
@@ -175,7 +180,9 @@ def transcript_listed(row: dict[str, Any]) -> Resource:
     )
 
 
-async def complete(ctx: ServerRequestContext[Hall, Any], params: CompleteRequestParams) -> CompleteResult:
+async def complete(
+    ctx: ServerRequestContext[DebateManager, Any], params: CompleteRequestParams
+) -> CompleteResult:
     """Debate ids, newest first, and the formats of a transcript."""
     name, begun = params.argument.name, params.argument.value
     if not isinstance(params.ref, ResourceTemplateReference):
@@ -185,18 +192,18 @@ async def complete(ctx: ServerRequestContext[Hall, Any], params: CompleteRequest
         return CompleteResult(completion=Completion(values=formats))
     if name != "debate_id":
         return CompleteResult(completion=Completion(values=[]))
-    found = await ctx.lifespan_context.journal.begun_with(begun, limit=COMPLETIONS + 1)
+    found = await ctx.lifespan_context.journal.find_by_prefix(begun, limit=MAX_COMPLETIONS + 1)
     return CompleteResult(
-        completion=Completion(values=found[:COMPLETIONS], has_more=len(found) > COMPLETIONS)
+        completion=Completion(values=found[:MAX_COMPLETIONS], has_more=len(found) > MAX_COMPLETIONS)
     )
 
 
-def asks_for_json(uri: str) -> bool:
+def is_json_requested(uri: str) -> bool:
     """A template has one type of content; the transcript's can be asked for in another."""
     return parse_qs(urlsplit(uri).query).get("format") == ["json"]
 
 
-def add_handlers(mcp: MCPServer[Hall]) -> None:
+def add_handlers(mcp: MCPServer[DebateManager]) -> None:
     """Requests for which MCPServer has no hook: paging and completion out of the database, types of content.
 
     `_lowlevel_server` is private to the SDK; `tests/mcp/test_resources.py` notices when it goes.
@@ -205,15 +212,15 @@ def add_handlers(mcp: MCPServer[Hall]) -> None:
     served = lowlevel.get_request_handler("resources/read")
     assert served is not None
 
-    async def read_typed(
-        ctx: ServerRequestContext[Hall, Any], params: ReadResourceRequestParams
+    async def read_with_content_type(
+        ctx: ServerRequestContext[DebateManager, Any], params: ReadResourceRequestParams
     ) -> HandlerResult:
         found = await served.handler(ctx, params)
-        if isinstance(found, ReadResourceResult) and asks_for_json(str(params.uri)):
+        if isinstance(found, ReadResourceResult) and is_json_requested(str(params.uri)):
             for content in found.contents:
                 content.mime_type = JSON
         return found
 
-    lowlevel.add_request_handler("resources/read", ReadResourceRequestParams, read_typed)
-    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_page)
+    lowlevel.add_request_handler("resources/read", ReadResourceRequestParams, read_with_content_type)
+    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
     lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)

@@ -8,11 +8,11 @@ from mcp.server.caching import CacheHint
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import Icon
 
-from server.engine.debates import Hall
+from server.engine.debates import DebateManager
 from server.mcp.resources import add_handlers, add_resources
-from server.mcp.subscriptions import Updates
-from server.settings import release
-from server.tools import all_tools
+from server.mcp.subscriptions import UpdateBus
+from server.settings import package_version
+from server.tools import build_all_tools
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -26,30 +26,32 @@ ICON = (
     "%3Cpath d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='%23764abc'/%3E%3C/svg%3E"
 )
 
-OpenHall = Callable[[], AbstractAsyncContextManager[Hall]]
+ManagerFactory = Callable[[], AbstractAsyncContextManager[DebateManager]]
 
 
-def build(hall: OpenHall, tools: Sequence[Tool] | None = None) -> MCPServer[Hall]:
+def build_server(
+    open_manager: ManagerFactory, tools: Sequence[Tool] | None = None
+) -> MCPServer[DebateManager]:
     """The MCP server over a hall that is opened with it and closed with it.
 
     `tools` are all there are if not given. Making them takes long: who builds many servers makes them once.
     """
-    updates = Updates()
+    updates = UpdateBus()
 
     @asynccontextmanager
-    async def lifespan(_: MCPServer[Hall]) -> AsyncIterator[Hall]:
-        async with hall() as opened:
-            opened.tasks.start_soon(updates.run, opened)
+    async def lifespan(_: MCPServer[DebateManager]) -> AsyncIterator[DebateManager]:
+        async with open_manager() as opened:
+            opened.task_group.start_soon(updates.run, opened)
             yield opened
 
-    mcp = MCPServer[Hall](
+    mcp = MCPServer[DebateManager](
         "counterpoint",
         title="Counterpoint",
         description="Second opinions: debates between models, run, steered and judged.",
         instructions=INSTRUCTIONS,
-        version=release(),
+        version=package_version(),
         icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-        tools=[*(all_tools() if tools is None else tools)],
+        tools=[*(build_all_tools() if tools is None else tools)],
         lifespan=lifespan,
         subscriptions=updates,
         log_level="WARNING",

@@ -36,20 +36,20 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from server.compose import log_to_stderr, open_hall
+from server.compose import log_to_stderr, open_manager
 from server.debate.facts.errors import DebateError
-from server.mcp.server import build
+from server.mcp.server import build_server
 from server.models import Model
 from server.settings import Settings
 
-GRACE = 0.9
+SHUTDOWN_GRACE = 0.9
 """Seconds after a signal in which the database can be closed. It stays whole if that is not enough."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d.eE])|)')
+_JSON_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_MEMBER_VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d.eE])|)')
 
 
 def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | None = None) -> int:
@@ -80,12 +80,12 @@ async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -
         Unreadable: the database cannot be opened.
     """
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    on_signals(stopped)
+    install_signal_handlers(stopped)
     speaking: asyncio.Task[None] | None = None
     code = 0
     try:
-        async with open_hall(settings, models, recovering=True) as hall:
-            speaking = asyncio.create_task(speak(build(lambda: nullcontext(hall))))
+        async with open_manager(settings, models, recover=True) as hall:
+            speaking = asyncio.create_task(run_protocol(build_server(lambda: nullcontext(hall))))
             either: set[asyncio.Future[Any]] = {speaking, stopped}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not speaking.done():
@@ -93,31 +93,31 @@ async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -
     except Exception:
         if speaking is None:
             raise
-        log.exception("The server broke")
+        logger.exception("The server broke")
         code = 1
     if stopped.done():
         os._exit(128 + stopped.result())
     if not speaking.done():
         os._exit(code)
     if error := speaking.exception():
-        log.error("The connection broke", exc_info=error)
+        logger.error("The connection broke", exc_info=error)
         code = 1
     return code
 
 
-def on_signals(stopped: asyncio.Future[int]) -> None:
+def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
     """Let the first signal stop the server. Plain handlers work on every system; the loop's do not."""
     loop = asyncio.get_running_loop()
 
-    def stop(number: int, _frame: object) -> None:
-        watchdog = threading.Timer(GRACE, os._exit, (128 + number,))
+    def stop(signal_number: int, _frame: object) -> None:
+        watchdog = threading.Timer(SHUTDOWN_GRACE, os._exit, (128 + signal_number,))
         watchdog.daemon = True
         watchdog.start()
-        loop.call_soon_threadsafe(settle, number)
+        loop.call_soon_threadsafe(record_signal, signal_number)
 
-    def settle(number: int) -> None:
-        if not stopped.done():
-            stopped.set_result(number)
+    def record_signal(signal_number: int) -> None:
+        if not stop_signal.done():
+            stop_signal.set_result(signal_number)
 
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last is Windows' way to end a child
         if number := getattr(signal, name, None):
@@ -127,43 +127,45 @@ def on_signals(stopped: asyncio.Future[int]) -> None:
 # Lines that the SDK cannot read ---------------------------------------------------------------------
 
 
-async def speak(mcp: MCPServer[Any]) -> None:
+async def run_protocol(mcp: MCPServer[Any]) -> None:
     """As `MCPServer.run_stdio_async`, with every line answered.
 
     `_lowlevel_server` is private to the SDK. When that changes, look at `run_stdio_async`, and at
     `stdio_server`: what we mend are the `ValidationError`s that it sends in place of messages, and it
-    is their `input` that holds the line. `tests/mcp/test_serving.py` notices.
+    is their `input` that holds the line. `tests/mcp/test_server_process.py` notices.
     """
     lowlevel = mcp._lowlevel_server  # noqa: SLF001
     async with stdio_server() as (lines, answers):
-        await lowlevel.run(Mended(lines, answers), answers, lowlevel.create_initialization_options())
+        await lowlevel.run(
+            RepairingReceiveStream(lines, answers), answers, lowlevel.create_initialization_options()
+        )
 
 
-class Mended(ObjectReceiveStream[SessionMessage | Exception]):
+class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     """What came in. A line that failed is mended if it can be, and else answered with an error."""
 
-    def __init__(self, lines: Any, answers: Any) -> None:
-        self.lines: ObjectReceiveStream[SessionMessage | Exception] = lines
-        self.answers: ObjectSendStream[SessionMessage] = answers
+    def __init__(self, incoming: Any, outgoing: Any) -> None:
+        self.incoming: ObjectReceiveStream[SessionMessage | Exception] = incoming
+        self.outgoing: ObjectSendStream[SessionMessage] = outgoing
 
     async def receive(self) -> SessionMessage | Exception:
-        while isinstance(item := await self.lines.receive(), ValidationError):
-            if message := mended(item):
+        while isinstance(item := await self.incoming.receive(), ValidationError):
+            if message := repair_message(item):
                 return SessionMessage(message)
-            if error := refusal(item):
-                await self.answers.send(SessionMessage(error))
+            if error := build_error_response(item):
+                await self.outgoing.send(SessionMessage(error))
         return item
 
     async def aclose(self) -> None:
-        await self.lines.aclose()
+        await self.incoming.aclose()
 
 
-def mended(failure: ValidationError) -> JSONRPCMessage | None:
+def repair_message(error: ValidationError) -> JSONRPCMessage | None:
     """The message in a line with half a surrogate pair, which JSON allows and text does not.
 
     JavaScript writes one when it cuts a text in the middle of an emoji.
     """
-    first = failure.errors(include_url=False)[0]
+    first = error.errors(include_url=False)[0]
     if first["type"] != "json_invalid":
         return None
     try:
@@ -175,19 +177,19 @@ def mended(failure: ValidationError) -> JSONRPCMessage | None:
         return None
 
 
-def refusal(failure: ValidationError) -> JSONRPCError | None:
+def build_error_response(error: ValidationError) -> JSONRPCError | None:
     """The answer to a line that cannot be read; None where it is blank."""
-    found = failure.errors(include_url=False)
+    found = error.errors(include_url=False)
     if found[0]["type"] == "json_invalid":
         line = found[0]["input"]
         if not line.strip():
             return None
-        request = request_id(outline(line))
+        request = find_request_id(extract_top_level_members(line))
         code = PARSE_ERROR if request is None else INVALID_REQUEST
         told = f"This line cannot be read. {found[0]['msg']}."
     else:
         # Whatever a message lacks, the whole of it is the input.
-        request = request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
+        request = find_request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
         code = INVALID_REQUEST
         told = (
             "This is no message of JSON-RPC 2.0: one object a line, with jsonrpc, method, and id and params."
@@ -195,24 +197,24 @@ def refusal(failure: ValidationError) -> JSONRPCError | None:
     return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=told))
 
 
-def outline(line: str) -> dict[str, Any]:
+def extract_top_level_members(line: str) -> dict[str, Any]:
     """The members of the outermost object in a line that is no JSON, or too deep, or has too large a number.
 
     The values are there only where they are short strings or whole numbers.
     """
     members: dict[str, Any] = {}
     depth = 0
-    for token in _TOKEN.finditer(line):
+    for token in _JSON_TOKEN.finditer(line):
         if token[0] in "{[":
             depth += 1
         elif token[0] in "}]":
             depth -= 1
-        elif depth == 1 and (value := _VALUE.match(line, token.end())):
+        elif depth == 1 and (value := _MEMBER_VALUE.match(line, token.end())):
             members[token[0].strip('"')] = json.loads(value[1], strict=False) if value[1] else None
     return members
 
 
-def request_id(message: Any) -> RequestId | None:
+def find_request_id(message: Any) -> RequestId | None:
     """The id under which somebody waits for an answer. That of a response is one of our own."""
     if not isinstance(message, dict) or message.keys() & {"result", "error"}:
         return None

@@ -27,30 +27,30 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
-from server.engine.debates import Hall
-from server.engine.runner import Case
+from server.engine.debates import DebateManager
+from server.engine.runner import DebateSnapshot
 from storage.journal import Journal
 
-PULSE = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between looks for what other processes wrote."""
 
-INDEX = "index"
+INDEX_ID = "index"
 """In the place of a debate's id: the list, which changes with every debate."""
 
-UNKNOWN = -1
+UNKNOWN_POSITION = -1
 """The position before the journal has been asked for it."""
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
-class Updates:
+class UpdateBus:
     """The SDK's subscription bus (2026-07-28), and who subscribed by `resources/subscribe` (before that)."""
 
     def __init__(self) -> None:
         self.listeners: dict[object, Callable[[ServerEvent], None]] = {}
-        self.listened: Counter[str] = Counter()
-        self.legacy: dict[str, weakref.WeakSet[Connection]] = {}
-        self.wakeners: list[anyio.Event] = []
+        self.subscribed_uris: Counter[str] = Counter()
+        self.legacy_subscribers: dict[str, weakref.WeakSet[Connection]] = {}
+        self.wake_events: list[anyio.Event] = []
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         token = object()
@@ -64,60 +64,62 @@ class Updates:
         await anyio.lowlevel.checkpoint()  # lets the streams send what they have before there is more
 
     def wake(self) -> None:
-        for event in self.wakeners:
+        for event in self.wake_events:
             event.set()
 
     @property
-    def wanted(self) -> bool:
-        return bool(self.listeners) or any(self.legacy.values())
+    def has_subscribers(self) -> bool:
+        return bool(self.listeners) or any(self.legacy_subscribers.values())
 
-    async def run(self, hall: Hall) -> None:
+    async def run(self, manager: DebateManager) -> None:
         """Announce every change of the journal, for as long as the hall is open. Raises nothing."""
 
-        def committed(_case: Case) -> None:
+        def on_commit(_snapshot: DebateSnapshot) -> None:
             self.wake()
 
-        hall.listeners.append(committed)
-        position = UNKNOWN
+        manager.listeners.append(on_commit)
+        position = UNKNOWN_POSITION
         while True:
-            position = await self.look(hall.journal, position)
+            position = await self.poll(manager.journal, position)
             awake = anyio.Event()
-            self.wakeners.append(awake)
-            with anyio.move_on_after(PULSE if self.wanted or position == UNKNOWN else None):
+            self.wake_events.append(awake)
+            with anyio.move_on_after(
+                POLL_INTERVAL if self.has_subscribers or position == UNKNOWN_POSITION else None
+            ):
                 await awake.wait()
-            self.wakeners.remove(awake)
+            self.wake_events.remove(awake)
 
-    async def look(self, journal: Journal, position: int) -> int:
+    async def poll(self, journal: Journal, position: int) -> int:
         """Announce what has changed since a position; the position to look from next time."""
-        if position != UNKNOWN and not self.wanted:
+        if position != UNKNOWN_POSITION and not self.has_subscribers:
             return position
         try:
-            position, streams = await journal.changes(position)
+            position, streams = await journal.find_changes(position)
         except Exception:  # a busy database now is no reason to stop announcing later
-            log.exception("The journal's changes could not be read")
+            logger.exception("The journal's changes could not be read")
             return position
         if streams:
             await self.publish(ResourcesListChanged())
-            changed = {INDEX, *streams}
-            for uri in {*self.listened, *self.legacy}:
-                if debate_of(uri) in changed:
+            changed = {INDEX_ID, *streams}
+            for uri in {*self.subscribed_uris, *self.legacy_subscribers}:
+                if parse_debate_id(uri) in changed:
                     await self.announce(uri)
         return position
 
     async def announce(self, uri: str) -> None:
         await self.publish(ResourceUpdated(uri=uri))
-        for connection in list(self.legacy.get(uri, ())):
+        for connection in list(self.legacy_subscribers.get(uri, ())):
             try:
                 await connection.notify("notifications/resources/updated", {"uri": uri})
             except Exception:  # one client that cannot be reached keeps nobody else from hearing
-                log.exception("A subscriber of %s could not be told", uri)
+                logger.exception("A subscriber of %s could not be told", uri)
 
-    def add_handlers(self, mcp: MCPServer[Hall]) -> None:
+    def add_handlers(self, mcp: MCPServer[DebateManager]) -> None:
         """`resources/subscribe` of the older protocols, and a note of what is listened to in the newer one.
 
         For the first MCPServer has no hook, and its handler of the other keeps the addresses to itself.
 
-        `_lowlevel_server` and `_connection` are private to the SDK; `tests/mcp/test_updates.py` notices
+        `_lowlevel_server` and `_connection` are private to the SDK; `tests/mcp/test_subscriptions.py` notices
         when they go.
         """
         lowlevel = mcp._lowlevel_server  # noqa: SLF001
@@ -125,27 +127,29 @@ class Updates:
         assert served is not None
 
         async def listen(
-            ctx: ServerRequestContext[Hall, Any], params: SubscriptionsListenRequestParams
+            ctx: ServerRequestContext[DebateManager, Any], params: SubscriptionsListenRequestParams
         ) -> HandlerResult:
             uris = Counter(set(params.notifications.resource_subscriptions or ()))
-            self.listened += uris
+            self.subscribed_uris += uris
             try:
                 return await served.handler(ctx, params)
             finally:
-                self.listened -= uris
+                self.subscribed_uris -= uris
 
         async def subscribe(
-            ctx: ServerRequestContext[Hall, Any], params: SubscribeRequestParams
+            ctx: ServerRequestContext[DebateManager, Any], params: SubscribeRequestParams
         ) -> EmptyResult:
-            self.legacy = {uri: who for uri, who in self.legacy.items() if who}
-            self.legacy.setdefault(str(params.uri), weakref.WeakSet()).add(ctx.session._connection)  # noqa: SLF001
+            self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
+            self.legacy_subscribers.setdefault(str(params.uri), weakref.WeakSet()).add(
+                ctx.session._connection
+            )
             self.wake()
             return EmptyResult()
 
         async def unsubscribe(
-            ctx: ServerRequestContext[Hall, Any], params: UnsubscribeRequestParams
+            ctx: ServerRequestContext[DebateManager, Any], params: UnsubscribeRequestParams
         ) -> EmptyResult:
-            self.legacy.get(str(params.uri), weakref.WeakSet()).discard(ctx.session._connection)  # noqa: SLF001
+            self.legacy_subscribers.get(str(params.uri), weakref.WeakSet()).discard(ctx.session._connection)  # noqa: SLF001
             return EmptyResult()
 
         lowlevel.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
@@ -153,6 +157,6 @@ class Updates:
         lowlevel.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
 
 
-def debate_of(uri: str) -> str:
+def parse_debate_id(uri: str) -> str:
     """The id in the address of a debate or of a part of it."""
     return uri.removeprefix("debate://").partition("?")[0].partition("/")[0]

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from server.debate.facts.events import Cause, Usage
-from server.debate.prompts.render import Cue, Message, Prompt
+from server.debate.prompts.render import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
 
 __all__ = [
-    "MOST_ATTEMPTS",
+    "MAX_ATTEMPTS",
     "Cause",
-    "Cue",
     "Function",
     "FunctionCall",
     "Message",
@@ -26,12 +25,13 @@ __all__ = [
     "ModelError",
     "OnText",
     "Prompt",
+    "PromptSummary",
     "Reply",
     "Request",
     "Usage",
 ]
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """That a model makes to give one answer; a budget may leave room for fewer."""
 
 OnText = Callable[[str], None]
@@ -46,7 +46,7 @@ class Request:
     timeout: float  # seconds for the whole answer, retries included
     seed: int  # the same request with the same seed may be answered alike
     functions: tuple[Function, ...] = ()  # that may be called in place of answering
-    attempts: int = MOST_ATTEMPTS  # at most: each may cost, whether it brings an answer or not
+    max_attempts: int = MAX_ATTEMPTS  # at most: each may cost, whether it brings an answer or not
 
 
 class ModelError(Exception):

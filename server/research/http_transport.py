@@ -7,30 +7,30 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from server.research.stdio_transport import LONGEST_MESSAGE, UNASKED_BYTES, TooMuch
+from server.research.stdio_transport import MAX_MESSAGE_BYTES, MAX_UNSOLICITED_BYTES, OutputLimitError
 from server.settings import ResearchServer
 
-PLAIN = {"Accept-Encoding": "identity"}
+IDENTITY_HEADERS = {"Accept-Encoding": "identity"}
 """What is compressed can become a thousand times as long when it is read."""
 
-PATIENCE = httpx2.Timeout(30, read=300)
+TIMEOUT = httpx2.Timeout(30, read=300)
 """Seconds; each call has a limit of its own besides."""
 
-REFUSAL = 400
+MIN_ERROR_STATUS = 400
 
 
-class Limited(httpx2.AsyncByteStream):
+class LimitedBody(httpx2.AsyncByteStream):
     """The body of a response, as long as it is not too long."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, body: httpx2.AsyncByteStream, limit: int) -> None:
         self.body = body
-        self.left = most
+        self.bytes_left = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self.body:
-            self.left -= len(chunk)
-            if self.left < 0:
-                raise TooMuch("more than anybody asked for")
+            self.bytes_left -= len(chunk)
+            if self.bytes_left < 0:
+                raise OutputLimitError("more than anybody asked for")
             yield chunk
 
     async def aclose(self) -> None:
@@ -38,26 +38,32 @@ class Limited(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def reached(server: ResearchServer, on_status: Callable[[int], None]) -> AsyncIterator[tuple[Any, Any]]:
+async def open_http_transport(
+    server: ResearchServer, on_status: Callable[[int], None]
+) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of a server somewhere else.
 
     on_status: told the HTTP status of each refused request, and 0 of each that was not.
     """
 
-    async def check(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
         if response.request.method == "POST":
-            on_status(response.status_code if response.status_code >= REFUSAL else 0)
+            on_status(response.status_code if response.status_code >= MIN_ERROR_STATUS else 0)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise TooMuch("a compressed answer, which was not asked for")
+            raise OutputLimitError("a compressed answer, which was not asked for")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         streams = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = Limited(response.stream, UNASKED_BYTES if streams else LONGEST_MESSAGE)
+        response.stream = LimitedBody(
+            response.stream, MAX_UNSOLICITED_BYTES if streams else MAX_MESSAGE_BYTES
+        )
 
     client = httpx2.AsyncClient(
-        headers=PLAIN | server.headers, timeout=PATIENCE, event_hooks={"response": [check]}
+        headers=IDENTITY_HEADERS | server.headers, timeout=TIMEOUT, event_hooks={"response": [check_response]}
     )
     async with (
         client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+        streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
+        ) as streams,
     ):
         yield streams

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.debate.facts.text import clean, one_line
+from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function
 from server.redaction import redact
 from server.settings import ResearchServer
 
-LONGEST_RESULT = 8_000
-LONGEST_ARGUMENTS = 4_000
-LONGEST_DESCRIPTION = 500
-LONGEST_COMPLAINT = 300
-LARGEST_SCHEMA = 8_000
-LONGEST_TOOL_NAME = 200
-MOST_FUNCTIONS = 32
-LONGEST_NAME = 64
+MAX_RESULT_LENGTH = 8_000
+MAX_ARGUMENTS_LENGTH = 4_000
+MAX_DESCRIPTION_LENGTH = 500
+MAX_ERROR_LENGTH = 300
+MAX_SCHEMA_BYTES = 8_000
+MAX_TOOL_NAME_LENGTH = 200
+MAX_FUNCTIONS = 32
+MAX_FUNCTION_NAME_LENGTH = 64
 
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,53 +40,58 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ToolResult:
     """What came of a call. One of `text` and `failed` is empty; both are when the tool found nothing."""
 
     text: str = ""
-    failed: str = ""
+    error: str = ""
     cut: bool = False
 
 
-def listed(name: str, description: str, parameters: dict[str, Any]) -> Tool | None:
+def build_tool(name: str, description: str, parameters: dict[str, Any]) -> Tool | None:
     """A tool, or None for one that no model can be told of."""
-    if len(name) > LONGEST_TOOL_NAME or not fits(parameters):
+    if len(name) > MAX_TOOL_NAME_LENGTH or not is_small_enough(parameters):
         return None
-    told = one_line(clean(description[: 4 * LONGEST_DESCRIPTION]))[:LONGEST_DESCRIPTION]
+    told = collapse_whitespace(clean(description[: 4 * MAX_DESCRIPTION_LENGTH]))[:MAX_DESCRIPTION_LENGTH]
     return Tool(name, told, parameters)
 
 
-def offers(tools: Iterable[tuple[str, Tool]]) -> tuple[Offer, ...]:
+def build_offers(tools: Iterable[tuple[str, Tool]]) -> tuple[Offer, ...]:
     """Tools with their servers' names as functions, each with a name of its own."""
     made: dict[str, Offer] = {}
     for server, tool in tools:
-        if len(made) == MOST_FUNCTIONS:
+        if len(made) == MAX_FUNCTIONS:
             break
-        name = unlike(f"{server}__{tool.name}", made)
+        name = choose_function_name(f"{server}__{tool.name}", made)
         made[name] = Offer(server, tool.name, Function(name, tool.description, tool.parameters))
     return tuple(made.values())
 
 
-def fits(schema: dict[str, Any]) -> bool:
+def is_small_enough(schema: dict[str, Any]) -> bool:
     try:
-        return len(json.dumps(schema, ensure_ascii=False).encode()) <= LARGEST_SCHEMA
+        return len(json.dumps(schema, ensure_ascii=False).encode()) <= MAX_SCHEMA_BYTES
     except (ValueError, RecursionError):  # no providers could be told of it either
         return False
 
 
-def unlike(wanted: str, taken: Mapping[str, Any]) -> str:
+def choose_function_name(preferred: str, used_names: Mapping[str, Any]) -> str:
     """A name that providers accept for a function and that is not taken."""
-    plain = _UNFIT.sub("_", wanted)
-    name, count = plain[:LONGEST_NAME], 1
-    while name in taken:
+    plain = _INVALID_CHARACTERS.sub("_", preferred)
+    name, count = plain[:MAX_FUNCTION_NAME_LENGTH], 1
+    while name in used_names:
         count += 1
-        name = f"{plain[: LONGEST_NAME - 3]}_{count}"
+        name = f"{plain[: MAX_FUNCTION_NAME_LENGTH - 3]}_{count}"
     return name
 
 
-def finding(
-    texts: Sequence[str], others: Sequence[str], structured: Any, server: ResearchServer, *, is_error: bool
-) -> Finding:
+def build_tool_result(
+    texts: Sequence[str],
+    other_kinds: Sequence[str],
+    structured: Any,
+    server: ResearchServer,
+    *,
+    is_error: bool,
+) -> ToolResult:
     """What a tool answered.
 
     others: the kinds of its parts that are no text, such as "image".
@@ -95,24 +100,28 @@ def finding(
     if not whole and structured is not None:
         whole = json.dumps(structured, ensure_ascii=False)
     if is_error:
-        quoted = said(whole, server)
-        return Finding(
-            failed=f"the tool failed: {quoted}" if quoted else "the tool failed and does not say why"
+        quoted = format_error_text(whole, server)
+        return ToolResult(
+            error=f"the tool failed: {quoted}" if quoted else "the tool failed and does not say why"
         )
-    if not whole and others:
-        return Finding(failed=f"the tool answered with {' and '.join(sorted(set(others)))}, and no text")
+    if not whole and other_kinds:
+        return ToolResult(
+            error=f"the tool answered with {' and '.join(sorted(set(other_kinds)))}, and no text"
+        )
     # Cut before it is cleaned, which takes time, and after: what is secret may begin before the cut.
-    text = clean(redacted(whole[: 4 * LONGEST_RESULT], server))
-    return Finding(text[:LONGEST_RESULT], cut=len(text) > LONGEST_RESULT or len(whole) > 4 * LONGEST_RESULT)
+    text = clean(redact_server_secrets(whole[: 4 * MAX_RESULT_LENGTH], server))
+    return ToolResult(
+        text[:MAX_RESULT_LENGTH], cut=len(text) > MAX_RESULT_LENGTH or len(whole) > 4 * MAX_RESULT_LENGTH
+    )
 
 
-def said(text: str, server: ResearchServer) -> str:
+def format_error_text(text: str, server: ResearchServer) -> str:
     """What a server said of itself, on one line, short and without secrets."""
-    line = one_line(clean(redacted(text[: 4 * LONGEST_COMPLAINT], server)))
-    return line if len(line) <= LONGEST_COMPLAINT else line[: LONGEST_COMPLAINT - 1].rstrip() + "…"
+    line = collapse_whitespace(clean(redact_server_secrets(text[: 4 * MAX_ERROR_LENGTH], server)))
+    return line if len(line) <= MAX_ERROR_LENGTH else line[: MAX_ERROR_LENGTH - 1].rstrip() + "…"
 
 
-def redacted(text: str, server: ResearchServer) -> str:
+def redact_server_secrets(text: str, server: ResearchServer) -> str:
     """The text without the headers and keys that we gave the server, and all that looks like one."""
     words = [word for value in server.headers.values() for word in (value, *value.split())]
     headers = {f"{number}_SECRET": word for number, word in enumerate(words)}

@@ -23,63 +23,65 @@ from pydantic import ValidationError
 
 from server.settings import ResearchServer
 
-LONGEST_MESSAGE = 16_000_000
+MAX_MESSAGE_BYTES = 16_000_000
 """Bytes of one message: a result of half that, once as text and once as structured content."""
 
-UNASKED_BYTES = 50_000_000
-UNASKED_REQUESTS = 1000
+MAX_UNSOLICITED_BYTES = 50_000_000
+MAX_UNSOLICITED_REQUESTS = 1000
 """What a child may say after a question of ours: answers, logs, progress, rubbish; questions to us."""
 
-GRACE = (0.25, 0.2, 0.2)
+GRACE_PERIODS = (0.25, 0.2, 0.2)
 """Seconds to wait for a child to end: after its stdin is closed, after SIGTERM, after SIGKILL."""
 
-LOOK = 0.01
-CHUNK = 16_384
-QUEUED = 64
+POLL_INTERVAL = 0.01
+CHUNK_BYTES = 16_384
+QUEUE_SIZE = 64
 
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
 
 
-class TooMuch(Exception):  # noqa: N818  (it is named for what happened)
+class OutputLimitError(Exception):
     """A child says more than we listen to. The text says what of."""
 
 
-class Lines:
+class LineBuffer:
     """Bytes as they come, cut into lines."""
 
     def __init__(self) -> None:
-        self.kept = bytearray()
+        self.buffer = bytearray()
 
     def add(self, chunk: bytes) -> Iterator[bytes]:
         """Raises TooMuch for a line without an end."""
         first, *rest = chunk.split(b"\n")
-        self.kept += first
+        self.buffer += first
         for part in rest:
-            yield bytes(self.kept)
-            self.kept = bytearray(part)
-        if len(self.kept) > LONGEST_MESSAGE:
-            raise TooMuch(f"a message of over {LONGEST_MESSAGE // 1_000_000} MB")
+            yield bytes(self.buffer)
+            self.buffer = bytearray(part)
+        if len(self.buffer) > MAX_MESSAGE_BYTES:
+            raise OutputLimitError(f"a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB")
 
 
-class Budget:
+class OutputBudget:
     """How much a child has said since it was last asked something."""
 
     def __init__(self) -> None:
-        self.size = self.requests = 0
+        self.byte_count = self.request_count = 0
 
-    def renew(self) -> None:
-        self.size = self.requests = 0
+    def reset(self) -> None:
+        self.byte_count = self.request_count = 0
 
     def count(self, message: SessionMessage | None, size: int) -> None:
         """Raises TooMuch."""
-        self.size += size
-        self.requests += message is not None and isinstance(message.message, JSONRPCRequest)
-        if self.size > UNASKED_BYTES or self.requests > UNASKED_REQUESTS:
-            raise TooMuch("more than anybody asked for")
+        self.byte_count += size
+        self.request_count += message is not None and isinstance(message.message, JSONRPCRequest)
+        if self.byte_count > MAX_UNSOLICITED_BYTES or self.request_count > MAX_UNSOLICITED_REQUESTS:
+            raise OutputLimitError("more than anybody asked for")
 
 
 @asynccontextmanager
-async def running(server: ResearchServer, on_end: Callable[[str], None]) -> AsyncIterator[Streams]:
+async def open_stdio_transport(
+    server: ResearchServer, on_end: Callable[[str], None]
+) -> AsyncIterator[Streams]:
     """The streams of a child that is started here and gone when this is left.
 
     on_end: told once, when the child ends or breaks by itself, and why: "it ended (exit code 1)".
@@ -87,26 +89,26 @@ async def running(server: ResearchServer, on_end: Callable[[str], None]) -> Asyn
     Raises:
         OSError: it cannot be started.
     """
-    process = await start(server)
-    budget = Budget()
+    process = await start_process(server)
+    budget = OutputBudget()
     from_child, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    sent, to_child = anyio.create_memory_object_stream[SessionMessage](QUEUED)
+    sent, to_child = anyio.create_memory_object_stream[SessionMessage](QUEUE_SIZE)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read, process, from_child, budget, on_end)
-            tasks.start_soon(write, process, to_child, budget)
+            tasks.start_soon(read_output, process, from_child, budget, on_end)
+            tasks.start_soon(write_input, process, to_child, budget)
             try:
                 yield received, sent
             finally:
                 tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            await end(process)
+            await end_process(process)
         for stream in (from_child, received, sent, to_child):
             stream.close()
 
 
-async def start(server: ResearchServer) -> Process:
+async def start_process(server: ResearchServer) -> Process:
     environment = get_default_environment() | server.env
     program = server.command
     if os.name == "nt":  # where only a whole file name can be started, and npx is npx.cmd
@@ -124,10 +126,10 @@ async def start(server: ResearchServer) -> Process:
     return process  # noqa: RET504  (mypy takes a scope for one that may swallow the return)
 
 
-async def read(
+async def read_output(
     process: Process,
     target: ObjectSendStream[SessionMessage | Exception],
-    budget: Budget,
+    budget: OutputBudget,
     on_end: Callable[[str], None],
 ) -> None:
     """Hand on what the child says, until it ends or says too much; then the target is closed."""
@@ -135,26 +137,26 @@ async def read(
     why = ""
     async with target:
         try:
-            await hand_on(process.stdout, target, budget)
-        except TooMuch as error:
+            await forward_messages(process.stdout, target, budget)
+        except OutputLimitError as error:
             why = f"it sent {error}"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             why = "the connection to it broke"
         if not why:
-            code = await exit_code(process, GRACE[0])
+            code = await wait_for_exit_code(process, GRACE_PERIODS[0])
             why = "it closed the connection" if code is None else f"it ended (exit code {code})"
         on_end(why)
 
 
-async def hand_on(
-    stdout: ByteReceiveStream, target: ObjectSendStream[SessionMessage | Exception], budget: Budget
+async def forward_messages(
+    stdout: ByteReceiveStream, target: ObjectSendStream[SessionMessage | Exception], budget: OutputBudget
 ) -> None:
     """Notifications are not handed on: nobody would do anything with them."""
-    lines = Lines()
+    lines = LineBuffer()
     with suppress(anyio.EndOfStream):
         while True:
-            for line in lines.add(await stdout.receive(CHUNK)):
-                message = parsed(line)
+            for line in lines.add(await stdout.receive(CHUNK_BYTES)):
+                message = parse_message(line)
                 budget.count(message, len(line) + 1)
                 if message and not isinstance(message.message, JSONRPCNotification):
                     await target.send(message)
@@ -162,7 +164,7 @@ async def hand_on(
             await anyio.lowlevel.checkpoint()
 
 
-def parsed(line: bytes) -> SessionMessage | None:
+def parse_message(line: bytes) -> SessionMessage | None:
     """A message, or None for what is none: servers print greetings and warnings too."""
     if not line.lstrip().startswith(b"{"):
         return None
@@ -172,45 +174,47 @@ def parsed(line: bytes) -> SessionMessage | None:
         return None
 
 
-async def write(process: Process, source: ObjectReceiveStream[SessionMessage], budget: Budget) -> None:
+async def write_input(
+    process: Process, source: ObjectReceiveStream[SessionMessage], budget: OutputBudget
+) -> None:
     """Tell the child what the client sends. A child that is gone is noticed by who reads."""
     assert process.stdin
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         async for message in source:
             if isinstance(message.message, JSONRPCRequest):
-                budget.renew()
+                budget.reset()
             body = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
             await process.stdin.send(json.dumps(body).encode() + b"\n")
 
 
-async def end(process: Process) -> None:
+async def end_process(process: Process) -> None:
     """Ask, tell, make it end. What it has started ends with it."""
     assert process.stdin
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         await process.stdin.aclose()
-    if await exit_code(process, GRACE[0]) is None:
-        stop(process, signal.SIGTERM)
-        if await exit_code(process, GRACE[1]) is None:
-            stop(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-            await exit_code(process, GRACE[2])
-    stop(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+    if await wait_for_exit_code(process, GRACE_PERIODS[0]) is None:
+        send_signal(process, signal.SIGTERM)
+        if await wait_for_exit_code(process, GRACE_PERIODS[1]) is None:
+            send_signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+            await wait_for_exit_code(process, GRACE_PERIODS[2])
+    send_signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
     # Bounded: somebody else may hold its stdout open, and asyncio waits for that.
-    with anyio.move_on_after(GRACE[2]):
+    with anyio.move_on_after(GRACE_PERIODS[2]):
         await process.aclose()
 
 
-def stop(process: Process, number: signal.Signals) -> None:
+def send_signal(process: Process, signal_number: signal.Signals) -> None:
     """A signal to the child and all it has started; its group may live on when it is gone itself."""
     with suppress(ProcessLookupError, PermissionError):
         if os.name == "nt":
-            process.send_signal(number)
+            process.send_signal(signal_number)
         else:
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
 
 
-async def exit_code(process: Process, seconds: float) -> int | None:
+async def wait_for_exit_code(process: Process, seconds: float) -> int | None:
     """The exit code, once there is one. Not `process.wait`, which waits for the end of stdout too."""
     with anyio.move_on_after(seconds):
         while process.returncode is None:  # noqa: ASYNC110  (nothing tells of it)
-            await anyio.sleep(LOOK)
+            await anyio.sleep(POLL_INTERVAL)
     return process.returncode

@@ -13,12 +13,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli.debate import debated, start
-from server.cli.live import Live
+from server.cli.debate import run_and_display, start_new_debate
+from server.cli.live import LiveDisplay
 from server.cli.main import counterpoint
 from server.cli.rendering import Screen
-from server.compose import open_hall
-from server.debate.commands.requests import Proposal
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
@@ -94,9 +94,13 @@ async def test_answers_are_streamed_only_to_who_reads_along(
             heard.add(on_text is not None)
             return await super().reply(request, on_text)
 
-    proposal = Proposal(question="Tabs?", models=["mine"], run=True)
-    async with open_hall(Settings(db=database), {"mine": Listened()}) as hall:
-        await debated(partial(start, proposal), Live(Screen(bar=bar), turns=turns, bar=True), hall)
+    proposal = DebateRequest(question="Tabs?", models=["mine"], run=True)
+    async with open_manager(Settings(db=database), {"mine": Listened()}) as hall:
+        await run_and_display(
+            partial(start_new_debate, proposal),
+            LiveDisplay(Screen(supports_bar=bar), show_turns=turns, show_bar=True),
+            hall,
+        )
 
     assert heard == {streams}
 
@@ -390,7 +394,7 @@ def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: p
 @pytest.mark.requirement("M8")
 @pytest.mark.local
 @pytest.mark.slow
-@pytest.mark.skipif(not local.available(), reason="the embedded model is not installed")
+@pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
 def test_the_demonstration_warns_of_its_verdict_before_giving_it(cli: Cli) -> None:
     result = cli("demo")
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
 from tests.support.paths import ROOT
-from tests.support.researching import child
+from tests.support.research_client import build_server_config
 
 pytestmark = pytest.mark.requirement("M5")
 
@@ -86,7 +86,9 @@ def test_a_schema_in_a_file_shapes_the_result(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.requirement("C6")
 def test_tools_alone_make_a_moderator_who_may_use_them(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": child("broken").model_dump()}))
+    monkeypatch.setenv(
+        "COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": build_server_config("broken").model_dump()})
+    )
 
     setup = opened(cli, "--format", "verdict", "--tools", "notes", "--tools", "notes/pid")
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.debate.commands.requests import LimitsAsked
+from server.debate.commands.requests import LimitsInput
 
 
 def debate(database: str, *options: str) -> Result:
@@ -46,7 +46,7 @@ def test_every_limit_can_be_set(database: str) -> None:
 @pytest.mark.requirement("N10")
 def test_what_is_not_asked_for_stays_as_it_is(database: str) -> None:
     agreed = setup(database)
-    assert agreed["turn_timeout"] == LimitsAsked().turn_timeout
+    assert agreed["turn_timeout"] == LimitsInput().turn_timeout
     assert agreed["limits"]["on_budget"] == "conclude"
     assert not any(value for name, value in agreed["limits"].items() if name != "on_budget")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from server.cli.live import Live
-from server.cli.rendering import Screen, last_columns, plain
+from server.cli.live import LiveDisplay
+from server.cli.rendering import Screen, last_columns, sanitize_text
 from server.debate.commands.open import open_debate
-from server.debate.commands.requests import Proposal
+from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
-from server.engine.runner import Case
+from server.engine.runner import DebateSnapshot
 
 if sys.platform != "win32":
     import pty
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.requirement("M5")
 on_a_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 
 
-def case_with(*facts: PhaseEntered | Spoke) -> Case:
-    setup = open_debate(Proposal(question="Tea?"), models=["scripted"], seed=1)
+def case_with(*facts: PhaseEntered | Spoke) -> DebateSnapshot:
+    setup = open_debate(DebateRequest(question="Tea?"), models=["scripted"], seed=1)
     events = (setup, *facts)
     log = tuple(Recorded(seq, "", "", "", event) for seq, event in enumerate(events, 1))
-    return Case("abc", replay(events), log)
+    return DebateSnapshot("abc", replay(events), log)
 
 
 def opening() -> PhaseEntered:
@@ -54,7 +54,7 @@ def spoken(text: str) -> Spoke:
     ],
 )
 def test_a_terminal_is_shown_text_and_never_orders(text: str, shown: str) -> None:
-    assert plain(text) == shown
+    assert sanitize_text(text) == shown
 
 
 def test_markdown_is_readable_without_its_marks() -> None:
@@ -83,10 +83,10 @@ def test_the_end_of_a_text_is_cut_to_the_columns_it_takes() -> None:
 
 
 def test_the_bar_shows_the_end_of_what_is_being_written(capsys: pytest.CaptureFixture[str]) -> None:
-    live = Live(Screen(bar=True), turns=False, bar=True)
-    live.committed(case_with(opening()))
+    live = LiveDisplay(Screen(supports_bar=True), show_turns=False, show_bar=True)
+    live.on_commit(case_with(opening()))
     for piece in ["Tea is ", "kinder ", "to the\x1b[2J ", "heart than"]:
-        live.wrote("abc", "Proponent", piece)
+        live.on_text("abc", "Proponent", piece)
     live.draw()
 
     shown = capsys.readouterr()
@@ -97,10 +97,10 @@ def test_the_bar_shows_the_end_of_what_is_being_written(capsys: pytest.CaptureFi
 def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    live = Live(Screen(bar=True), turns=True, bar=True)
-    live.committed(case_with(opening()))
-    live.wrote("abc", "Proponent", "Tea is")
-    live.committed(case_with(opening(), spoken("Tea is kind.")))
+    live = LiveDisplay(Screen(supports_bar=True), show_turns=True, show_bar=True)
+    live.on_commit(case_with(opening()))
+    live.on_text("abc", "Proponent", "Tea is")
+    live.on_commit(case_with(opening(), spoken("Tea is kind.")))
     live.draw()
     live.draw()
 
@@ -110,8 +110,8 @@ def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once(
 
 
 def test_a_debate_with_a_past_begins_with_how_much_was_said(capsys: pytest.CaptureFixture[str]) -> None:
-    live = Live(Screen(), turns=True, bar=False)
-    live.go_on(case_with(opening(), spoken("Tea is kind.")))
+    live = LiveDisplay(Screen(), show_turns=True, show_bar=False)
+    live.continue_from(case_with(opening(), spoken("Tea is kind.")))
     live.draw()
 
     shown = capsys.readouterr().out

@@ -7,12 +7,20 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.journal import Conflict, Entry, Heading, Journal, canonical, genesis, link
-from tests.contract.journal_lists import Listing, Noticing, Searching
-from tests.contract.journal_restoring import Restoring
-from tests.contract.writing import AT, LATER, PATIENCE, add, found
+from storage.journal import (
+    ConflictError,
+    Entry,
+    Journal,
+    StreamSummary,
+    encode_canonical,
+    genesis_hash,
+    link_hash,
+)
+from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams
+from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
+from tests.contract.journal_restore import RestoreContract
 
-HARD = {
+DIFFICULT_JSON = {
     "unicode": "Zażółć gęślą jaźń, 日本語, \U0001f9ea, e\u0301, \u202eright to left",
     "controls": "".join(map(chr, range(32))) + '\x7f\u2028\ufeff"\\/',
     "numbers": [0, -1, 2**53 - 1, 0.1, 1e-9, 1e22, True, False, None],
@@ -21,10 +29,10 @@ HARD = {
 }
 
 
-class Appending:
+class AppendContract:
     @pytest.mark.asyncio
     async def test_what_was_appended_is_read_back(self, journal: Journal) -> None:
-        first = await add(journal, "s", 0, {"n": 1}, {"n": 2})
+        first = await append_entries(journal, "s", 0, {"n": 1}, {"n": 2})
         second = await journal.append("s", after=2, at=LATER, actor="bob", bodies=[{"n": 3}])
 
         assert await journal.read("s") == first + second
@@ -36,14 +44,14 @@ class Appending:
 
     @pytest.mark.asyncio
     async def test_a_read_can_start_later(self, journal: Journal) -> None:
-        entries = await add(journal, "s", 0, {"n": 1}, {"n": 2}, {"n": 3})
+        entries = await append_entries(journal, "s", 0, {"n": 1}, {"n": 2}, {"n": 3})
 
         assert await journal.read("s", after=2) == entries[2:]
         assert await journal.read("s", after=3) == []
 
     @pytest.mark.asyncio
     async def test_the_version_is_the_number_of_the_last_entry(self, journal: Journal) -> None:
-        await add(journal, "s", 0, {}, {})
+        await append_entries(journal, "s", 0, {}, {})
         assert await journal.version("s") == 2
 
     @pytest.mark.asyncio
@@ -51,12 +59,15 @@ class Appending:
     async def test_a_stream_that_was_never_begun_is_empty(self, journal: Journal, stream: str) -> None:
         assert await journal.read(stream) == []
         assert await journal.version(stream) == 0
-        assert await journal.listed(stream) is None
-        assert await journal.begun_with(stream + "x") == []
+        assert await journal.get_listing(stream) is None
+        assert await journal.find_by_prefix(stream + "x") == []
 
     @pytest.mark.asyncio
     async def test_streams_do_not_mix(self, journal: Journal) -> None:
-        a, b = await add(journal, "a", 0, {"of": "a"}), await add(journal, "b", 0, {"of": "b"})
+        a, b = (
+            await append_entries(journal, "a", 0, {"of": "a"}),
+            await append_entries(journal, "b", 0, {"of": "b"}),
+        )
 
         assert await journal.read("a") == a
         assert await journal.read("b") == b
@@ -64,19 +75,19 @@ class Appending:
 
     @pytest.mark.asyncio
     async def test_any_json_comes_back_as_it_was(self, journal: Journal) -> None:
-        appended = await add(journal, "s", 0, HARD)
+        appended = await append_entries(journal, "s", 0, DIFFICULT_JSON)
 
-        assert appended[0].body == HARD
+        assert appended[0].body == DIFFICULT_JSON
         assert await journal.read("s") == appended
 
     @pytest.mark.asyncio
     async def test_each_hash_is_a_link_to_all_before_it(self, journal: Journal) -> None:
-        entries = await add(journal, "s", 0, {"b": 1, "a": 2.0}, {"text": "ü"})
+        entries = await append_entries(journal, "s", 0, {"b": 1, "a": 2.0}, {"text": "ü"})
 
-        first = link(
-            genesis("s"), b'{"actor":"alice","at":"' + AT.encode() + b'","body":{"a":2,"b":1},"seq":1}'
+        first = link_hash(
+            genesis_hash("s"), b'{"actor":"alice","at":"' + AT.encode() + b'","body":{"a":2,"b":1},"seq":1}'
         )
-        second = link(first, canonical(2, AT, "alice", {"text": "ü"}))
+        second = link_hash(first, encode_canonical(2, AT, "alice", {"text": "ü"}))
         assert [e.hash for e in entries] == [first.hex(), second.hex()]
 
     @pytest.mark.asyncio
@@ -88,100 +99,105 @@ class Appending:
         self, journal: Journal, bodies: list[dict[str, Any]]
     ) -> None:
         with pytest.raises(ValueError, match=r"."):
-            await add(journal, "s", 0, *bodies)
+            await append_entries(journal, "s", 0, *bodies)
         assert await journal.read("s") == []
 
     @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "heading",
         [
-            Heading("\ud800", "", {}),
-            Heading("", "\ud800", {}),
-            Heading("", "", {"": "\ud800"}),
-            Heading("", "", {}, "\ud800"),
+            StreamSummary("\ud800", "", {}),
+            StreamSummary("", "\ud800", {}),
+            StreamSummary("", "", {"": "\ud800"}),
+            StreamSummary("", "", {}, "\ud800"),
         ],
     )
     async def test_a_heading_that_is_no_text_is_refused_and_leaves_nothing(
-        self, journal: Journal, heading: Heading
+        self, journal: Journal, heading: StreamSummary
     ) -> None:
         with pytest.raises(ValueError, match=r"."):
-            await add(journal, "s", 0, {}, heading=heading)
+            await append_entries(journal, "s", 0, {}, summary=heading)
         assert await journal.read("s") == []
 
 
 @pytest.mark.requirement("N8")
-class Contending:
+class ConflictContract:
     @pytest.mark.asyncio
     @pytest.mark.parametrize("after", [0, 1, 3, -1])
     async def test_an_append_that_does_not_follow_is_a_conflict_and_leaves_nothing(
         self, journal: Journal, after: int
     ) -> None:
-        before = await add(journal, "s", 0, {}, {}, heading=Heading("kept", "running", {}, "kept"))
-        position, _ = await journal.changes(-1)
+        before = await append_entries(
+            journal, "s", 0, {}, {}, summary=StreamSummary("kept", "running", {}, "kept")
+        )
+        position, _ = await journal.find_changes(-1)
 
-        with pytest.raises(Conflict, match="s is at entry 2, not"):
-            await add(journal, "s", after, {"lost": 1}, {"lost": 2}, heading=Heading("lost", "", {}, "lost"))
+        with pytest.raises(ConflictError, match="s is at entry 2, not"):
+            await append_entries(
+                journal, "s", after, {"lost": 1}, {"lost": 2}, summary=StreamSummary("lost", "", {}, "lost")
+            )
 
         assert await journal.read("s") == before
-        assert await found(journal, "kept") == ["s"]
-        assert await found(journal, "lost") == []
-        assert await journal.changes(position) == (position, [])
+        assert await find_streams(journal, "kept") == ["s"]
+        assert await find_streams(journal, "lost") == []
+        assert await journal.find_changes(position) == (position, [])
 
     @pytest.mark.asyncio
     async def test_the_first_entry_needs_no_stream_and_the_second_does(self, journal: Journal) -> None:
-        with pytest.raises(Conflict):
-            await add(journal, "s", 1, {})
-        assert await journal.listed("s") is None
+        with pytest.raises(ConflictError):
+            await append_entries(journal, "s", 1, {})
+        assert await journal.get_listing("s") is None
 
     @pytest.mark.asyncio
     async def test_of_many_who_write_the_same_entry_one_wins(self, journal: Journal) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             outcomes = await asyncio.gather(
-                *(add(journal, "s", 0, {"of": n}, {"of": n}) for n in range(20)), return_exceptions=True
+                *(append_entries(journal, "s", 0, {"of": n}, {"of": n}) for n in range(20)),
+                return_exceptions=True,
             )
 
         winners = [outcome for outcome in outcomes if isinstance(outcome, list)]
         assert len(winners) == 1
-        assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 19
+        assert sum(isinstance(outcome, ConflictError) for outcome in outcomes) == 19
         assert await journal.read("s") == winners[0]
 
     @pytest.mark.asyncio
     async def test_appends_to_many_streams_at_once_all_land(self, journal: Journal) -> None:
         async def debate(stream: str) -> list[Entry]:
-            return [(await add(journal, stream, n, {"n": n}))[0] for n in range(3)]
+            return [(await append_entries(journal, stream, n, {"n": n}))[0] for n in range(3)]
 
         names = [f"s{n}" for n in range(200)]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             written = await asyncio.gather(*map(debate, names))
 
         for stream, entries in zip(names, written, strict=True):
             assert await journal.read(stream) == entries
-        assert len(await journal.begun_with("s", limit=1000)) == 200
+        assert len(await journal.find_by_prefix("s", limit=1000)) == 200
 
     @pytest.mark.asyncio
     async def test_a_conflict_does_not_fail_those_who_write_at_the_same_time(self, journal: Journal) -> None:
-        await add(journal, "taken", 0, {})
+        await append_entries(journal, "taken", 0, {})
 
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             outcomes = await asyncio.gather(
-                add(journal, "a", 0, {}),
-                add(journal, "taken", 0, {}),
-                add(journal, "b", 0, {}, heading=Heading("first", "", {}, "first")),
-                add(journal, "b", 1, {}, heading=Heading("second", "", {})),
-                add(journal, "taken", 1, {}),
+                append_entries(journal, "a", 0, {}),
+                append_entries(journal, "taken", 0, {}),
+                append_entries(journal, "b", 0, {}, summary=StreamSummary("first", "", {}, "first")),
+                append_entries(journal, "b", 1, {}, summary=StreamSummary("second", "", {})),
+                append_entries(journal, "taken", 1, {}),
                 return_exceptions=True,
             )
 
-        assert [type(outcome) for outcome in outcomes] == [list, Conflict, list, list, list]
+        assert [type(outcome) for outcome in outcomes] == [list, ConflictError, list, list, list]
         assert [await journal.version(stream) for stream in ("a", "b", "taken")] == [1, 2, 2]
         assert [(b.title, b.opened_at) for b in await journal.find("first")] == [("second", AT)]
 
     @pytest.mark.asyncio
     async def test_a_cancelled_append_is_whole_or_absent_and_hurts_nobody(self, journal: Journal) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             for steps in range(20):
-                mine = asyncio.create_task(add(journal, f"mine{steps}", 0, {}, {}, {}))
-                others = asyncio.create_task(add(journal, f"others{steps}", 0, {}, {}))
+                mine = asyncio.create_task(append_entries(journal, f"mine{steps}", 0, {}, {}, {}))
+                others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
                 for _ in range(steps):
                     await checkpoint()
                 mine.cancel()
@@ -197,12 +213,12 @@ class Contending:
     async def test_an_append_whose_scope_is_cancelled_hurts_nobody(self, journal: Journal) -> None:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
-                group.start_soon(add, journal, "mine", 0, {}, {})
+                group.start_soon(append_entries, journal, "mine", 0, {}, {})
                 await checkpoint()
                 scope.cancel()
 
-        async with asyncio.timeout(PATIENCE):
-            await add(journal, "others", 0, {})
+        async with asyncio.timeout(TIMEOUT):
+            await append_entries(journal, "others", 0, {})
         assert len(await journal.read("mine")) in {0, 2}
 
     @pytest.mark.asyncio
@@ -210,88 +226,98 @@ class Contending:
     async def test_when_every_task_is_cancelled_nothing_is_left_by_halves(
         self, journal: Journal, steps: int
     ) -> None:
-        appends = [asyncio.create_task(add(journal, f"s{n}", 0, {}, {})) for n in range(5)]
+        appends = [asyncio.create_task(append_entries(journal, f"s{n}", 0, {}, {})) for n in range(5)]
         for _ in range(steps):
             await checkpoint()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
-        await asyncio.wait(appends, timeout=PATIENCE)
+        await asyncio.wait(appends, timeout=TIMEOUT)
 
-        async with asyncio.timeout(PATIENCE):
-            await add(journal, "afterwards", 0, {})
+        async with asyncio.timeout(TIMEOUT):
+            await append_entries(journal, "afterwards", 0, {})
         assert {len(await journal.read(f"s{n}")) for n in range(5)} <= {0, 2}
 
 
 @pytest.mark.requirement("N8")
-class Leasing:
+class LeaseContract:
     @pytest.mark.asyncio
     async def test_the_leases_in_force_are_told_with_their_owners(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=100, seconds=10)
-        await journal.lease("other", "you", now=105, seconds=10)
-        assert await journal.leases(now=109) == {"s": "me", "other": "you"}
-        assert await journal.leases(now=110) == {"other": "you"}
+        await journal.acquire_lease("s", "me", now=100, seconds=10)
+        await journal.acquire_lease("other", "you", now=105, seconds=10)
+        assert await journal.active_leases(now=109) == {"s": "me", "other": "you"}
+        assert await journal.active_leases(now=110) == {"other": "you"}
 
     @pytest.mark.asyncio
     async def test_a_stream_has_one_owner(self, journal: Journal) -> None:
-        assert await journal.lease("s", "me", now=100, seconds=10) == "me"
-        assert await journal.lease("s", "you", now=109, seconds=10) == "me"
-        assert await journal.lease("other", "you", now=109, seconds=10) == "you"
+        assert await journal.acquire_lease("s", "me", now=100, seconds=10) == "me"
+        assert await journal.acquire_lease("s", "you", now=109, seconds=10) == "me"
+        assert await journal.acquire_lease("other", "you", now=109, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_an_owner_can_stay(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=100, seconds=10)
-        assert await journal.lease("s", "me", now=105, seconds=10) == "me"
-        assert await journal.lease("s", "you", now=114, seconds=10) == "me"
+        await journal.acquire_lease("s", "me", now=100, seconds=10)
+        assert await journal.acquire_lease("s", "me", now=105, seconds=10) == "me"
+        assert await journal.acquire_lease("s", "you", now=114, seconds=10) == "me"
 
     @pytest.mark.asyncio
     async def test_a_lease_that_ran_out_is_free(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=100, seconds=10)
-        assert await journal.lease("s", "you", now=110, seconds=10) == "you"
-        assert await journal.lease("s", "me", now=111, seconds=10) == "you"
+        await journal.acquire_lease("s", "me", now=100, seconds=10)
+        assert await journal.acquire_lease("s", "you", now=110, seconds=10) == "you"
+        assert await journal.acquire_lease("s", "me", now=111, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_an_owner_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
         for stream, owner in (("a", "me"), ("b", "me"), ("c", "you")):
-            await journal.lease(stream, owner, now=100, seconds=10)
-        kept = await journal.renew("me", ["a", "b", "c", "d"], now=109, seconds=10)
+            await journal.acquire_lease(stream, owner, now=100, seconds=10)
+        kept = await journal.renew_leases("me", ["a", "b", "c", "d"], now=109, seconds=10)
         assert kept == {"a", "b"}
 
-        taken = [await journal.lease(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")]
+        taken = [
+            await journal.acquire_lease(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")
+        ]
         assert taken == ["me", "me", "third"]
 
     @pytest.mark.asyncio
     async def test_a_lease_that_is_not_named_is_not_renewed(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=100, seconds=10)
-        assert await journal.renew("me", [], now=109, seconds=10) == set()
-        assert await journal.lease("s", "you", now=111, seconds=10) == "you"
+        await journal.acquire_lease("s", "me", now=100, seconds=10)
+        assert await journal.renew_leases("me", [], now=109, seconds=10) == set()
+        assert await journal.acquire_lease("s", "you", now=111, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_a_lease_given_by_a_clock_that_was_far_ahead_is_free(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=1_000_000, seconds=10)
-        assert await journal.lease("s", "you", now=100, seconds=10) == "you"
+        await journal.acquire_lease("s", "me", now=1_000_000, seconds=10)
+        assert await journal.acquire_lease("s", "you", now=100, seconds=10) == "you"
 
     @pytest.mark.asyncio
     async def test_a_released_stream_is_free_and_only_its_owner_releases_it(self, journal: Journal) -> None:
-        await journal.lease("s", "me", now=100, seconds=10)
-        await journal.release("s", "you")
-        assert await journal.lease("s", "you", now=101, seconds=10) == "me"
+        await journal.acquire_lease("s", "me", now=100, seconds=10)
+        await journal.release_lease("s", "you")
+        assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "me"
 
-        await journal.release("s", "me")
-        assert await journal.lease("s", "you", now=101, seconds=10) == "you"
-        await journal.release("never leased", "me")
+        await journal.release_lease("s", "me")
+        assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "you"
+        await journal.release_lease("never leased", "me")
 
     @pytest.mark.asyncio
     async def test_leases_asked_for_during_appends_do_not_disturb_them(self, journal: Journal) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             *_, mine, yours = await asyncio.gather(
-                *(add(journal, f"s{n}", 0, {}) for n in range(20)),
-                journal.lease("s", "me", now=100, seconds=10),
-                journal.lease("s", "you", now=100, seconds=10),
+                *(append_entries(journal, f"s{n}", 0, {}) for n in range(20)),
+                journal.acquire_lease("s", "me", now=100, seconds=10),
+                journal.acquire_lease("s", "you", now=100, seconds=10),
             )
         assert [mine, yours] == ["me", "me"]
         assert len(await journal.find(limit=100)) == 20
 
 
 @pytest.mark.requirement("M3")
-class JournalContract(Appending, Contending, Restoring, Listing, Searching, Noticing, Leasing):
+class JournalContract(
+    AppendContract,
+    ConflictContract,
+    RestoreContract,
+    ListContract,
+    SearchContract,
+    ChangesContract,
+    LeaseContract,
+):
     pass

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.prompts.wording import RULES
-from server.models import Cue, Function, Message, Model, ModelError, OnText, Prompt, Reply, Request
+from server.debate.prompts.wording import COMMON_RULES
+from server.models import Function, Message, Model, ModelError, OnText, Prompt, PromptSummary, Reply, Request
 
-PATIENCE = 20
+TIMEOUT = 20
 """Seconds. A bound, not an expectation: the first use of a model may import or load it."""
 
 QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
@@ -30,30 +30,32 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def argue(stance: str = "SQLite", *, opponent: str = "", timeout: float = PATIENCE, seed: int = 7) -> Request:
-    cue = Cue("argument", QUESTION, 2 if opponent else 1, stance, opponent)
+def build_argument_request(
+    stance: str = "SQLite", *, opponent: str = "", timeout: float = TIMEOUT, seed: int = 7
+) -> Request:
+    cue = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
     user = (
         f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite{quoted}\n\nYou are B. Speak."
     )
-    prompt = Prompt((Message("system", RULES["advocate"]), Message("user", user)), cue)
+    prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), cue)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
-def judge(*, reading: int = 1, seed: int = 7) -> Request:
+def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
     positions = POSITIONS if reading == 1 else POSITIONS[::-1]
     user = f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite\n\nYou are a judge."
-    messages = (Message("system", RULES["advocate"]), Message("user", user))
-    prompt = Prompt(messages, Cue("judgment", QUESTION, 3, positions=positions), SCHEMA)
-    return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
+    messages = (Message("system", COMMON_RULES["advocate"]), Message("user", user))
+    prompt = Prompt(messages, PromptSummary("judgment", QUESTION, 3, positions=positions), SCHEMA)
+    return Request(prompt, seat="judge 1", max_tokens=900, timeout=TIMEOUT, seed=seed)
 
 
 @dataclass
-class Endless:
+class EndlessModel:
     """A model that is still at work when the test has seen enough; `started` waits until it is at work."""
 
     model: Model
-    started: Callable[[], Awaitable[object]]
+    wait_until_started: Callable[[], Awaitable[object]]
     on_text: OnText | None = None
 
 
@@ -61,7 +63,7 @@ class Endless:
 class ModelContract:
     @pytest.mark.asyncio
     async def test_an_argument_comes_with_what_it_took(self, model: Model) -> None:
-        reply = await bounded(model, argue())
+        reply = await reply_in_time(model, build_argument_request())
 
         assert reply.text.strip()
         assert not reply.cut
@@ -75,7 +77,9 @@ class ModelContract:
     async def test_what_is_told_while_it_is_written_is_what_comes_back(self, model: Model) -> None:
         pieces: list[str] = []
 
-        reply = await bounded(model, argue(opponent="PostgreSQL scales further."), pieces.append)
+        reply = await reply_in_time(
+            model, build_argument_request(opponent="PostgreSQL scales further."), pieces.append
+        )
 
         assert len(pieces) > 1
         assert "".join(pieces).startswith(reply.text)
@@ -84,7 +88,7 @@ class ModelContract:
     @pytest.mark.asyncio
     async def test_a_judgment_is_what_the_schema_says(self, model: Model) -> None:
         for reading in (1, 2):
-            found = json.loads((await bounded(model, judge(reading=reading))).text)
+            found = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
 
             assert found.keys() == set(SCHEMA["required"])
             assert found["winner"] in ("A", "B", None)
@@ -96,37 +100,37 @@ class ModelContract:
     async def test_who_is_offered_functions_answers_or_calls_one_of_them(self, model: Model) -> None:
         search = Function("web__search", "Searches the web.", {"type": "object", "properties": {}})
 
-        reply = await bounded(model, replace(argue(), functions=(search,)))
+        reply = await reply_in_time(model, replace(build_argument_request(), functions=(search,)))
 
-        assert reply.text.strip() or reply.calls
-        for call in reply.calls:
+        assert reply.text.strip() or reply.function_calls
+        for call in reply.function_calls:
             assert call.name == "web__search"
             assert isinstance(json.loads(call.arguments), dict)
 
     @pytest.mark.requirement("D9")
     @pytest.mark.asyncio
-    async def test_no_answer_in_time_is_a_timeout(self, endless: Endless) -> None:
-        with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as failure:
-            await endless.model.reply(argue(timeout=0.05))
+    async def test_no_answer_in_time_is_a_timeout(self, endless: EndlessModel) -> None:
+        with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
+            await endless.model.reply(build_argument_request(timeout=0.05))
 
         assert failure.value.cause == "timeout"
         assert "0.05 seconds" in failure.value.detail
 
     @pytest.mark.asyncio
     async def test_a_cancelled_question_ends_and_the_next_is_answered(
-        self, model: Model, endless: Endless
+        self, model: Model, endless: EndlessModel
     ) -> None:
         answered: list[Reply] = []
 
         async def ask() -> None:
-            answered.append(await endless.model.reply(argue(timeout=600), endless.on_text))
+            answered.append(await endless.model.reply(build_argument_request(timeout=600), endless.on_text))
 
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask)
-                await endless.started()
+                await endless.wait_until_started()
                 tasks.cancel_scope.cancel()
-            reply = await model.reply(argue())
+            reply = await model.reply(build_argument_request())
 
         assert answered == []
         assert reply.text
@@ -137,9 +141,9 @@ class ModelContract:
         replies: dict[str, str] = {}
 
         async def ask(stance: str) -> None:
-            replies[stance] = (await model.reply(argue(stance))).text
+            replies[stance] = (await model.reply(build_argument_request(stance))).text
 
-        with anyio.fail_after(2 * PATIENCE):
+        with anyio.fail_after(2 * TIMEOUT):
             async with anyio.create_task_group() as tasks:
                 for stance in stances:
                     tasks.start_soon(ask, stance)
@@ -151,12 +155,12 @@ class ModelContract:
     async def test_nothing_is_written_to_standard_output(
         self, model: Model, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        await bounded(model, argue(), lambda _: None)
-        await bounded(model, judge())
+        await reply_in_time(model, build_argument_request(), lambda _: None)
+        await reply_in_time(model, build_judgment_request())
 
         assert capfd.readouterr().out == ""
 
 
-async def bounded(model: Model, request: Request, on_text: OnText | None = None) -> Reply:
-    with anyio.fail_after(PATIENCE):
+async def reply_in_time(model: Model, request: Request, on_text: OnText | None = None) -> Reply:
+    with anyio.fail_after(TIMEOUT):
         return await model.reply(request, on_text)

@@ -9,14 +9,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from server.debate.facts.config import Handoff
+from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Task
-from server.models import Cue, Function, Message, Model, Prompt, Reply, Request
-from tests.contract.model import POSITIONS, QUESTION, bounded
+from server.models import Function, Message, Model, Prompt, PromptSummary, Reply, Request
+from tests.contract.model import POSITIONS, QUESTION, reply_in_time
 
 NAMES = ("Ada", "Ben", "Cleo")
-SAID = "PostgreSQL scales further. It locks single rows, so that many people can write at once."
-DELIVERABLE: dict[str, Any] = {
+OPPONENT_TEXT = "PostgreSQL scales further. It locks single rows, so that many people can write at once."
+DELIVERABLE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "$defs": {
         "risk": {
@@ -42,15 +42,15 @@ DELIVERABLE: dict[str, Any] = {
 }
 
 
-def names(*among: str) -> dict[str, Any]:
-    return {"type": "string", "enum": list(among)}
+def build_enum_schema(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
 
 
-def text(longest: int = 2000) -> dict[str, Any]:
-    return {"type": "string", "maxLength": longest}
+def build_text_schema(max_length: int = 2000) -> dict[str, Any]:
+    return {"type": "string", "maxLength": max_length}
 
 
-def form(**properties: Any) -> dict[str, Any]:
+def build_object_schema(**properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -59,9 +59,9 @@ def form(**properties: Any) -> dict[str, Any]:
     }
 
 
-NULL = {"type": "null"}
-CHOICE = form(response=text(), next_agent_name=names(*NAMES))
-HANDOFF = Function("handoff", "Give your answer and say who speaks next.", CHOICE)
+NULL_SCHEMA = {"type": "null"}
+CHOICE_SCHEMA = build_object_schema(response=build_text_schema(), next_agent_name=build_enum_schema(*NAMES))
+HANDOFF = Function("handoff", "Give your answer and say who speaks next.", CHOICE_SCHEMA)
 SEARCH = Function(
     "web__search",
     "Searches.",
@@ -72,15 +72,25 @@ SEARCH = Function(
     },
 )
 SCHEMAS: dict[str, dict[str, Any]] = {
-    "message": form(to=names(*NAMES), kind=names("question", "proposal", "critique"), text=text()),
-    "ballot": form(reasoning=text(), choice={"anyOf": [names("A", "B"), NULL]}),
-    "opening": form(
-        briefing={"anyOf": [text(1000), NULL]},
-        new_angle={"anyOf": [text(500), NULL]},
-        next_speakers={"type": "array", "items": names(*NAMES)},
+    "message": build_object_schema(
+        to=build_enum_schema(*NAMES),
+        kind=build_enum_schema("question", "proposal", "critique"),
+        text=build_text_schema(),
+    ),
+    "ballot": build_object_schema(
+        reasoning=build_text_schema(), choice={"anyOf": [build_enum_schema("A", "B"), NULL_SCHEMA]}
+    ),
+    "opening": build_object_schema(
+        briefing={"anyOf": [build_text_schema(1000), NULL_SCHEMA]},
+        new_angle={"anyOf": [build_text_schema(500), NULL_SCHEMA]},
+        next_speakers={"type": "array", "items": build_enum_schema(*NAMES)},
         done={"type": "boolean"},
     ),
-    "closing": form(summary=text(), status=names("SETTLED", "CONTINUE"), decision=text()),
+    "closing": build_object_schema(
+        summary=build_text_schema(),
+        status=build_enum_schema("SETTLED", "CONTINUE"),
+        decision=build_text_schema(),
+    ),
 }
 SEATS: dict[str, str] = {
     "opening": "moderator",
@@ -90,39 +100,42 @@ SEATS: dict[str, str] = {
 }
 
 
-def asking(
-    asks: Task,
+def build_task_request(
+    task: Task,
     *,
-    number: int = 2,
-    handoff: Handoff | None = None,
+    round_number: int = 2,
+    handoff: HandoffMode | None = None,
     functions: tuple[Function, ...] = (),
-    last: str = "Speak.",
+    instruction: str = "Speak.",
     seat: str = "Ada",
 ) -> Request:
     """That question in a debate between Ada, Ben and Cleo."""
-    seat = SEATS.get(asks, seat)
-    cue = Cue(
-        asks=asks,
+    seat = SEATS.get(task, seat)
+    cue = PromptSummary(
+        task=task,
         question=QUESTION,
-        round=number,
+        round=round_number,
         stance="SQLite",
-        opponent=SAID if number > 1 else "",
+        opponent_text=OPPONENT_TEXT if round_number > 1 else "",
         positions=POSITIONS,
-        others=tuple(name for name in NAMES if name != seat),
-        handoff=handoff,
+        choices=tuple(name for name in NAMES if name != seat),
+        handoff_mode=handoff,
     )
-    schema = CHOICE if handoff == "structured" else SCHEMAS.get(asks)
-    messages = (Message("system", "You take part."), Message("user", f"# Question\n> {QUESTION}\n\n{last}"))
+    schema = CHOICE_SCHEMA if handoff == "structured" else SCHEMAS.get(task)
+    messages = (
+        Message("system", "You take part."),
+        Message("user", f"# Question\n> {QUESTION}\n\n{instruction}"),
+    )
     return Request(Prompt(messages, cue, schema, functions=functions), seat, 600, 60, 7, functions)
 
 
-def deliver(schema: dict[str, Any] = DELIVERABLE) -> Request:
-    asked = asking("deliverable")
-    prompt = Prompt(asked.prompt.messages, asked.prompt.cue, schema, strict=False)
+def build_deliverable_request(schema: dict[str, Any] = DELIVERABLE_SCHEMA) -> Request:
+    asked = build_task_request("deliverable")
+    prompt = Prompt(asked.prompt.messages, asked.prompt.summary, schema, strict=False)
     return Request(prompt, asked.seat, asked.max_tokens, asked.timeout, asked.seed)
 
 
-def read(reply: Reply, schema: dict[str, Any]) -> Any:
+def parse_reply(reply: Reply, schema: dict[str, Any]) -> Any:
     """The JSON of an answer, which its schema admits."""
     found = json.loads(reply.text)
     jsonschema.Draft202012Validator(schema).validate(found)
@@ -134,7 +147,7 @@ class TaskContract:
     @pytest.mark.parametrize("asks", ["answer", "deliverable"])
     @pytest.mark.asyncio
     async def test_what_is_asked_for_in_prose_comes_in_prose(self, model: Model, asks: Task) -> None:
-        reply = await bounded(model, asking(asks))
+        reply = await reply_in_time(model, build_task_request(asks))
 
         assert len(reply.text.split()) > 5
         assert not reply.text.startswith("{")
@@ -143,7 +156,9 @@ class TaskContract:
     @pytest.mark.requirement("B4")
     @pytest.mark.asyncio
     async def test_who_speaks_next_is_chosen_in_the_structure_of_the_answer(self, model: Model) -> None:
-        found = read(await bounded(model, asking("argument", handoff="structured")), CHOICE)
+        found = parse_reply(
+            await reply_in_time(model, build_task_request("argument", handoff="structured")), CHOICE_SCHEMA
+        )
 
         assert len(found["response"].split()) > 10
         assert found["next_agent_name"] != "Ada"
@@ -151,7 +166,7 @@ class TaskContract:
     @pytest.mark.parametrize("asks", SCHEMAS)
     @pytest.mark.asyncio
     async def test_what_is_asked_for_as_json_is_what_the_schema_says(self, model: Model, asks: Task) -> None:
-        found = read(await bounded(model, asking(asks)), SCHEMAS[asks])
+        found = parse_reply(await reply_in_time(model, build_task_request(asks)), SCHEMAS[asks])
 
         if asks == "opening":
             assert found["next_speakers"] == list(NAMES)
@@ -160,4 +175,4 @@ class TaskContract:
 
     @pytest.mark.asyncio
     async def test_a_result_has_the_shape_that_the_caller_gave(self, model: Model) -> None:
-        read(await bounded(model, deliver()), DELIVERABLE)
+        parse_reply(await reply_in_time(model, build_deliverable_request()), DELIVERABLE_SCHEMA)

@@ -14,17 +14,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.compose import open_hall
-from server.debate.commands.intervene import Wish
-from server.debate.commands.requests import Proposal
-from server.debate.facts.errors import Refused
+from server.compose import open_manager
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Intervened
-from server.engine.transfer import LARGEST, MOST_ENTRIES, exported, parsed, restore
+from server.engine.transfer import MAX_ENTRIES, MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.research import Research
 from server.settings import ResearchServer, Settings
 from storage.sqlite import SqliteJournal
-from tests.contract.journal_restoring import written
+from tests.contract.journal_restore import build_entries
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
@@ -33,15 +33,15 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def hall(database: str | Path, **models: Any) -> Any:
-    return open_hall(Settings(db=str(database), models=("scripted",)), models, environ={})
+    return open_manager(Settings(db=str(database), models=("scripted",)), models, environ={})
 
 
 async def half_way(database: str | Path) -> dict[str, Any]:
     """A debate after its first round, as a file holds it."""
     async with hall(database) as opened:
-        case = await opened.start(Proposal(question="Ship it?"), actor="me")
+        case = await opened.start(DebateRequest(question="Ship it?"), actor="me")
         await opened.step(case.id, wait=5)
-        return dict(json.loads(json.dumps(await exported(opened, case.id))))
+        return dict(json.loads(json.dumps(await export_debate(opened, case.id))))
 
 
 async def kept(database: str | Path, debate_id: str) -> list[Any]:
@@ -57,34 +57,36 @@ async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp
     debate_id = data["debate_id"]
     model = ScriptedModel()
 
-    async with open_hall(Settings(db=str(tmp_path / "b.db")), {"scripted": model}, environ={}) as elsewhere:
-        case, added = await restore(elsewhere, data)
+    async with open_manager(
+        Settings(db=str(tmp_path / "b.db")), {"scripted": model}, environ={}
+    ) as elsewhere:
+        case, added = await restore_debate(elsewhere, data)
         assert (case.id, case.status, case.debate.round) == (debate_id, "running", 1)
         while not case.debate.ended:
             case = await elsewhere.step(debate_id, wait=5)
-        again = await exported(elsewhere, debate_id)
+        again = await export_debate(elsewhere, debate_id)
 
     assert added == len(data["entries"]) == data["receipt"]["entries"]
     assert case.status == "concluded"
-    assert [call.seat for call in model.asked].count("Proponent") == 1
+    assert [call.seat for call in model.requests].count("Proponent") == 1
     assert again["entries"][:added] == data["entries"]
     assert (await kept(tmp_path / "b.db", debate_id))[:added] == await kept(tmp_path / "a.db", debate_id)
 
 
 async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Path) -> None:
     async with hall(tmp_path / "a.db") as first:
-        case = await first.start(Proposal(question="Ship it?", run=True), actor="me")
+        case = await first.start(DebateRequest(question="Ship it?", run=True), actor="me")
         case = await first.follow(case.id, wait=5)
-        data = await exported(first, case.id)
+        data = await export_debate(first, case.id)
     async with hall(tmp_path / "b.db") as second:
-        restored, _ = await restore(second, data)
-        again = await exported(second, case.id)
+        restored, _ = await restore_debate(second, data)
+        again = await export_debate(second, case.id)
         (listed,) = await second.journal.find("ship")
 
     assert again == data
     assert restored.debate == case.debate
     assert (listed.status, listed.details["outcome"]) == ("concluded", data["result"] and "decided")
-    assert (listed.opened_at, listed.changed_at) == (case.log[0].at, case.log[-1].at)
+    assert (listed.opened_at, listed.changed_at) == (case.entries[0].at, case.entries[-1].at)
 
 
 async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -> None:
@@ -92,12 +94,12 @@ async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -
     debate_id = early["debate_id"]
     async with hall(tmp_path / "a.db") as first:
         await first.step(debate_id, wait=5)
-        late = await exported(first, debate_id)
+        late = await export_debate(first, debate_id)
     heard: list[str] = []
     async with hall(tmp_path / "b.db") as second:
         second.listeners.append(lambda case: heard.append(case.id))
-        counts = [(await restore(second, data))[1] for data in (early, late, late, early)]
-        case = await second.case(debate_id)
+        counts = [(await restore_debate(second, data))[1] for data in (early, late, late, early)]
+        case = await second.load(debate_id)
 
     missing = len(late["entries"]) - len(early["entries"])
     assert counts == [len(early["entries"]), missing, 0, 0]
@@ -109,16 +111,18 @@ async def test_another_past_of_the_same_debate_is_refused_where_they_part(tmp_pa
     early = await half_way(tmp_path / "a.db")
     debate_id, at = early["debate_id"], len(early["entries"])
     async with hall(tmp_path / "b.db") as second:
-        await restore(second, early)
-        await second.intervene(debate_id, "inject", Wish(text="Mind the cost."), actor="me")
+        await restore_debate(second, early)
+        await second.intervene(debate_id, "inject", InterventionRequest(text="Mind the cost."), actor="me")
     async with hall(tmp_path / "a.db") as first:
         await first.step(debate_id, wait=5)
-        late = await exported(first, debate_id)
+        late = await export_debate(first, debate_id)
     async with hall(tmp_path / "b.db") as second:
-        before = await exported(second, debate_id)
-        with pytest.raises(Refused, match=f"is here already, and entry {at + 1} is another one here"):
-            await restore(second, late)
-        assert await exported(second, debate_id) == before
+        before = await export_debate(second, debate_id)
+        with pytest.raises(
+            InvalidRequestError, match=f"is here already, and entry {at + 1} is another one here"
+        ):
+            await restore_debate(second, late)
+        assert await export_debate(second, debate_id) == before
 
 
 def altered(data: dict[str, Any], change: Change) -> dict[str, Any]:
@@ -160,7 +164,7 @@ REFUSED: list[tuple[Change, str]] = [
     (lambda data: data["entries"][2].update(seq="3"), "Entry 3 is not as it was exported: entries.2.seq"),
     (lambda data: data["entries"][2].update(body=[]), "Entry 3 is not as it was exported: entries.2.body"),
     (
-        lambda data: data.update(entries=data["entries"][:1] * (MOST_ENTRIES + 1)),
+        lambda data: data.update(entries=data["entries"][:1] * (MAX_ENTRIES + 1)),
         "The file is not as it was exported: entries",
     ),
 ]
@@ -170,13 +174,13 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
     data = await half_way(tmp_path / "a.db")
     async with hall(tmp_path / "b.db") as second:
         for change, told in REFUSED:
-            with pytest.raises(Refused) as caught:
-                await restore(second, altered(data, change))
+            with pytest.raises(InvalidRequestError) as caught:
+                await restore_debate(second, altered(data, change))
             assert told in str(caught.value)
         others: list[Any] = [None, [], "debate/1", 7]
         for value in others:
-            with pytest.raises(Refused, match="This is no exported debate"):
-                await restore(second, value)
+            with pytest.raises(InvalidRequestError, match="This is no exported debate"):
+                await restore_debate(second, value)
         assert await second.journal.find() == []
 
 
@@ -184,7 +188,7 @@ async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> N
     data = await half_way(tmp_path / "a.db")
     data |= {"question": "Else?", "status": "concluded", "result": {"verdict": "Ship."}, "more": 1}
     async with hall(tmp_path / "b.db") as second:
-        case, _ = await restore(second, data)
+        case, _ = await restore_debate(second, data)
         (listed,) = await second.journal.find()
 
     assert (listed.title, listed.status) == ("Ship it?", "running")
@@ -195,13 +199,13 @@ async def test_numbers_that_json_cannot_carry_are_refused(tmp_path: Path) -> Non
     data = await half_way(tmp_path / "a.db")
     data["entries"][-1]["body"]["usage"]["input_tokens"] = float("nan")
     async with hall(tmp_path / "b.db") as second:
-        with pytest.raises(Refused, match=r"Entry \d+ \(spoke\) cannot be read"):
-            await restore(second, data)
+        with pytest.raises(InvalidRequestError, match=r"Entry \d+ \(spoke\) cannot be read"):
+            await restore_debate(second, data)
     data = await half_way(tmp_path / "a.db")
     data["entries"][0]["body"]["seed"] = 2**60
     async with hall(tmp_path / "b.db") as second:
-        with pytest.raises(Refused, match="what JSON cannot carry exactly"):
-            await restore(second, data)
+        with pytest.raises(InvalidRequestError, match="what JSON cannot carry exactly"):
+            await restore_debate(second, data)
 
 
 @pytest.mark.parametrize(
@@ -211,27 +215,27 @@ async def test_numbers_that_json_cannot_carry_are_refused(tmp_path: Path) -> Non
         (b"", "it may be cut short"),
         (b"\xff\xfe", "cannot be read as JSON"),
         (b"[" * 1_000_000, "nested too deeply"),
-        (b" " * (LARGEST + 1), "larger than 64 MB"),
+        (b" " * (MAX_FILE_BYTES + 1), "larger than 64 MB"),
     ],
 )
 def test_a_file_that_is_no_json_is_refused(content: bytes, told: str) -> None:
-    with pytest.raises(Refused, match=told):
-        parsed(content)
+    with pytest.raises(InvalidRequestError, match=told):
+        parse_export(content)
 
 
 async def test_a_file_cannot_give_debaters_tools_that_the_settings_do_not(tmp_path: Path) -> None:
     server = ResearchServer(command="nothing", debaters=True)
     debaters = [{"name": "Ada", "stance": "ship", "tools": ["web"]}, {"name": "Bob", "stance": "wait"}]
-    proposal = Proposal.model_validate({"question": "Ship it?", "debaters": debaters})
+    proposal = DebateRequest.model_validate({"question": "Ship it?", "debaters": debaters})
     async with hall(tmp_path / "a.db") as first, Research.open({"web": server}) as research:
         first.research = research
         case = await first.start(proposal, actor="me")
-        data = await exported(first, case.id)
+        data = await export_debate(first, case.id)
     reserved = server.model_copy(update={"debaters": False})
     async with hall(tmp_path / "b.db") as second, Research.open({"web": reserved}) as research:
         second.research = research
-        with pytest.raises(Refused, match="is for the moderator only"):
-            await restore(second, data)
+        with pytest.raises(InvalidRequestError, match="is for the moderator only"):
+            await restore_debate(second, data)
 
 
 # The command line --------------------------------------------------------------------------------
@@ -291,11 +295,11 @@ def test_a_file_that_is_none_is_one_line_and_exits_with_1(cli: Cli, tmp_path: Pa
 
 def large(debate_id: str) -> dict[str, Any]:
     """A debate whose file takes a while to write down."""
-    from tests.support.playing import setup  # noqa: PLC0415  (only this test wants it)
+    from tests.support.simulation import build_setup  # noqa: PLC0415  (only this test wants it)
 
     notes = [Intervened(action="inject", text="Mind the cost. " * 400) for _ in range(600)]
-    bodies = [event.model_dump(mode="json") for event in (setup(), *notes)]
-    entries = written(*bodies, stream=debate_id)
+    bodies = [event.model_dump(mode="json") for event in (build_setup(), *notes)]
+    entries = build_entries(*bodies, stream=debate_id)
     return {
         "counterpoint": "debate/1",
         "debate_id": debate_id,
@@ -327,6 +331,6 @@ async def kept_and_restored(database: Path, data: dict[str, Any]) -> int:
     """How much of it there was, before it was brought in again."""
     before = len(await kept(database, data["debate_id"]))
     async with hall(database) as opened:
-        await restore(opened, data)
+        await restore_debate(opened, data)
     assert len(await kept(database, data["debate_id"])) == len(data["entries"])
     return before

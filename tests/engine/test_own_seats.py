@@ -6,20 +6,20 @@ from typing import Any
 import anyio
 import pytest
 
-from server.compose import open_hall
+from server.compose import open_manager
 from server.debate.commands.requests import (
-    DebaterAsked,
-    JudgesAsked,
-    ModeratorAsked,
-    OfficerAsked,
-    OptionsAsked,
-    Proposal,
+    DebateRequest,
+    DebaterInput,
+    JudgesInput,
+    ModeratorInput,
+    OfficerInput,
+    OptionsInput,
 )
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from tests.support.calling import call
-from tests.support.stepping import view
+from tests.support.client_calls import call
+from tests.support.mcp_debates import read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C13")]
 
@@ -43,35 +43,35 @@ class Mine:
         self.seats.add(request.seat)
         if on_text:
             on_text("…")
-        return Reply(SAYS[request.prompt.cue.asks], Usage(model="mine", cost_usd="0"))
+        return Reply(SAYS[request.prompt.summary.task], Usage(model="mine", cost_usd="0"))
 
 
 @pytest.mark.requirement("A4")
 async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
     mine = Mine()
-    proposal = Proposal(
+    proposal = DebateRequest(
         question="Ship it?",
         format="verdict",
         models=["scripted"],
         debaters=[
-            DebaterAsked(name="Ada", stance="now", model="mine"),
-            DebaterAsked(name="Ben", stance="later"),
+            DebaterInput(name="Ada", stance="now", model="mine"),
+            DebaterInput(name="Ben", stance="later"),
         ],
-        options=OptionsAsked(
-            moderator=ModeratorAsked(model="mine", opens=True, closes=True),
-            referee=OfficerAsked(model="mine"),
-            judges=JudgesAsked(models=["mine"]),
-            synthesizer=OfficerAsked(model="mine"),
+        options=OptionsInput(
+            moderator=ModeratorInput(model="mine", opens=True, closes=True),
+            referee=OfficerInput(model="mine"),
+            judges=JudgesInput(models=["mine"]),
+            synthesizer=OfficerInput(model="mine"),
         ),
         run=True,
     )
-    async with open_hall(Settings(db=database), {"mine": mine}) as hall:
+    async with open_manager(Settings(db=database), {"mine": mine}) as hall:
         with anyio.fail_after(5):
             case = await hall.follow((await hall.start(proposal, actor="test")).id, wait=5)
 
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
-    assert case.debate.openings[0].briefing == "Mine."
-    assert case.debate.closings[0].summary == "My own summary."
+    assert case.debate.round_plans[0].briefing == "Mine."
+    assert case.debate.round_summaries[0].summary == "My own summary."
     assert case.debate.audits[0].text == "My own audit."
     assert case.debate.verdict is not None
     assert (case.debate.verdict.winner, case.debate.verdict.verdict) == ("Ada", "My own.")
@@ -81,7 +81,7 @@ async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
 
 
 @pytest.mark.requirement("A1", "C14")
-async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(connected: Any) -> None:
+async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(open_client: Any) -> None:
     models = {name: ScriptedModel() for name in ("ada", "ben", "led", "audited", "judged", "made")}
     options = {
         "instructions": "For all who have none.",
@@ -95,53 +95,53 @@ async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(connected: 
         {"name": "Ada", "stance": "now", "model": "ada", "system_prompt": "Argue mine.", "role": "pilot"},
         {"name": "Ben", "stance": "later", "model": "ben", "max_turn_tokens": 50, "turn_timeout": 9},
     ]
-    async with connected(models) as client:
+    async with open_client(models) as client:
         asked = {"question": "Ship it?", "format": "verdict", "debaters": debaters, "options": options}
         ran = await call(client, "start_debate", **asked, run=True)
-        state = await view(client, ran, "state")
+        state = await read_view(client, ran, "state")
 
     own = {"ada": "Argue mine.", "led": "Lead mine.", "audited": "Audit mine.", "judged": "Judge mine."}
     own["made"] = "Make mine."
-    told = {name: model.asked[0].prompt.messages[-1].content for name, model in models.items()}
+    told = {name: model.requests[0].prompt.messages[-1].content for name, model in models.items()}
     assert all(prompt in told[name] for name, prompt in own.items())
     assert ["For all who have none." in text for text in told.values()] == [name == "ben" for name in told]
     assert "Your role: pilot" in told["ada"]
-    assert [(r.max_tokens, r.timeout) for r in models["ada"].asked] == [(900, 60)] * 2
-    assert [(r.max_tokens, r.timeout) for r in models["ben"].asked] == [(50, 9)] * 2
+    assert [(r.max_tokens, r.timeout) for r in models["ada"].requests] == [(900, 60)] * 2
+    assert [(r.max_tokens, r.timeout) for r in models["ben"].requests] == [(50, 9)] * 2
     assert [(seat["model"], seat["role"]) for seat in state["debaters"]] == [("ada", "pilot"), ("ben", "")]
     assert ran["status"] == "concluded"
 
 
 @pytest.mark.requirement("A1")
-async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(client_of: Any) -> None:
+async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(open_modern_client: Any) -> None:
     bull, bear = ScriptedModel(), ScriptedModel()
     debaters = [
         {"name": "Bull", "role": "optimist", "system_prompt": "You are Bull.", "model": "bull"},
         {"name": "Bear", "role": "risk analyst", "system_prompt": "You are Bear.", "model": "bear"},
     ]
-    async with client_of({"bull": bull, "bear": bear}) as client:
+    async with open_modern_client({"bull": bull, "bear": bear}) as client:
         asked = {"question": "Invest?", "format": "settle", "debaters": debaters, "run": True}
         ran = await call(client, "start_debate", **asked)
-        said = [turn["text"] for turn in (await view(client, ran, "result"))["transcript"]]
+        said = [turn["text"] for turn in (await read_view(client, ran, "result"))["transcript"]]
 
     for model, own, other in (
         (bull, "You are Bull.", "You are Bear."),
         (bear, "You are Bear.", "You are Bull."),
     ):
-        last = model.asked[-1].prompt.messages[-1].content
+        last = model.requests[-1].prompt.messages[-1].content
         before = said[: 2 if model is bull else 3]
         assert own in last
         assert other not in last
         assert all(f"> {text}" in last for text in before)
 
 
-async def test_a_seat_of_one_s_own_that_crashes_is_named(client_of: Any) -> None:
+async def test_a_seat_of_one_s_own_that_crashes_is_named(open_modern_client: Any) -> None:
     class Broken:
         async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
             raise LookupError(request.seat, on_text)
 
     options = {"synthesizer": {"model": "broken"}, "referee": {"model": "broken"}}
-    async with client_of({"broken": Broken()}) as client:
+    async with open_modern_client({"broken": Broken()}) as client:
         asked = {
             "question": "Ship it?",
             "format": "verdict",

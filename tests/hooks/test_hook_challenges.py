@@ -5,52 +5,66 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.intervene import Wish
-from server.hooks import load
-from server.settings import BadSettings
-from tests.support.hooking import ENVIRON, Lines, hook, hooked, started, webhook, written
+from server.debate.commands.intervene import InterventionRequest
+from server.hooks import load_hooks_config
+from server.settings import InvalidSettingsError
+from tests.support.hook_debates import (
+    ENVIRON,
+    LogLines,
+    hook,
+    open_manager_with_hooks,
+    start_debate,
+    webhook,
+    write_hooks_file,
+)
 
 pytestmark = pytest.mark.requirement("D6")
 
 
 @pytest.mark.anyio
-async def test_a_hook_challenges_in_words_of_its_own(database: str, lines: Lines, tmp_path: Path) -> None:
+async def test_a_hook_challenges_in_words_of_its_own(
+    database: str, log_lines: LogLines, tmp_path: Path
+) -> None:
     challenging = {"intervene": {"action": "challenge", "text": "Prove {actor}'s point.", "to": "Proponent"}}
-    path = written(
+    path = write_hooks_file(
         tmp_path,
         hook("doubt", "debate_pause", challenging),
         hook("tell", "intervention", {"log": "{action} to {to}: {text}"}, actor="hook doubt"),
     )
 
-    async with hooked(database, path) as hall:
-        case = await started(hall)
-        await hall.intervene(case.id, "pause", Wish(), actor="somebody")
+    async with open_manager_with_hooks(database, path) as hall:
+        case = await start_debate(hall)
+        await hall.intervene(case.id, "pause", InterventionRequest(), actor="somebody")
         with anyio.fail_after(5):
-            told = await lines.of("challenge to")
+            told = await log_lines.wait_for("challenge to")
 
     assert told == "challenge to Proponent: Prove somebody's point."
 
 
 @pytest.mark.parametrize("action", ["challenge", "inject"])
 def test_what_says_something_needs_a_text(action: str, tmp_path: Path) -> None:
-    path = written(tmp_path, hook("mute", "vote", {"intervene": {"action": action}}))
+    path = write_hooks_file(tmp_path, hook("mute", "vote", {"intervene": {"action": action}}))
 
     with pytest.raises(
-        BadSettings, match=r"intervene: inject needs a text, and nothing else but a challenge"
+        InvalidSettingsError, match=r"intervene: inject needs a text, and nothing else but a challenge"
     ):
-        load(str(path), ENVIRON)
+        load_hooks_config(str(path), ENVIRON)
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]"])
 def test_a_private_address_is_refused_when_the_file_is_read(host: str, tmp_path: Path) -> None:
     hooked_up = hook("inside", "vote", webhook(f"https://{host}/x"))
 
-    with pytest.raises(BadSettings, match=r"line 1: .*webhook\.url: .* is a private address"):
-        load(str(written(tmp_path, hooked_up, allow={"hosts": [host]})), ENVIRON)
-    assert load(str(written(tmp_path, hooked_up, allow={"private": [host]})), ENVIRON).hooks
+    with pytest.raises(InvalidSettingsError, match=r"line 1: .*webhook\.url: .* is a private address"):
+        load_hooks_config(str(write_hooks_file(tmp_path, hooked_up, allow={"hosts": [host]})), ENVIRON)
+    assert load_hooks_config(
+        str(write_hooks_file(tmp_path, hooked_up, allow={"private": [host]})), ENVIRON
+    ).hooks
 
 
 def test_a_public_address_is_as_good_as_a_name(tmp_path: Path) -> None:
-    path = written(tmp_path, hook("out", "vote", webhook("https://9.9.9.9/x")), allow={"hosts": ["9.9.9.9"]})
+    path = write_hooks_file(
+        tmp_path, hook("out", "vote", webhook("https://9.9.9.9/x")), allow={"hosts": ["9.9.9.9"]}
+    )
 
-    assert load(str(path), ENVIRON).hooks
+    assert load_hooks_config(str(path), ENVIRON).hooks

@@ -16,8 +16,17 @@ from cryptography.x509.oid import NameOID
 from server.debate.views.audit import event_row
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
-from tests.support.hooking import Lines, debated, hook, hooked, impatient, started, webhook, written
-from tests.support.receiving import Receiver, receiving
+from tests.support.hook_debates import (
+    LogLines,
+    hook,
+    open_manager_with_hooks,
+    open_manager_with_retry_delays,
+    run_debate,
+    start_debate,
+    webhook,
+    write_hooks_file,
+)
+from tests.support.webhook_receiver import WebhookReceiver, open_receiver
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
@@ -25,11 +34,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can_be_checked(
     database: str, tmp_path: Path
 ) -> None:
-    async with receiving() as receiver:
-        path = written(tmp_path, hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod"))
-        async with hooked(database, path) as hall:
-            await debated(hall)
-            case = await debated(hall, options={"tags": ["test", "prod"]})
+    async with open_receiver() as receiver:
+        path = write_hooks_file(
+            tmp_path, hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")
+        )
+        async with open_manager_with_hooks(database, path) as hall:
+            await run_debate(hall)
+            case = await run_debate(hall, options={"tags": ["test", "prod"]})
             [posted] = await receiver.wait_for(1)
 
     assert posted.path == "/hook?to=ops"
@@ -39,7 +50,7 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
     assert posted.json == {
         "id": posted.id,
         "hook": "ops",
-        "event": event_row(case.log[-1]),
+        "event": event_row(case.entries[-1]),
         "debate": {
             "id": case.id,
             "question": "Ship it?",
@@ -51,10 +62,10 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
 
 
 async def test_a_signature_does_not_fit_another_body_or_time(database: str, tmp_path: Path) -> None:
-    async with receiving() as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with hooked(database, path) as hall:
-            await started(hall)
+    async with open_receiver() as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with open_manager_with_hooks(database, path) as hall:
+            await start_debate(hall)
             [posted] = await receiver.wait_for(1)
 
     sent = posted.headers["x-counterpoint-signature"]
@@ -70,10 +81,10 @@ async def test_a_signature_does_not_fit_another_body_or_time(database: str, tmp_
 async def test_what_may_work_later_is_tried_again_under_the_same_id(
     database: str, tmp_path: Path, answer: str
 ) -> None:
-    async with receiving(answers=[answer, answer]) as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with impatient(database, path) as hall:
-            await started(hall)
+    async with open_receiver(status_lines=[answer, answer]) as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with open_manager_with_retry_delays(database, path) as hall:
+            await start_debate(hall)
             posted = await receiver.wait_for(3)
 
     assert len(posted) == 3
@@ -81,28 +92,28 @@ async def test_what_may_work_later_is_tried_again_under_the_same_id(
     assert len({one.body for one in posted}) == 1
 
 
-async def test_attempts_are_counted_and_end(database: str, tmp_path: Path, lines: Lines) -> None:
-    async with receiving(answers=["500 Oh"] * 9) as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
-        async with impatient(database, path) as hall:
-            await started(hall)
-            said = await lines.of("gave up")
+async def test_attempts_are_counted_and_end(database: str, tmp_path: Path, log_lines: LogLines) -> None:
+    async with open_receiver(status_lines=["500 Oh"] * 9) as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
+        async with open_manager_with_retry_delays(database, path) as hall:
+            await start_debate(hall)
+            said = await log_lines.wait_for("gave up")
 
-    assert len(receiver.posted) == 3
+    assert len(receiver.requests) == 3
     assert said.endswith("attempt 3: it answered with HTTP 500")
 
 
 @pytest.mark.parametrize("answer", ["400 No", "404 Where", "410 Gone", "302 Found\r\nLocation: /elsewhere"])
 async def test_a_refusal_or_a_redirect_is_final(
-    database: str, tmp_path: Path, answer: str, lines: Lines
+    database: str, tmp_path: Path, answer: str, log_lines: LogLines
 ) -> None:
-    async with receiving(answers=[answer]) as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with impatient(database, path) as hall:
-            await started(hall)
-            said = await lines.of("gave up")
+    async with open_receiver(status_lines=[answer]) as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with open_manager_with_retry_delays(database, path) as hall:
+            await start_debate(hall)
+            said = await log_lines.wait_for("gave up")
 
-    assert [one.path for one in receiver.posted] == ["/hook"]
+    assert [one.path for one in receiver.requests] == ["/hook"]
     assert said.endswith(f"attempt 1: it answered with HTTP {answer[:3]}")
 
 
@@ -112,82 +123,86 @@ async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restar
 ) -> None:
     ahead = timedelta()
     wanted = format_datetime(utc_now() + timedelta(seconds=900), usegmt=True) if date else "900"
-    async with receiving(answers=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
+    async with open_receiver(status_lines=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
 
         async def process() -> None:
-            async with impatient(database, path, clock=lambda: utc_now() + ahead, pauses=(1, 60)):
+            async with open_manager_with_retry_delays(
+                database, path, clock=lambda: utc_now() + ahead, retry_delays=(1, 60)
+            ):
                 pass
 
-        async with impatient(database, path, pauses=(1, 60)) as hall:
-            await started(hall)
+        async with open_manager_with_retry_delays(database, path, retry_delays=(1, 60)) as hall:
+            await start_debate(hall)
             await receiver.wait_for(1)
         counts = []
         for seconds in (0, 800, 1000, 1030, 1100, 99_000):
             ahead = timedelta(seconds=seconds)
             await process()
-            counts.append(len(receiver.posted))
+            counts.append(len(receiver.requests))
 
     assert counts == [1, 1, 2, 2, 3, 3]
 
 
 async def test_nobody_listening_is_an_attempt_that_may_work_later(
-    database: str, tmp_path: Path, lines: Lines
+    database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
-    async with receiving() as gone:
+    async with open_receiver() as gone:
         url = gone.url
-    path = written(tmp_path, hook("ops", "debate_start", webhook(url, attempts=2)))
-    async with impatient(database, path) as hall:
-        await started(hall)
-        said = await lines.of("gave up")
+    path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(url, attempts=2)))
+    async with open_manager_with_retry_delays(database, path) as hall:
+        await start_debate(hall)
+        said = await log_lines.wait_for("gave up")
 
     assert said.endswith("attempt 2: 127.0.0.1 cannot be reached (ConnectError)")
 
 
 async def test_a_server_that_does_not_answer_in_time_is_left(
-    database: str, tmp_path: Path, lines: Lines
+    database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
-    async with receiving(hangs=True) as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=1, timeout=0.1)))
-        async with impatient(database, path) as hall:
-            await started(hall)
-            said = await lines.of("gave up")
+    async with open_receiver(hangs=True) as receiver:
+        path = write_hooks_file(
+            tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=1, timeout=0.1))
+        )
+        async with open_manager_with_retry_delays(database, path) as hall:
+            await start_debate(hall)
+            said = await log_lines.wait_for("gave up")
 
     assert said.endswith("there was no answer within 0.1 s")
 
 
 async def test_a_host_whose_address_is_private_is_not_called_unless_that_is_allowed_by_name(
-    database: str, tmp_path: Path, lines: Lines
+    database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
-    async with receiving() as receiver:
+    async with open_receiver() as receiver:
         url = f"https://localhost:{receiver.port}/hook"
-        path = written(
+        path = write_hooks_file(
             tmp_path,
             hook("ops", "debate_start", webhook(url)),
             allow={"hosts": ["localhost"], "private": ["localhost:1"]},
         )
-        async with impatient(database, path) as hall:
-            await started(hall)
-            said = await lines.of("gave up")
+        async with open_manager_with_retry_delays(database, path) as hall:
+            await start_debate(hall)
+            said = await log_lines.wait_for("gave up")
 
-    assert receiver.connections == 0
+    assert receiver.connection_count == 0
     assert said.endswith("attempt 1: localhost has an address that is private, and is not allowed to")
 
 
 async def test_a_name_with_one_private_address_among_public_ones_is_not_called(
-    database: str, tmp_path: Path, lines: Lines
+    database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
     async def two(_host: str, _port: int) -> list[str]:
         return ["93.184.216.34", "10.0.0.1"]
 
-    path = written(
+    path = write_hooks_file(
         tmp_path,
         hook("ops", "debate_start", webhook("https://hooks.example.org/x")),
         allow={"hosts": ["hooks.example.org"]},
     )
-    async with impatient(database, path, resolver=two) as hall:
-        await started(hall)
-        assert "is private" in await lines.of("gave up")
+    async with open_manager_with_retry_delays(database, path, resolver=two) as hall:
+        await start_debate(hall)
+        assert "is private" in await log_lines.wait_for("gave up")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +267,7 @@ def certified(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     return path, context
 
 
-async def posted_by_name(database: str, folder: Path, receiver: Receiver) -> int:
+async def posted_by_name(database: str, folder: Path, receiver: WebhookReceiver) -> int:
     """Post to hooks.example.org, which a name server says is here; how often it was asked."""
     asked = 0
 
@@ -263,13 +278,13 @@ async def posted_by_name(database: str, folder: Path, receiver: Receiver) -> int
         return ["127.0.0.1"]
 
     place = f"hooks.example.org:{receiver.port}"
-    path = written(
+    path = write_hooks_file(
         folder,
         hook("ops", "debate_start", webhook(f"https://{place}/x", attempts=1)),
         allow={"private": [place]},
     )
-    async with impatient(database, path, resolver=here) as hall:
-        await started(hall)
+    async with open_manager_with_retry_delays(database, path, resolver=here) as hall:
+        await start_debate(hall)
     return asked
 
 
@@ -278,7 +293,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked_and_the_certi
 ) -> None:
     certificate, context = certified(tmp_path, "hooks.example.org")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    async with receiving(tls=context) as receiver:
+    async with open_receiver(tls=context) as receiver:
         asked = await posted_by_name(database, tmp_path, receiver)
         [posted] = await receiver.wait_for(1)
 
@@ -291,26 +306,26 @@ async def test_a_certificate_of_another_name_or_of_nobody_is_not_spoken_to(
     database: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    lines: Lines,
+    log_lines: LogLines,
     name: str,
     trusted: bool,
 ) -> None:
     certificate, context = certified(tmp_path, name)
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    async with receiving(tls=context) as receiver:
+    async with open_receiver(tls=context) as receiver:
         await posted_by_name(database, tmp_path, receiver)
 
-    assert receiver.posted == []
-    assert "cannot be reached (ConnectError)" in "".join(lines.said)
+    assert receiver.requests == []
+    assert "cannot be reached (ConnectError)" in "".join(log_lines.messages)
 
 
 async def test_a_very_long_event_is_sent_without_its_texts(database: str, tmp_path: Path) -> None:
     documents = [{"title": f"D{number}", "text": "\N{SNOWMAN}" * 190_000} for number in range(2)]
-    async with receiving() as receiver:
-        path = written(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with hooked(database, path) as hall:
-            await started(hall, documents=documents)
+    async with open_receiver() as receiver:
+        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        async with open_manager_with_hooks(database, path) as hall:
+            await start_debate(hall, documents=documents)
             [posted] = await receiver.wait_for(1)
 
     assert len(posted.body) < 10_000

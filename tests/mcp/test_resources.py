@@ -7,27 +7,27 @@ import pytest
 from mcp import MCPError
 from mcp.types import ResourceTemplateReference
 
-from server.engine.queries import listed_line, listed_row
-from server.mcp.resources import PAGE, transcript_listed
+from server.engine.queries import build_list_row, format_list_line
+from server.mcp.resources import PAGE_SIZE, build_transcript_resource
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.tools.read_debate import MOST_TEXT
-from storage.journal import Listed
-from tests.support.calling import call, read, refused, said, size
+from server.tools.read_debate import MAX_TEXT_LENGTH
+from storage.journal import StreamListing
+from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2")]
 
 
 @pytest.fixture
-async def finished(connected: Any) -> Any:
-    async with connected() as client:
+async def finished(open_client: Any) -> Any:
+    async with open_client() as client:
         started = await call(client, "start_debate", question="Should penguins fly?", run=True)
         yield client, started["debate_id"]
 
 
 async def test_the_transcript_reads_as_a_document(finished: Any) -> None:
     client, debate_id = finished
-    text = await read(client, f"debate://{debate_id}/transcript")
+    text = await read_resource(client, f"debate://{debate_id}/transcript")
 
     assert text.startswith("# Should penguins fly?\n- **A. Proponent**: for\n- **B. Opponent**: against\n")
     assert text.index("## Round 1: opening") < text.index("## Round 2: rebuttal") < text.index("## Verdict")
@@ -35,7 +35,7 @@ async def test_the_transcript_reads_as_a_document(finished: Any) -> None:
 
 async def test_the_transcript_is_also_data_and_starts_where_one_likes(finished: Any) -> None:
     client, debate_id = finished
-    data = json.loads(await read(client, f"debate://{debate_id}/transcript?format=json&since=2"))
+    data = json.loads(await read_resource(client, f"debate://{debate_id}/transcript?format=json&since=2"))
 
     assert [(turn["round"], turn["phase"]) for turn in data["turns"]] == [(2, "rebuttal"), (2, "rebuttal")]
     assert set(data["turns"][0]) == {"round", "phase", "agent", "stance", "text"}
@@ -61,17 +61,17 @@ async def test_the_transcript_is_delivered_as_what_it_is(finished: Any, query: s
 
 async def test_every_part_of_a_debate_is_a_resource(finished: Any) -> None:
     client, debate_id = finished
-    state = json.loads(await read(client, f"debate://{debate_id}"))
-    verdict = await read(client, f"debate://{debate_id}/verdict")
-    last_round = json.loads(await read(client, f"debate://{debate_id}/rounds/3"))
-    events = json.loads(await read(client, f"debate://{debate_id}/events"))["events"]
-    receipt = json.loads(await read(client, f"debate://{debate_id}/receipt"))
-    analysis = json.loads(await read(client, f"debate://{debate_id}/analysis"))
-    interventions = json.loads(await read(client, f"debate://{debate_id}/interventions"))
+    state = json.loads(await read_resource(client, f"debate://{debate_id}"))
+    verdict = await read_resource(client, f"debate://{debate_id}/verdict")
+    last_round = json.loads(await read_resource(client, f"debate://{debate_id}/rounds/3"))
+    events = json.loads(await read_resource(client, f"debate://{debate_id}/events"))["events"]
+    receipt = json.loads(await read_resource(client, f"debate://{debate_id}/receipt"))
+    analysis = json.loads(await read_resource(client, f"debate://{debate_id}/analysis"))
+    interventions = json.loads(await read_resource(client, f"debate://{debate_id}/interventions"))
 
     assert (state["status"], state["round"], state["reason"]) == ("concluded", 3, "max_rounds")
     assert verdict.startswith("## Verdict: Decided")
-    assert [judgment["reading"] for judgment in last_round["judgments"]] == [1, 2]
+    assert [judgment["slot_index"] for judgment in last_round["judgments"]] == [1, 2]
     assert events[0]["kind"] == "opened"
     assert receipt["head"] == events[-1]["hash"]
     assert [row["turns"] for row in analysis["rounds"]] == [2, 2, 0]
@@ -81,16 +81,16 @@ async def test_every_part_of_a_debate_is_a_resource(finished: Any) -> None:
 async def test_the_index_lists_debates_newest_first(finished: Any) -> None:
     client, debate_id = finished
     newer = (await call(client, "start_debate", question="Another?"))["debate_id"]
-    index = json.loads(await read(client, "debate://index"))
+    index = json.loads(await read_resource(client, "debate://index"))
 
     assert [row["debate_id"] for row in index["debates"]] == [newer, debate_id]
 
 
-async def test_the_list_comes_in_pages_that_show_each_debate_once(connected: Any) -> None:
-    async with connected() as client:
+async def test_the_list_comes_in_pages_that_show_each_debate_once(open_client: Any) -> None:
+    async with open_client() as client:
         ids = [
             (await call(client, "start_debate", question=f"Question {number}?"))["debate_id"]
-            for number in range(PAGE + 5)
+            for number in range(PAGE_SIZE + 5)
         ]
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
@@ -130,9 +130,9 @@ async def test_debate_ids_are_completed(finished: Any) -> None:
 async def test_an_address_that_leads_nowhere_is_told_so(finished: Any, path: str, told: str) -> None:
     client, debate_id = finished
     with pytest.raises(MCPError, match=told):
-        await read(client, "debate://" + path.replace("{id}", debate_id))
+        await read_resource(client, "debate://" + path.replace("{id}", debate_id))
 
-    assert await read(client, "debate://index")
+    assert await read_resource(client, "debate://index")
 
 
 async def test_a_cursor_of_somebody_else_is_refused(finished: Any) -> None:
@@ -147,18 +147,18 @@ async def test_a_cursor_of_somebody_else_is_refused(finished: Any) -> None:
 )
 def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
     at = "2026-12-01T10:00:00.000Z"
-    row = listed_row(Listed("abc", 7, "(heading unreadable)", "running", details, at, at))
+    row = build_list_row(StreamListing("abc", 7, "(heading unreadable)", "running", details, at, at))
 
     assert set(row) >= {"format", "round", "outcome", "winner", "tags"}
     assert (row["round"], row["tags"]) == (0, [])
-    assert listed_line(row).startswith("abc  2026-12-01 10:00  running")
-    assert listed_line(row).endswith(": (heading unreadable)")
-    assert transcript_listed(row).uri == "debate://abc/transcript"
+    assert format_list_line(row).startswith("abc  2026-12-01 10:00  running")
+    assert format_list_line(row).endswith(": (heading unreadable)")
+    assert build_transcript_resource(row).uri == "debate://abc/transcript"
 
 
 @pytest.mark.requirement("M4")
-async def test_every_view_of_a_debate_is_read_by_tool(connected: Any) -> None:
-    async with connected() as client:
+async def test_every_view_of_a_debate_is_read_by_tool(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?", run=True))["debate_id"]
         views = ("transcript", "state", "result", "analysis", "interventions", "receipt", "usage", "events")
         data = {view: await call(client, "read_debate", debate_id=debate_id, view=view) for view in views}
@@ -173,8 +173,8 @@ async def test_every_view_of_a_debate_is_read_by_tool(connected: Any) -> None:
     assert data["receipt"]["data"]["head"] == data["events"]["data"]["events"][-1]["hash"]
 
 
-async def test_debates_are_found_by_what_was_asked_and_by_status(connected: Any) -> None:
-    async with connected() as client:
+async def test_debates_are_found_by_what_was_asked_and_by_status(open_client: Any) -> None:
+    async with open_client() as client:
         await call(client, "start_debate", question="Should penguins fly?")
         await call(client, "start_debate", question="Should ostriches fly?", run=True)
 
@@ -192,10 +192,10 @@ async def test_debates_are_found_by_what_was_asked_and_by_status(connected: Any)
 
 @pytest.mark.requirement("M4")
 @pytest.mark.parametrize("view", ["transcript", "events"])
-async def test_a_debate_of_any_length_is_read_whole_by_tool(connected: Any, view: str) -> None:
+async def test_a_debate_of_any_length_is_read_whole_by_tool(open_client: Any, view: str) -> None:
     long = ScriptedModel(lambda request: f"猫 {request.seat} " * 700)
     debaters = [{"name": f"N{number}", "stance": "s"} for number in range(20)]
-    async with connected({"mine": long}, "mine") as client:
+    async with open_client({"mine": long}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         await call(client, "step_round", debate_id=debate_id)
         asked = {"debate_id": debate_id, "view": view}
@@ -203,15 +203,15 @@ async def test_a_debate_of_any_length_is_read_whole_by_tool(connected: Any, view
         while on:
             answer = await client.call_tool("read_debate", {**asked, "offset": offset})
             offset = answer.structured_content["next_offset"]
-            piece, on, how = said(answer).partition("\n\n[")
+            piece, on, how = result_text(answer).partition("\n\n[")
             assert how.endswith(f"Go on with offset={offset}.]" if offset else "")
             assert answer.structured_content["data"] == {}
             pieces.append(piece)
-        whole = await read(client, f"debate://{debate_id}/{view}")
-        beyond = await refused(client, "read_debate", **asked, offset=len(whole))
+        whole = await read_resource(client, f"debate://{debate_id}/{view}")
+        beyond = await expect_tool_error(client, "read_debate", **asked, offset=len(whole))
 
     assert len(pieces) > 1
-    assert all(len(piece) == MOST_TEXT for piece in pieces[:-1])
+    assert all(len(piece) == MAX_TEXT_LENGTH for piece in pieces[:-1])
     assert "".join(pieces) == whole
     assert "is beyond the end" in beyond
 
@@ -229,34 +229,34 @@ async def test_events_are_read_from_a_round_on(finished: Any) -> None:
 
 
 @pytest.mark.parametrize(("question", "count"), [("猫" * 3000, 25), ("Ship it? " * 100, 25), ("猫" * 99, 2)])
-async def test_a_page_of_debates_stays_short(connected: Any, question: str, count: int) -> None:
+async def test_a_page_of_debates_stays_short(open_client: Any, question: str, count: int) -> None:
     debaters = [{"name": name, "stance": f"{name} " + "猫" * 400} for name in ("Ada", "Ben")]
-    async with connected() as client:
+    async with open_client() as client:
         for _ in range(count):
             await call(client, "start_debate", question=question, debaters=debaters, run=True, wait_seconds=9)
         answer = await client.call_tool("find_debates", {})
 
     rows = answer.structured_content["debates"]
-    assert size(said(answer)) <= 4_000
-    assert all(f"{row['debate_id']}  " in said(answer) for row in rows)
-    assert said(answer).count(": " + question[:20]) == len(rows) == min(count, 20)
-    assert ("More: pass cursor=" in said(answer)) == (count > 20)
+    assert byte_count(result_text(answer)) <= 4_000
+    assert all(f"{row['debate_id']}  " in result_text(answer) for row in rows)
+    assert result_text(answer).count(": " + question[:20]) == len(rows) == min(count, 20)
+    assert ("More: pass cursor=" in result_text(answer)) == (count > 20)
 
 
-async def test_a_result_links_to_the_transcript_and_stays_short(connected: Any) -> None:
+async def test_a_result_links_to_the_transcript_and_stays_short(open_client: Any) -> None:
     long = ScriptedModel(lambda _: "It is so. " * 2000)
-    async with connected({"mine": long}, "mine") as client:
+    async with open_client({"mine": long}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         result = await client.call_tool("step_round", {"debate_id": debate_id})
 
-    assert size(said(result)) <= 4_000
+    assert byte_count(result_text(result)) <= 4_000
     assert str(result.content[1].uri) == f"debate://{debate_id}/transcript"
 
 
 @pytest.mark.requirement("D3")
 @pytest.mark.parametrize("silent", [24, 26])
 async def test_many_failures_leave_room_for_what_was_said_and_for_what_to_do(
-    connected: Any, silent: int
+    open_client: Any, silent: int
 ) -> None:
     def answer(request: Request) -> str:
         if int(request.seat.split()[-1]) > 26 - silent:
@@ -264,17 +264,17 @@ async def test_many_failures_leave_room_for_what_was_said_and_for_what_to_do(
         return "猫" * 2000
 
     debaters = [{"name": f"{'猫' * 30} {number}", "stance": "猫" * 500} for number in range(1, 27)]
-    async with connected({"mine": ScriptedModel(answer)}, "mine") as client:
+    async with open_client({"mine": ScriptedModel(answer)}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         step = await client.call_tool("step_round", {"debate_id": debate_id})
         if silent < 26:
             await call(client, "intervene", debate_id=debate_id, action="pause", reason="猫" * 1000)
         verdict = await client.call_tool("get_verdict", {"debate_id": debate_id})
 
-    assert size(said(step)) <= 4_000
-    assert said(step).count("猫 (猫") + said(step).count("): 猫") >= 26 - silent
-    assert f"And {silent - 5} more failed" in said(step)
-    assert said(step).endswith(step.structured_content["next"])
-    assert size(said(verdict)) <= 4_000
-    assert said(verdict).startswith("No verdict yet. Debate")
-    assert said(verdict).endswith(verdict.structured_content["next"])
+    assert byte_count(result_text(step)) <= 4_000
+    assert result_text(step).count("猫 (猫") + result_text(step).count("): 猫") >= 26 - silent
+    assert f"And {silent - 5} more failed" in result_text(step)
+    assert result_text(step).endswith(step.structured_content["next"])
+    assert byte_count(result_text(verdict)) <= 4_000
+    assert result_text(verdict).startswith("No verdict yet. Debate")
+    assert result_text(verdict).endswith(verdict.structured_content["next"])

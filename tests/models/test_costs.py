@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from server.models.litellm.client import LitellmModel, load
-from server.models.litellm.response import Answer
-from server.models.prices import Prices
+from server.models.litellm.client import LitellmModel, import_litellm
+from server.models.litellm.response import Completion
+from server.models.prices import PriceTable
 
 pytestmark = [
     pytest.mark.requirement("N10", "B7"),
@@ -18,13 +18,13 @@ pytestmark = [
 ]
 
 KNOWN = "openai/gpt-4o-mini"
-OWN = Prices({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai/mine")})
+OWN = PriceTable({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai/mine")})
 
 
-def cost_of(name: str, tokens_in: int, tokens_out: int, prices: Prices) -> str:
+def cost_of(name: str, tokens_in: int, tokens_out: int, prices: PriceTable) -> str:
     counts = SimpleNamespace(prompt_tokens=tokens_in, completion_tokens=tokens_out)
-    model = LitellmModel(name, price=prices.own.get(name))
-    return model._read(load(), Answer("Yes.", "stop", "", counts), 1, 0.0).usage.cost_usd
+    model = LitellmModel(name, price=prices.own_prices.get(name))
+    return model._build_reply(import_litellm(), Completion("Yes.", "stop", "", counts), 1, 0.0).usage.cost_usd
 
 
 @pytest.mark.parametrize("name", [KNOWN, "openai/mine"])
@@ -32,23 +32,23 @@ def test_the_operators_own_price_is_what_an_answer_costs(name: str) -> None:
     assert cost_of(name, 1000, 500, OWN) == "0.3"
 
 
-@pytest.mark.parametrize("prices", [OWN, Prices()])
-def test_an_answer_whose_tokens_nobody_counted_has_an_unknown_cost(prices: Prices) -> None:
+@pytest.mark.parametrize("prices", [OWN, PriceTable()])
+def test_an_answer_whose_tokens_nobody_counted_has_an_unknown_cost(prices: PriceTable) -> None:
     assert cost_of(KNOWN, 0, 0, prices) == ""
 
 
 @pytest.mark.parametrize("name", ["ollama/gpt-4o-mini", "hosted_vllm/gpt-4o-mini", "acme/gpt-4o-mini"])
 def test_a_model_called_as_another_providers_has_not_its_price(name: str) -> None:
-    assert Prices().of(KNOWN).input
-    assert Prices().of(name).input == ""
+    assert PriceTable().find_price(KNOWN).input
+    assert PriceTable().find_price(name).input == ""
 
 
 @pytest.mark.parametrize("inner", [KNOWN, "scripted", "openai/mine", "acme/unheard-of"])
 def test_faults_on_purpose_change_no_price(inner: str) -> None:
-    faulty, plain = OWN.of(f"faulty?model={inner}&failure=0.1"), OWN.of(inner)
+    faulty, plain = OWN.find_price(f"faulty?model={inner}&failure=0.1"), OWN.find_price(inner)
 
     assert (faulty.input, faulty.output) == (plain.input, plain.output)
 
 
 def test_a_faulty_model_of_no_sense_has_no_price() -> None:
-    assert Prices().of("faulty?failure=0.1").input == ""
+    assert PriceTable().find_price("faulty?failure=0.1").input == ""

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from server.cli.main import counterpoint
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Lookup
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.settings import ResearchServer
 from tests.support.paths import NODE
-from tests.support.researching import call, child, opened
+from tests.support.research_client import build_server_config, call_research_tool, open_research
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 
@@ -36,21 +36,21 @@ MEMORY = NODE / "node_modules" / "@modelcontextprotocol" / "server-memory" / "di
     ],
 )
 async def test_what_cannot_be_asked_for_is_refused(names: list[str], debater: bool, said: str) -> None:
-    library = child("bad", tools=["find", "open"], debaters=True)
+    library = build_server_config("bad", tools=["find", "open"], debaters=True)
 
-    async with opened(notes=child("bad"), library=library) as research:
+    async with open_research(notes=build_server_config("bad"), library=library) as research:
         research.check(["notes", "notes/anything", "library/find"])
-        research.check(["library"], debater=True)
-        with pytest.raises(Refused) as refused:
-            research.check(names, debater=debater)
+        research.check(["library"], for_debater=True)
+        with pytest.raises(InvalidRequestError) as refused:
+            research.check(names, for_debater=debater)
 
     assert str(refused.value).endswith(said)
     assert not research.connections
 
 
 async def test_without_servers_the_refusal_says_where_to_name_some() -> None:
-    async with opened() as research:
-        with pytest.raises(Refused, match="None is configured: see mcpServers in the settings"):
+    async with open_research() as research:
+        with pytest.raises(InvalidRequestError, match="None is configured: see mcpServers in the settings"):
             research.check(["notes"])
 
 
@@ -58,8 +58,8 @@ async def test_without_servers_the_refusal_says_where_to_name_some() -> None:
 
 
 async def test_tools_are_offered_as_functions_that_providers_accept() -> None:
-    async with opened(bad=child("wordy")) as research:
-        functions = await research.functions(["bad"])
+    async with open_research(bad=build_server_config("wordy")) as research:
+        functions = await research.list_functions(["bad"])
 
     names = [function.name for function in functions]
     assert names[:3] == ["bad__pid__odd_", "bad__child", "bad__pid__odd__2"]
@@ -72,9 +72,11 @@ async def test_tools_are_offered_as_functions_that_providers_accept() -> None:
 
 
 async def test_only_what_is_named_and_allowed_is_offered() -> None:
-    async with opened(one=child("bad", tools=["pid", "die"]), two=child("bad")) as research:
-        functions = await research.functions(["one", "two/big", "two/gone"])
-        problems = research.problems(["one", "two/big", "two/gone"])
+    async with open_research(
+        one=build_server_config("bad", tools=["pid", "die"]), two=build_server_config("bad")
+    ) as research:
+        functions = await research.list_functions(["one", "two/big", "two/gone"])
+        problems = research.find_problems(["one", "two/big", "two/gone"])
         other = await research.look_up(FunctionCall("two__pid", "{}"), ["one", "two/big"])
 
     assert [function.name for function in functions] == ["one__pid", "one__die", "two__big"]
@@ -83,13 +85,15 @@ async def test_only_what_is_named_and_allowed_is_offered() -> None:
 
 
 async def test_no_more_than_32_functions_are_offered() -> None:
-    async with opened(a=child("bad"), b=child("bad"), c=child("bad")) as research:
-        assert len(await research.functions(["a", "b", "c"])) == 32
+    async with open_research(
+        a=build_server_config("bad"), b=build_server_config("bad"), c=build_server_config("bad")
+    ) as research:
+        assert len(await research.list_functions(["a", "b", "c"])) == 32
 
 
 async def test_nothing_is_started_that_is_not_asked() -> None:
-    async with opened(one=child("bad"), two=child("bad")) as research:
-        await research.functions(["one"])
+    async with open_research(one=build_server_config("bad"), two=build_server_config("bad")) as research:
+        await research.list_functions(["one"])
 
         assert list(research.connections) == ["one"]
 
@@ -97,22 +101,22 @@ async def test_nothing_is_started_that_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("server", "problem"),
     [
-        (child("broken"), "it ended (exit code 3)"),
-        (child("silent").model_copy(update={"timeout": 0.2}), "it did not answer within 0.2 s"),
+        (build_server_config("broken"), "it ended (exit code 3)"),
+        (build_server_config("silent").model_copy(update={"timeout": 0.2}), "it did not answer within 0.2 s"),
         (ResearchServer(command="/no/such/program"), "it cannot be started: No such file or directory"),
-        (child("bad", cwd="/no/such/place"), "it cannot be started: No such file or directory"),
+        (build_server_config("bad", cwd="/no/such/place"), "it cannot be started: No such file or directory"),
         (ResearchServer(url="http://127.0.0.1:9/mcp?key=mine"), "it cannot be reached (ConnectError)"),
     ],
 )
 async def test_a_server_that_cannot_be_used_offers_nothing_and_hinders_no_other(
     server: ResearchServer, problem: str
 ) -> None:
-    async with opened(bad=server, good=child("bad", tools=["pid"])) as research:
-        functions = await research.functions(["bad", "good"])
+    async with open_research(bad=server, good=build_server_config("bad", tools=["pid"])) as research:
+        functions = await research.list_functions(["bad", "good"])
         tried = research.connections["bad"]
         lookup = await research.look_up(FunctionCall("bad__x", "{}"), ["bad"])
         again = research.connections["bad"]
-        problems = research.problems(["bad", "good"])
+        problems = research.find_problems(["bad", "good"])
 
     assert [function.name for function in functions] == ["good__pid"]
     assert problems == (f"The research server bad cannot be used: {problem}.",)
@@ -125,15 +129,16 @@ async def test_a_server_that_cannot_be_used_offers_nothing_and_hinders_no_other(
 async def test_a_server_that_could_not_be_used_is_tried_again_after_a_pause(tmp_path: Path) -> None:
     program = tmp_path / "server"
 
-    async with opened(pause=0, late=ResearchServer(command=str(program))) as research:
-        assert await research.functions(["late"]) == ()
+    async with open_research(pause=0, late=ResearchServer(command=str(program))) as research:
+        assert await research.list_functions(["late"]) == ()
         program.write_text(
-            f"#!/bin/sh\nexec '{sys.executable}' '{child('bad').args[0]}' bad\n", encoding="utf-8"
+            f"#!/bin/sh\nexec '{sys.executable}' '{build_server_config('bad').args[0]}' bad\n",
+            encoding="utf-8",
         )
         program.chmod(0o755)
 
-        assert len(await research.functions(["late"])) > 0
-        assert research.problems(["late"]) == ()
+        assert len(await research.list_functions(["late"])) > 0
+        assert research.find_problems(["late"]) == ()
 
 
 # What a call brings ----------------------------------------------------------------------------------
@@ -141,12 +146,14 @@ async def test_a_server_that_could_not_be_used_is_tried_again_after_a_pause(tmp_
 
 @pytest.mark.slow
 async def test_results_of_a_server_on_the_sdk_are_read() -> None:
-    async with opened(sdk=child("sdk", env={"NOTES_API_KEY": "my-key-1234"})) as research:
-        sum_ = await call(research, "sdk__add", a=1, b=2)
-        structured = await call(research, "sdk__structured")
-        picture = await call(research, "sdk__picture")
-        failed = await call(research, "sdk__fail")
-        wrong = await call(research, "sdk__add", a="one")
+    async with open_research(
+        sdk=build_server_config("sdk", env={"NOTES_API_KEY": "my-key-1234"})
+    ) as research:
+        sum_ = await call_research_tool(research, "sdk__add", a=1, b=2)
+        structured = await call_research_tool(research, "sdk__structured")
+        picture = await call_research_tool(research, "sdk__picture")
+        failed = await call_research_tool(research, "sdk__fail")
+        wrong = await call_research_tool(research, "sdk__add", a="one")
 
     assert sum_ == Lookup(
         tool="sdk/add", arguments='{"a": 1, "b": 2}', result="1 + 2 = 3", milliseconds=sum_.milliseconds
@@ -171,7 +178,7 @@ async def test_results_of_a_server_on_the_sdk_are_read() -> None:
 async def test_a_call_that_makes_no_sense_is_told_to_the_model(
     name: str, arguments: str, failed: str
 ) -> None:
-    async with opened(bad=child("bad", tools=["pid"])) as research:
+    async with open_research(bad=build_server_config("bad", tools=["pid"])) as research:
         lookup = await research.look_up(FunctionCall(name, arguments), ["bad"])
 
     assert failed in lookup.failed
@@ -180,29 +187,29 @@ async def test_a_call_that_makes_no_sense_is_told_to_the_model(
 
 
 async def test_arguments_that_cannot_be_sent_as_they_stand_do_not_break_the_connection() -> None:
-    async with opened(bad=child("bad")) as research:
+    async with open_research(bad=build_server_config("bad")) as research:
         await research.look_up(FunctionCall("bad__nothing", ""), ["bad"])
         first = research.connections["bad"]
         await research.look_up(FunctionCall("bad__pid\ud800", '{"\\ud800": "\\udfff\ud800"}'), ["bad"])
 
-        assert not first.over
+        assert not first.has_ended
 
 
 async def test_a_long_result_is_cut() -> None:
-    async with opened(bad=child("bad")) as research:
-        whole = await call(research, "bad__big", size=8000)
-        longer = await call(research, "bad__big", size=8001)
-        five_megabytes = await call(research, "bad__big", size=5_000_000)
+    async with open_research(bad=build_server_config("bad")) as research:
+        whole = await call_research_tool(research, "bad__big", size=8000)
+        longer = await call_research_tool(research, "bad__big", size=8001)
+        five_megabytes = await call_research_tool(research, "bad__big", size=5_000_000)
 
     assert (len(whole.result), whole.cut) == (8000, False)
     assert [(len(each.result), each.cut) for each in (longer, five_megabytes)] == [(8000, True)] * 2
 
 
 async def test_keys_that_a_server_was_given_are_not_in_what_it_returns() -> None:
-    server = child("bad", env={"NOTES_API_KEY": "my-key-1234", "NOTES_PATH": "/my/notes"})
+    server = build_server_config("bad", env={"NOTES_API_KEY": "my-key-1234", "NOTES_PATH": "/my/notes"})
 
-    async with opened(bad=server) as research:
-        told = json.loads((await call(research, "bad__environment")).result)
+    async with open_research(bad=server) as research:
+        told = json.loads((await call_research_tool(research, "bad__environment")).result)
 
     assert told["NOTES_API_KEY"] == "[secret]"
     assert told["NOTES_PATH"] == "/my/notes"
@@ -210,17 +217,19 @@ async def test_keys_that_a_server_was_given_are_not_in_what_it_returns() -> None
 
 
 async def test_a_server_that_asks_us_something_is_refused() -> None:
-    async with opened(bad=child("bad")) as research:
-        answer = json.loads((await call(research, "bad__ask")).result)
+    async with open_research(bad=build_server_config("bad")) as research:
+        answer = json.loads((await call_research_tool(research, "bad__ask")).result)
 
     assert answer["message"] == "List roots not supported"
 
 
 async def test_rubbish_and_notifications_change_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    async with opened(bad=child("bad")) as research:
-        assert (await call(research, "bad__chatter")).result == "done"
-        assert (await call(research, "bad__flood", size=2000)).result == "done"
-        assert (await call(research, "bad__nothing")).model_dump(include={"result", "failed"}) == {
+    async with open_research(bad=build_server_config("bad")) as research:
+        assert (await call_research_tool(research, "bad__chatter")).result == "done"
+        assert (await call_research_tool(research, "bad__flood", size=2000)).result == "done"
+        assert (await call_research_tool(research, "bad__nothing")).model_dump(
+            include={"result", "failed"}
+        ) == {
             "result": "",
             "failed": "",
         }
@@ -229,8 +238,8 @@ async def test_rubbish_and_notifications_change_nothing(capfd: pytest.CaptureFix
 
 
 async def test_an_old_server_that_ends_at_a_word_it_does_not_know_is_spoken_to_in_its_own() -> None:
-    async with opened(old=child("old")) as research:
-        assert (await call(research, "old__pid")).result.isdigit()
+    async with open_research(old=build_server_config("old")) as research:
+        assert (await call_research_tool(research, "old__pid")).result.isdigit()
 
 
 # Servers and faces of other hands --------------------------------------------------------------------
@@ -248,11 +257,11 @@ async def test_a_server_that_others_wrote_is_asked(tmp_path: Path) -> None:
     )
     entity = {"name": "Ada", "entityType": "person", "observations": ["prefers tabs"]}
 
-    async with opened(memory=memory) as research:
-        names = [function.name for function in await research.functions(["memory"])]
-        await call(research, "memory__create_entities", entities=[entity])
-        found = await call(research, "memory__search_nodes", query="tabs")
-        wrong = await call(research, "memory__search_nodes", query=3)
+    async with open_research(memory=memory) as research:
+        names = [function.name for function in await research.list_functions(["memory"])]
+        await call_research_tool(research, "memory__create_entities", entities=[entity])
+        found = await call_research_tool(research, "memory__search_nodes", query="tabs")
+        wrong = await call_research_tool(research, "memory__search_nodes", query=3)
 
     assert {"memory__create_entities", "memory__search_nodes", "memory__read_graph"} <= set(names)
     assert json.loads(found.result)["entities"][0]["name"] == "Ada"
@@ -263,8 +272,8 @@ async def test_a_server_that_others_wrote_is_asked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_doctor_asks_each_server_for_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = {
-        "notes": child("bad", tools=["pid"]).model_dump(),
-        "gone": child("broken", env={"KEY": "my-key"}).model_dump(),
+        "notes": build_server_config("bad", tools=["pid"]).model_dump(),
+        "gone": build_server_config("broken", env={"KEY": "my-key"}).model_dump(),
     }
     monkeypatch.setenv("COUNTERPOINT_DB", str(tmp_path / "debates.db"))
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from server.cli.main import counterpoint
 from server.models import FunctionCall, Request
-from server.models.fakes.lines import answer
-from server.models.fakes.scripted import Said, ScriptedModel
+from server.models.fakes.default_script import build_reply_text
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from server.settings import ResearchServer
-from tests.support.calling import call, read, refused
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.mcp_debates import find_prompts, read_events, read_view
 from tests.support.paths import NODE
-from tests.support.researching import child
-from tests.support.stepping import events, prompts, view
+from tests.support.research_client import build_server_config
 
 pytestmark = pytest.mark.requirement("C6")
 
@@ -29,12 +29,12 @@ def asking(function: str, *, times: int = 1, at_once: int = 1, **arguments: Any)
     """A model that calls a function so often before it answers."""
     left = times
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptOutput:
         nonlocal left
-        if left and request.prompt.cue.asks in ("opening", "argument"):
+        if left and request.prompt.summary.task in ("opening", "argument"):
             left -= 1
             return (FunctionCall(f"notes__{function}", json.dumps(arguments)),) * at_once
-        return answer(request)
+        return build_reply_text(request)
 
     return ScriptedModel(script)
 
@@ -48,30 +48,32 @@ async def led(client: Any, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.requirement("C3")
-async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_briefing(connected: Any) -> None:
+async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_briefing(
+    open_client: Any,
+) -> None:
     moderator, debater = asking("big", size=3000), ScriptedModel()
-    async with connected(
-        {"moderator": moderator, "mine": debater}, "mine", {"notes": child("bad")}
+    async with open_client(
+        {"moderator": moderator, "mine": debater}, "mine", {"notes": build_server_config("bad")}
     ) as client:
         ran = await led(client)
-        (found,) = await events(client, ran, "researched")
-        result = await view(client, ran, "result")
-        tasks = (await view(client, ran, "tasks"))["tasks"]
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        (found,) = await read_events(client, ran, "researched")
+        result = await read_view(client, ran, "result")
+        tasks = (await read_view(client, ran, "tasks"))["tasks"]
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
 
     (lookup,) = found["lookups"]
     assert (found["seat"], found["round"], found["names"]) == ("moderator", 1, ["research"])
     assert (lookup["tool"], lookup["arguments"], lookup["failed"]) == ("notes/big", '{"size": 3000}', "")
     assert lookup["result"] == "x" * 3000
-    first, second = prompts(moderator, "opening")
+    first, second = find_prompts(moderator, "opening")
     assert "What you looked up" not in first
     assert f'What you looked up for this answer:\nnotes/big {{"size": 3000}}\n> {"x" * 3000}\n' in second
-    assert "notes__big" in {function.name for function in moderator.asked[0].functions}
+    assert "notes__big" in {function.name for function in moderator.requests[0].functions}
     briefing = result["moderatorDecisions"][0]["briefing"]
     assert briefing.startswith('What was looked up says: "xxx')
     assert briefing in transcript
-    assert all(f"> {briefing}" in prompt for prompt in prompts(debater, "argument"))
-    assert not any(request.functions for request in debater.asked)
+    assert all(f"> {briefing}" in prompt for prompt in find_prompts(debater, "argument"))
+    assert not any(request.functions for request in debater.requests)
     led_by = {(row["task"], row["state"]) for row in tasks if row["seat"] == "moderator"}
     assert led_by == {("research", "done"), ("opening", "done")}
     assert ran["failures"] == []
@@ -81,12 +83,16 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
 @pytest.mark.parametrize(
     ("notes", "function", "failure"),
     [
-        (child("bad"), "die", "notes/die: the call failed: it ended (exit code 7)"),
-        (child("bad", timeout=1), "hang", "notes/hang: there was no answer within 1 s"),
-        (child("bad"), "endless", "notes/endless: the call failed: it sent a message of over 16 MB"),
-        (child("bad"), "burn", "notes__burn: there is no such function; there are: notes__pid"),
+        (build_server_config("bad"), "die", "notes/die: the call failed: it ended (exit code 7)"),
+        (build_server_config("bad", timeout=1), "hang", "notes/hang: there was no answer within 1 s"),
         (
-            child("broken"),
+            build_server_config("bad"),
+            "endless",
+            "notes/endless: the call failed: it sent a message of over 16 MB",
+        ),
+        (build_server_config("bad"), "burn", "notes__burn: there is no such function; there are: notes__pid"),
+        (
+            build_server_config("broken"),
             "pid",
             "servers: The research server notes cannot be used: it ended (exit code 3).",
         ),
@@ -98,12 +104,14 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
     ],
 )
 async def test_a_server_that_fails_costs_a_look_up_and_not_the_debate(
-    client_of: Any, notes: ResearchServer, function: str, failure: str
+    open_modern_client: Any, notes: ResearchServer, function: str, failure: str
 ) -> None:
     times = 0 if failure.startswith("servers: ") else 1
-    async with client_of({"moderator": asking(function, times=times)}, research={"notes": notes}) as client:
+    async with open_modern_client(
+        {"moderator": asking(function, times=times)}, research={"notes": notes}
+    ) as client:
         ran = await led(client)
-        decisions = (await view(client, ran, "result"))["moderatorDecisions"]
+        decisions = (await read_view(client, ran, "result"))["moderatorDecisions"]
 
     assert (ran["status"], ran["outcome"]) == ("concluded", "decided")
     assert len(ran["failures"]) == 1
@@ -113,47 +121,53 @@ async def test_a_server_that_fails_costs_a_look_up_and_not_the_debate(
 
 
 @pytest.mark.anyio
-async def test_five_megabytes_are_cut_before_they_are_recorded(client_of: Any) -> None:
+async def test_five_megabytes_are_cut_before_they_are_recorded(open_modern_client: Any) -> None:
     moderator = asking("big", size=5_000_000)
-    async with client_of({"moderator": moderator}, research={"notes": child("bad")}) as client:
+    async with open_modern_client(
+        {"moderator": moderator}, research={"notes": build_server_config("bad")}
+    ) as client:
         ran = await led(client)
-        (found,) = await events(client, ran, "researched")
+        (found,) = await read_events(client, ran, "researched")
 
     assert ran["status"] == "concluded"
     assert (len(found["lookups"][0]["result"]), found["lookups"][0]["cut"]) == (8000, True)
-    assert "> [cut here]" in prompts(moderator, "opening")[1]
+    assert "> [cut here]" in find_prompts(moderator, "opening")[1]
 
 
 @pytest.mark.anyio
-async def test_a_moderator_that_never_stops_asking_is_asked_without_the_tools(client_of: Any) -> None:
+async def test_a_moderator_that_never_stops_asking_is_asked_without_the_tools(
+    open_modern_client: Any,
+) -> None:
     moderator = asking("pid", times=9, at_once=9)
-    async with client_of({"moderator": moderator}, research={"notes": child("bad")}) as client:
+    async with open_modern_client(
+        {"moderator": moderator}, research={"notes": build_server_config("bad")}
+    ) as client:
         ran = await led(client)
-        found = await events(client, ran, "researched")
+        found = await read_events(client, ran, "researched")
 
     assert ran["status"] == "concluded"
     assert [len(each["lookups"]) for each in found] == [4, 4, 4]
-    assert [bool(request.functions) for request in moderator.asked] == [True, True, True, False, False]
+    assert [bool(request.functions) for request in moderator.requests] == [True, True, True, False, False]
     assert ran["failures"] == ["moderator (moderator): the model said nothing (empty, 2 times)"]
 
 
 @pytest.mark.anyio
-async def test_a_debater_looks_things_up_where_the_settings_allow_it(client_of: Any) -> None:
+async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern_client: Any) -> None:
     debaters = [
         {"name": "Ada", "stance": "yes", "model": "ada", "tools": ["notes/big"]},
         {"name": "Ben", "stance": "no"},
     ]
     ada, ben = asking("big", size=5), ScriptedModel()
-    research = {"notes": child("bad", debaters=True)}
-    async with client_of({"ada": ada, "ben": ben}, "ben", research) as client:
+    research = {"notes": build_server_config("bad", debaters=True)}
+    async with open_modern_client({"ada": ada, "ben": ben}, "ben", research) as client:
         asked = {"question": QUESTION, "format": "verdict", "debaters": debaters, "run": True}
         ran = await call(client, "start_debate", **asked)
-        found = await events(client, ran, "researched")
+        found = await read_events(client, ran, "researched")
 
     assert [(each["seat"], each["lookups"][0]["result"]) for each in found] == [("Ada", "xxxxx")]
-    assert "> xxxxx" in prompts(ada, "argument")[1]
-    assert [function.name for function in ada.asked[0].functions] == ["notes__big"]
-    assert not any("What you looked up" in request.prompt.messages[-1].content for request in ben.asked)
+    assert "> xxxxx" in find_prompts(ada, "argument")[1]
+    assert [function.name for function in ada.requests[0].functions] == ["notes__big"]
+    assert not any("What you looked up" in request.prompt.messages[-1].content for request in ben.requests)
     assert ran["status"] == "concluded"
 
 
@@ -173,11 +187,13 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(client_of: 
     ],
 )
 async def test_what_may_not_be_asked_is_refused_before_the_debate(
-    client_of: Any, options: dict[str, Any], told: str
+    open_modern_client: Any, options: dict[str, Any], told: str
 ) -> None:
-    async with client_of(research={"notes": child("bad", tools=["pid", "big"])}) as client:
+    async with open_modern_client(
+        research={"notes": build_server_config("bad", tools=["pid", "big"])}
+    ) as client:
         asked = {"question": QUESTION, "format": "verdict", **options}
-        assert told in await refused(client, "start_debate", **asked)
+        assert told in await expect_tool_error(client, "start_debate", **asked)
         assert (await call(client, "find_debates"))["debates"] == []
 
 
@@ -189,22 +205,22 @@ async def test_what_may_not_be_asked_is_refused_before_the_debate(
     reason="needs Node.js and `npm install` in tests/node",
 )
 async def test_a_moderator_briefs_from_the_memory_of_a_server_that_others_wrote(
-    client_of: Any, tmp_path: Path
+    open_modern_client: Any, tmp_path: Path
 ) -> None:
     memory = tmp_path / "memory.jsonl"
     seen = {"type": "entity", "name": QUESTION, "entityType": "question", "observations": ["Staff of 4."]}
     memory.write_text(json.dumps(seen) + "\n", encoding="utf-8")
     server = ResearchServer(command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(memory)})
     moderator = ScriptedModel()
-    async with client_of({"moderator": moderator}, research={"notes": server}) as client:
+    async with open_modern_client({"moderator": moderator}, research={"notes": server}) as client:
         ran = await led(client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}})
-        (found,) = await events(client, ran, "researched")
-        (decision,) = (await view(client, ran, "result"))["moderatorDecisions"]
+        (found,) = await read_events(client, ran, "researched")
+        (decision,) = (await read_view(client, ran, "result"))["moderatorDecisions"]
 
     assert (ran["status"], ran["failures"]) == ("concluded", [])
     assert found["lookups"][0]["tool"] == "notes/search_nodes"
     assert json.loads(found["lookups"][0]["result"])["entities"][0]["observations"] == ["Staff of 4."]
-    assert "Staff of 4." in prompts(moderator, "opening")[1]
+    assert "Staff of 4." in find_prompts(moderator, "opening")[1]
     assert decision["briefing"].startswith('What was looked up says: "{')
 
 
@@ -214,7 +230,7 @@ async def test_a_moderator_briefs_from_the_memory_of_a_server_that_others_wrote(
 def test_the_terminal_shows_what_a_moderator_looks_up(
     kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = child("bad")
+    server = build_server_config("bad")
     settings = tmp_path / f"settings.{kind}"
     if kind == "json":
         text = json.dumps({"mcpServers": {"notes": {"command": server.command, "args": server.args}}})

@@ -11,7 +11,7 @@ import uvicorn
 from mcp.server import MCPServer
 
 from server.settings import ResearchServer
-from tests.support.researching import call, opened
+from tests.support.research_client import call_research_tool, open_research
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 
@@ -53,11 +53,11 @@ async def web(*, answers_json: bool = False, port: int = 0) -> AsyncIterator[str
 async def test_a_server_over_http_is_asked_with_its_headers(answers_json: bool) -> None:
     async with web(answers_json=answers_json) as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer my-token"})
-        async with opened(web=server) as research:
-            short = await call(research, "web__repeat", times=3)
-            long = await call(research, "web__repeat", times=5_000_000)
-            too_long = await call(research, "web__repeat", times=17_000_000)
-            after = await call(research, "web__repeat", times=3)
+        async with open_research(web=server) as research:
+            short = await call_research_tool(research, "web__repeat", times=3)
+            long = await call_research_tool(research, "web__repeat", times=5_000_000)
+            too_long = await call_research_tool(research, "web__repeat", times=17_000_000)
+            after = await call_research_tool(research, "web__repeat", times=3)
 
     assert (short.tool, short.result, after.result) == ("web/repeat", "xxx", "xxx")
     assert (len(long.result), long.cut) == (8000, True)
@@ -67,10 +67,10 @@ async def test_a_server_over_http_is_asked_with_its_headers(answers_json: bool) 
 async def test_a_server_over_http_that_refuses_the_key_is_told_of_without_the_key() -> None:
     async with web() as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer wrong-token"})
-        async with opened(web=server) as research:
-            assert await research.functions(["web"]) == ()
+        async with open_research(web=server) as research:
+            assert await research.list_functions(["web"]) == ()
 
-            assert research.problems(["web"]) == (
+            assert research.find_problems(["web"]) == (
                 "The research server web cannot be used: Server returned an error response (HTTP 401).",
             )
 
@@ -81,12 +81,12 @@ async def test_a_server_over_http_that_went_away_is_told_of_and_reached_again_wh
         port = probe.getsockname()[1]
     server = ResearchServer(url=f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer my-token"})
 
-    async with opened(web=server, pause=0) as research:
+    async with open_research(web=server, pause=0) as research:
         async with web(port=port):
-            await research.functions(["web"])
-        gone = await call(research, "web__repeat", times=3)
+            await research.list_functions(["web"])
+        gone = await call_research_tool(research, "web__repeat", times=3)
         async with web(port=port):
-            back = await call(research, "web__repeat", times=3)
+            back = await call_research_tool(research, "web__repeat", times=3)
 
     assert gone.failed == "the call failed: it cannot be reached (ConnectError)"
     assert back.result == "xxx"
@@ -95,9 +95,9 @@ async def test_a_server_over_http_that_went_away_is_told_of_and_reached_again_wh
 async def test_a_server_over_http_that_hangs_keeps_nobody() -> None:
     async with web() as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer my-token"}, timeout=1)
-        async with opened(web=server) as research:
-            hung = await call(research, "web__hang")
-            after = await call(research, "web__repeat", times=3)
+        async with open_research(web=server) as research:
+            hung = await call_research_tool(research, "web__hang")
+            after = await call_research_tool(research, "web__repeat", times=3)
 
     assert hung.failed == "there was no answer within 1 s"
     assert after.result == "xxx"

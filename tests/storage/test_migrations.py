@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from storage.connection import Connection
-from storage.journal import Heading, StorageError
+from storage.journal import StorageError, StreamSummary
 from storage.migrations import MIGRATIONS, Migration
-from storage.outbox import Mark
-from tests.contract.writing import PATIENCE, add, found
+from storage.outbox import ReaderPosition
+from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams
 from tests.support.paths import GOLDEN
-from tests.support.storage_opening import opened
+from tests.support.sqlite_journal import open_journal
 
 OLDEST = GOLDEN / "schema_001.sql"
 
@@ -22,24 +22,24 @@ pytestmark = pytest.mark.requirement("M3")
 
 
 async def m900_works(db: Connection) -> None:
-    await db.rows("create table later (what text) strict")
-    await db.rows("insert into later values ('applied')")
+    await db.fetch_all("create table later (what text) strict")
+    await db.fetch_all("insert into later values ('applied')")
 
 
 async def fails(db: Connection) -> None:
-    await db.rows("create table later (what text) strict")
-    await db.rows("insert into nowhere values (1)")
+    await db.fetch_all("create table later (what text) strict")
+    await db.fetch_all("insert into nowhere values (1)")
 
 
 fails.__name__ = "m900_works"
 
 
 async def m901_follows(db: Connection) -> None:
-    await db.rows("alter table later add column more text")
+    await db.fetch_all("alter table later add column more text")
 
 
 async def migrated(path: Path, *more: Migration) -> None:
-    async with opened(path, migrations=(*MIGRATIONS, *more)):
+    async with open_journal(path, migrations=(*MIGRATIONS, *more)):
         pass
 
 
@@ -58,7 +58,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
     with closing(sqlite3.connect(path)) as db:
         db.executescript(OLDEST.read_text("utf-8"))
 
-    async with opened(path) as journal:
+    async with open_journal(path) as journal:
         entries = await journal.read("d-golden")
         assert [(e.seq, e.actor, e.body["kind"]) for e in entries] == [
             (1, "user", "opened"),
@@ -66,28 +66,28 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
             (3, "model", "ended"),
         ]
         assert entries[1].body["text"] == 'Zażółć "gęślą" jaźń\n\U0001f9ea'
-        assert await found(journal, "gesla jazn") == ["d-golden"]
-        listed = await journal.listed("d-golden")
+        assert await find_streams(journal, "gesla jazn") == ["d-golden"]
+        listed = await journal.get_listing("d-golden")
         assert listed
         assert (listed.number, listed.title, listed.status) == (1, "Is this kept?", "concluded")
-        assert await journal.lease("d-golden", "other", now=1_800_000_000, seconds=1) == "server-1"
+        assert await journal.acquire_lease("d-golden", "other", now=1_800_000_000, seconds=1) == "server-1"
 
-        await add(
-            journal, "d-golden", 3, {"kind": "appended"}, heading=Heading("new", "running", {}, "fresh")
+        await append_entries(
+            journal, "d-golden", 3, {"kind": "appended"}, summary=StreamSummary("new", "running", {}, "fresh")
         )
-        await add(journal, "d-second", 0, {})
+        await append_entries(journal, "d-second", 0, {})
         assert len(await journal.read("d-golden")) == 4
-        assert await found(journal, "fresh") == ["d-golden"]
-        assert await found(journal) == ["d-second", "d-golden"]
-        assert await journal.changes(3) == (5, ["d-golden", "d-second"])
-        assert await journal.outbox.register("new") == Mark(5, 5)
+        assert await find_streams(journal, "fresh") == ["d-golden"]
+        assert await find_streams(journal) == ["d-second", "d-golden"]
+        assert await journal.find_changes(3) == (5, ["d-golden", "d-second"])
+        assert await journal.outbox.register("new") == ReaderPosition(5, 5)
 
 
 @pytest.mark.asyncio
 async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db")) as db:
         db.executescript(OLDEST.read_text("utf-8"))
-    async with opened(tmp_path / "new.db", migrations=MIGRATIONS[:1]):
+    async with open_journal(tmp_path / "new.db", migrations=MIGRATIONS[:1]):
         pass
 
     sql = "select name, sql from sqlite_master order by name"
@@ -132,7 +132,7 @@ async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_pa
 @pytest.mark.asyncio
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await asyncio.gather(*(migrated(path, m900_works) for _ in range(8)))
 
     assert names(path) == [*NAMES, "m900_works"]
@@ -160,10 +160,10 @@ async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Pa
             seen.set()
             return super().__iter__()
 
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         first = asyncio.create_task(migrated(path, slowly))
         await begun.wait()
-        async with opened(path, migrations=Watched((*MIGRATIONS, m900_works))):
+        async with open_journal(path, migrations=Watched((*MIGRATIONS, m900_works))):
             pass
         await first
 

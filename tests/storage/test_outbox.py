@@ -6,11 +6,11 @@ import pytest
 import pytest_asyncio
 
 from storage.journal import StorageError
-from storage.outbox import Mark, Outbox
+from storage.outbox import Outbox, ReaderPosition
 from storage.sqlite import SqliteJournal
-from tests.contract.outbox import OutboxContract, claimed, item
-from tests.contract.writing import PATIENCE
-from tests.support.storage_opening import opened
+from tests.contract.journal_helpers import TIMEOUT
+from tests.contract.outbox import OutboxContract, build_item, claim_id
+from tests.support.sqlite_journal import open_journal
 
 
 class Kept(OutboxContract):
@@ -22,14 +22,14 @@ class Kept(OutboxContract):
 class TestInAFile(Kept):
     @pytest_asyncio.fixture
     async def journal(self, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             yield journal
 
 
 class TestInMemory(Kept):
     @pytest_asyncio.fixture
     async def journal(self) -> AsyncIterator[SqliteJournal]:
-        async with opened(":memory:") as journal:
+        async with open_journal(":memory:") as journal:
             yield journal
 
 
@@ -37,34 +37,34 @@ class TestInMemory(Kept):
 class TestAcrossProcesses:
     @pytest.mark.asyncio
     async def test_what_is_put_is_there_after_it_is_opened_again(self, tmp_path: Path) -> None:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             await journal.outbox.register("r")
-            await journal.outbox.put(["r"], 3, [item(1), item(3)])
-            await claimed(journal.outbox)
+            await journal.outbox.put(["r"], 3, [build_item(1), build_item(3)])
+            await claim_id(journal.outbox)
 
-        async with opened(tmp_path / "a.db") as journal:
-            assert await journal.outbox.register("r") == Mark(0, 3)
+        async with open_journal(tmp_path / "a.db") as journal:
+            assert await journal.outbox.register("r") == ReaderPosition(0, 3)
             assert await journal.outbox.owners() == {"me"}
-            assert await claimed(journal.outbox, owner="you", now=105) == "r-3-0"
+            assert await claim_id(journal.outbox, owner="you", now=105) == "r-3-0"
 
     @pytest.mark.asyncio
     async def test_two_connections_share_one_outbox(self, tmp_path: Path) -> None:
-        async with opened(tmp_path / "a.db") as one, opened(tmp_path / "a.db") as two:
+        async with open_journal(tmp_path / "a.db") as one, open_journal(tmp_path / "a.db") as two:
             for journal in (one, two):
                 await journal.outbox.register("r")
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await asyncio.gather(
-                    one.outbox.put(["r"], 3, [item(1), item(2), item(3)]),
-                    two.outbox.put(["r"], 2, [item(1), item(2)]),
+                    one.outbox.put(["r"], 3, [build_item(1), build_item(2), build_item(3)]),
+                    two.outbox.put(["r"], 2, [build_item(1), build_item(2)]),
                 )
                 found = await asyncio.gather(
-                    *(claimed(journal.outbox, owner=name) for journal, name in ((one, "a"), (two, "b")) * 3)
+                    *(claim_id(journal.outbox, owner=name) for journal, name in ((one, "a"), (two, "b")) * 3)
                 )
         assert sorted(found) == ["", "", "", "r-1-0", "r-2-0", "r-3-0"]
 
     @pytest.mark.asyncio
     async def test_a_closed_outbox_says_so(self, tmp_path: Path) -> None:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             pass
         with pytest.raises(StorageError, match="was closed"):
-            await journal.outbox.put(["r"], 1, [item(1)])
+            await journal.outbox.put(["r"], 1, [build_item(1)])

@@ -11,31 +11,31 @@ import pytest
 import pytest_asyncio
 from anyio.lowlevel import checkpoint
 
-from storage.connection import require
-from storage.journal import Conflict, Damaged, Heading, StorageError
+from storage.connection import require_sqlite
+from storage.journal import ConflictError, DamagedStreamError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
-from tests.contract.writing import PATIENCE, add, found, name
+from tests.contract.journal_helpers import TIMEOUT, append_entries, create_stream, find_streams
 from tests.support.paths import ROOT
-from tests.support.storage_opening import opened
+from tests.support.sqlite_journal import open_journal
 
 
 class TestInAFile(JournalContract):
     @pytest_asyncio.fixture
     async def journal(self, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             yield journal
 
 
 class TestInMemory(JournalContract):
     @pytest_asyncio.fixture
     async def journal(self) -> AsyncIterator[SqliteJournal]:
-        async with opened(":memory:") as journal:
+        async with open_journal(":memory:") as journal:
             yield journal
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
-    arguments = ("-m", "tests.support.writer", str(path), stream, str(count), by)
+    arguments = ("-m", "tests.support.journal_writer", str(path), stream, str(count), by)
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
@@ -54,24 +54,26 @@ class TestSurviving:
     @pytest.mark.asyncio
     async def test_everything_is_there_after_it_is_opened_again(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
-        async with opened(path) as journal:
-            entries = await add(journal, "s", 0, {"n": 1}, heading=Heading("t", "running", {"k": 1}, "cats"))
-            listed = await journal.listed("s")
-            changes = await journal.changes(0)
-            await journal.lease("s", "me", now=100, seconds=10)
+        async with open_journal(path) as journal:
+            entries = await append_entries(
+                journal, "s", 0, {"n": 1}, summary=StreamSummary("t", "running", {"k": 1}, "cats")
+            )
+            listed = await journal.get_listing("s")
+            changes = await journal.find_changes(0)
+            await journal.acquire_lease("s", "me", now=100, seconds=10)
 
-        async with opened(path) as journal:
+        async with open_journal(path) as journal:
             assert await journal.read("s") == entries
             assert await journal.find("cats") == [listed]
-            assert await journal.changes(0) == changes
-            assert await journal.lease("s", "you", now=101, seconds=10) == "me"
-            await add(journal, "s", 1, {"n": 2})
+            assert await journal.find_changes(0) == changes
+            assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "me"
+            await append_entries(journal, "s", 1, {"n": 2})
 
     @pytest.mark.asyncio
     @pytest.mark.requirement("N8")
     async def test_every_acknowledged_entry_outlives_a_kill(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             child = await writer(path, "s", 0, "child")
             assert child.stdout
             for _ in range(25):
@@ -81,40 +83,42 @@ class TestSurviving:
             await child.wait()
 
         acknowledged = 25 + len(rest.splitlines()) - (not rest.endswith("\n") if rest else 0)
-        async with opened(path) as journal:
+        async with open_journal(path) as journal:
             entries = await journal.read("s")
             assert [e.body["n"] for e in entries] == list(range(len(entries)))
             assert acknowledged <= len(entries) <= acknowledged + 1
-            await add(journal, "s", len(entries), {"n": "next"})
+            await append_entries(journal, "s", len(entries), {"n": "next"})
 
     @pytest.mark.asyncio
     async def test_what_waits_is_written_before_it_closes(self, tmp_path: Path) -> None:
         journal = await SqliteJournal.open(tmp_path / "a.db")
-        appends = [asyncio.create_task(add(journal, f"s{n}", 0, {})) for n in range(5)]
+        appends = [asyncio.create_task(append_entries(journal, f"s{n}", 0, {})) for n in range(5)]
         await checkpoint()
         await journal.close()
         await asyncio.gather(*appends)
 
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             assert len(await journal.find()) == 5
 
     @pytest.mark.asyncio
     async def test_appends_at_the_same_time_share_a_transaction(self, tmp_path: Path) -> None:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             before = commits(tmp_path / "a.db-wal")
-            await add(journal, "alone", 0, {})
+            await append_entries(journal, "alone", 0, {})
             assert commits(tmp_path / "a.db-wal") == before + 1
-            await asyncio.gather(*(add(journal, f"s{n}", 0, {}) for n in range(200)))
+            await asyncio.gather(*(append_entries(journal, f"s{n}", 0, {}) for n in range(200)))
             assert commits(tmp_path / "a.db-wal") == before + 2
 
     @pytest.mark.asyncio
     async def test_a_usual_append_is_one_statement(self, tmp_path: Path) -> None:
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             run: list[str] = []
             await journal._writer._db.set_trace_callback(run.append)
-            await add(journal, "s", 0, {}, heading=Heading("t", "running", {}, "words"))
-            await add(journal, "s", 1, {}, {}, heading=Heading("t", "concluded", {}))
-            await asyncio.gather(*(add(journal, stream, n, {}) for stream, n in (("s", 3), ("t", 0))))
+            await append_entries(journal, "s", 0, {}, summary=StreamSummary("t", "running", {}, "words"))
+            await append_entries(journal, "s", 1, {}, {}, summary=StreamSummary("t", "concluded", {}))
+            await asyncio.gather(
+                *(append_entries(journal, stream, n, {}) for stream, n in (("s", 3), ("t", 0)))
+            )
 
         # Pythons differ in what they tell of a trigger: nothing, a comment, or the statement once more.
         ours = {sql.split(" (")[0] for sql in run if not sql.startswith("--") and "'words_" not in sql}
@@ -123,11 +127,11 @@ class TestSurviving:
     @pytest.mark.asyncio
     async def test_ten_thousand_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
         count = 10_000
-        async with opened(tmp_path / "a.db") as journal:
+        async with open_journal(tmp_path / "a.db") as journal:
             status = ["running", "concluded"]
             await asyncio.gather(
                 *(
-                    name(journal, f"s{n}", f"common word number{n}", status=status[n % 2])
+                    create_stream(journal, f"s{n}", f"common word number{n}", status=status[n % 2])
                     for n in range(count)
                 )
             )
@@ -144,9 +148,11 @@ class TestSurviving:
                     seen += [listed.stream for listed in page]
                     before = page[-1].number
                 assert seen == streams
-            assert await found(journal, "number777") == [f"s{n}" for n in range(7779, 7769, -1)] + ["s777"]
+            assert await find_streams(journal, "number777") == [f"s{n}" for n in range(7779, 7769, -1)] + [
+                "s777"
+            ]
             for n in (0, count - 1):  # the one is long forgotten, the other is not
-                assert [e.seq for e in await add(journal, f"s{n}", 1, {})] == [2]
+                assert [e.seq for e in await append_entries(journal, f"s{n}", 1, {})] == [2]
 
 
 @pytest.mark.requirement("N8")
@@ -154,56 +160,60 @@ class TestSharing:
     @pytest.mark.asyncio
     async def test_two_journals_see_each_others_writes_conflicts_and_leases(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
-        async with opened(path) as one, opened(path) as two:
-            position, _ = await two.changes(-1)
-            entries = await add(one, "s", 0, {}, heading=Heading("t", "running", {}, "cats"))
+        async with open_journal(path) as one, open_journal(path) as two:
+            position, _ = await two.find_changes(-1)
+            entries = await append_entries(one, "s", 0, {}, summary=StreamSummary("t", "running", {}, "cats"))
 
             assert await two.read("s") == entries
             assert await two.version("s") == 1
-            assert await found(two, "cats") == ["s"]
-            assert await two.changes(position) == (position + 1, ["s"])
-            with pytest.raises(Conflict):
-                await add(two, "s", 0, {})
-            await add(two, "s", 1, {})
-            with pytest.raises(Conflict):
-                await add(one, "s", 1, {})
-            assert await one.lease("s", "one", now=100, seconds=10) == "one"
-            assert await two.lease("s", "two", now=100, seconds=10) == "one"
+            assert await find_streams(two, "cats") == ["s"]
+            assert await two.find_changes(position) == (position + 1, ["s"])
+            with pytest.raises(ConflictError):
+                await append_entries(two, "s", 0, {})
+            await append_entries(two, "s", 1, {})
+            with pytest.raises(ConflictError):
+                await append_entries(one, "s", 1, {})
+            assert await one.acquire_lease("s", "one", now=100, seconds=10) == "one"
+            assert await two.acquire_lease("s", "two", now=100, seconds=10) == "one"
 
     @pytest.mark.asyncio
     async def test_what_another_wrote_meanwhile_fails_only_who_is_late(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
-        async with opened(path) as one, opened(path) as two:
+        async with open_journal(path) as one, open_journal(path) as two:
             for stream in ("late", "first", "on"):
-                await add(one, stream, 0, {}, heading=Heading(stream, "running", {}, "early"))
-            await add(two, "late", 1, {}, heading=Heading("late", "running", {}, "theirs"))
-            await add(two, "on", 1, {})
-            position, _ = await two.changes(-1)
+                await append_entries(
+                    one, stream, 0, {}, summary=StreamSummary(stream, "running", {}, "early")
+                )
+            await append_entries(two, "late", 1, {}, summary=StreamSummary("late", "running", {}, "theirs"))
+            await append_entries(two, "on", 1, {})
+            position, _ = await two.find_changes(-1)
 
             outcomes = await asyncio.gather(
-                add(one, "first", 1, {}, {}, heading=Heading("first", "running", {}, "ours")),
-                add(one, "late", 1, {}, heading=Heading("late", "running", {}, "ours")),
-                add(one, "on", 2, {}),
-                add(one, "new", 0, {}, heading=Heading("new", "running", {}, "ours")),
+                append_entries(
+                    one, "first", 1, {}, {}, summary=StreamSummary("first", "running", {}, "ours")
+                ),
+                append_entries(one, "late", 1, {}, summary=StreamSummary("late", "running", {}, "ours")),
+                append_entries(one, "on", 2, {}),
+                append_entries(one, "new", 0, {}, summary=StreamSummary("new", "running", {}, "ours")),
                 return_exceptions=True,
             )
 
-            assert [type(outcome) for outcome in outcomes] == [list, Conflict, list, list]
-            assert await two.changes(position) == (position + 4, ["first", "on", "new"])
+            assert [type(outcome) for outcome in outcomes] == [list, ConflictError, list, list]
+            assert await two.find_changes(position) == (position + 4, ["first", "on", "new"])
             assert [len(await two.read(s)) for s in ("late", "first", "on", "new")] == [2, 3, 3, 1]
-            assert await found(two, "ours") == ["new", "first"]
-            assert await found(two, "theirs") == ["late"]
+            assert await find_streams(two, "ours") == ["new", "first"]
+            assert await find_streams(two, "theirs") == ["late"]
             assert [listed.number for listed in await two.find()] == [4, 3, 2, 1]
 
     @pytest.mark.asyncio
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "new" / "a.db"
-        async with asyncio.timeout(2 * PATIENCE):
+        async with asyncio.timeout(2 * TIMEOUT):
             children = [await writer(path, "shared", 100, by) for by in ("one", "two")]
             outputs = [(await child.communicate())[0].split() for child in children]
 
         assert sorted(int(seq) for output in outputs for seq in output) == list(range(1, 201))
-        async with opened(path) as journal:
+        async with open_journal(path) as journal:
             entries = await journal.read("shared")
         for by, output in zip(("one", "two"), outputs, strict=True):
             assert [e.seq for e in entries if e.body["by"] == by] == [int(seq) for seq in output]
@@ -215,8 +225,8 @@ class TestRefusing:
     @pytest.mark.asyncio
     async def test_it_makes_its_directory_for_this_user_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "deep" / "down" / "a.db"
-        async with opened(path) as journal:
-            await add(journal, "s", 0, {})
+        async with open_journal(path) as journal:
+            await append_entries(journal, "s", 0, {})
         assert path.parent.stat().st_mode & 0o777 == 0o700
         assert path.stat().st_mode & 0o077 == 0
 
@@ -244,36 +254,38 @@ class TestRefusing:
         self, tmp_path: Path
     ) -> None:
         path = tmp_path / "a.db"
-        async with opened(path) as journal:
-            entries = await add(journal, "s", 0, {})
+        async with open_journal(path) as journal:
+            entries = await append_entries(journal, "s", 0, {})
         # A write version that SQLite does not know makes it read-only, for root too.
         content = bytearray(path.read_bytes())
         content[18] = 3
         path.write_bytes(content)
 
-        async with opened(path) as journal:
+        async with open_journal(path) as journal:
             assert await journal.read("s") == entries
             with pytest.raises(StorageError, match="is read-only"):
-                await add(journal, "s", 1, {})
+                await append_entries(journal, "s", 1, {})
             with pytest.raises(StorageError, match="is read-only"):
-                await journal.lease("s", "me", now=0, seconds=1)
+                await journal.acquire_lease("s", "me", now=0, seconds=1)
 
     @pytest.mark.asyncio
     async def test_a_locked_database_fails_all_who_wait_and_works_again_afterwards(
         self, tmp_path: Path
     ) -> None:
         path = tmp_path / "a.db"
-        async with opened(path, patience=0.05) as journal:
+        async with open_journal(path, lock_timeout=0.05) as journal:
             with closing(sqlite3.connect(path)) as other:
                 other.execute("begin immediate")
                 outcomes = await asyncio.gather(
-                    add(journal, "a", 0, {}), add(journal, "b", 0, {}), return_exceptions=True
+                    append_entries(journal, "a", 0, {}),
+                    append_entries(journal, "b", 0, {}),
+                    return_exceptions=True,
                 )
                 assert await journal.read("a") == []
 
             assert [type(outcome) for outcome in outcomes] == [StorageError, StorageError]
             assert all("is locked by another program" in str(outcome) for outcome in outcomes)
-            await add(journal, "a", 0, {})
+            await append_entries(journal, "a", 0, {})
 
     @pytest.mark.asyncio
     async def test_a_new_database_that_stays_locked_is_not_waited_for_for_ever(self, tmp_path: Path) -> None:
@@ -281,25 +293,25 @@ class TestRefusing:
         with closing(sqlite3.connect(path)) as other:
             other.execute("begin exclusive")
             with pytest.raises(StorageError, match="is locked by another program"):
-                await SqliteJournal.open(path, patience=0.1)
+                await SqliteJournal.open(path, lock_timeout=0.1)
 
     @pytest.mark.asyncio
     async def test_a_full_disk_loses_only_what_does_not_fit(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         files = [path, tmp_path / "a.db-wal", tmp_path / "a.db-shm"]
-        async with opened(path) as journal:
-            entries = await add(journal, "s", 0, {})
+        async with open_journal(path) as journal:
+            entries = await append_entries(journal, "s", 0, {})
             limits = resource.getrlimit(resource.RLIMIT_FSIZE)
             largest = max(file.stat().st_size for file in files)
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, limits[1]))
             try:
                 with pytest.raises(StorageError, match="disk"):
-                    await add(journal, "s", 1, {"big": "x" * 100_000})
+                    await append_entries(journal, "s", 1, {"big": "x" * 100_000})
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
             assert await journal.read("s") == entries
-            await add(journal, "s", 1, {"big": "x" * 100_000})
+            await append_entries(journal, "s", 1, {"big": "x" * 100_000})
 
     @pytest.mark.asyncio
     async def test_a_closed_journal_says_so_and_closes_twice(self, tmp_path: Path) -> None:
@@ -309,7 +321,7 @@ class TestRefusing:
         with pytest.raises(StorageError, match="was closed"):
             await journal.read("s")
         with pytest.raises(StorageError, match="was closed"):
-            await add(journal, "s", 0, {})
+            await append_entries(journal, "s", 0, {})
 
     @pytest.mark.asyncio
     async def test_an_opening_that_is_cancelled_leaves_nothing_open(self, tmp_path: Path) -> None:
@@ -318,16 +330,16 @@ class TestRefusing:
             with anyio.move_on_after(0.05) as scope:
                 await SqliteJournal.open(tmp_path / "a.db")
             assert scope.cancelled_caught
-        async with opened(tmp_path / "a.db") as journal:
-            await add(journal, "s", 0, {})
+        async with open_journal(tmp_path / "a.db") as journal:
+            await append_entries(journal, "s", 0, {})
 
     @pytest.mark.parametrize("statement", ["update journal set entry = '{}'", "delete from journal"])
     @pytest.mark.asyncio
     async def test_the_database_itself_refuses_to_change_entries(
         self, tmp_path: Path, statement: str
     ) -> None:
-        async with opened(tmp_path / "a.db") as journal:
-            entries = await add(journal, "s", 0, {})
+        async with open_journal(tmp_path / "a.db") as journal:
+            entries = await append_entries(journal, "s", 0, {})
             with (
                 closing(sqlite3.connect(tmp_path / "a.db")) as other,
                 pytest.raises(sqlite3.IntegrityError, match="entries are written once"),
@@ -341,13 +353,13 @@ class TestRefusing:
         ["details = '{'", "details = '[]'", "details = cast(X'FF' as text)", "details = ''"],
     )
     async def test_a_broken_heading_says_so_and_hides_no_other(self, tmp_path: Path, damage: str) -> None:
-        async with opened(tmp_path / "a.db") as journal:
-            await add(journal, "s", 0, {}, heading=Heading("whole", "open", {}))
-            await add(journal, "t", 0, {}, heading=Heading("hurt", "open", {}))
+        async with open_journal(tmp_path / "a.db") as journal:
+            await append_entries(journal, "s", 0, {}, summary=StreamSummary("whole", "open", {}))
+            await append_entries(journal, "t", 0, {}, summary=StreamSummary("hurt", "open", {}))
             with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
                 other.execute(f"update stream set {damage} where name = 't'")  # noqa: S608  (our own words)
             hurt, whole = await journal.find()
-            assert await journal.details_since("") == [{}]
+            assert await journal.find_details_since("") == [{}]
         assert (whole.title, whole.details) == ("whole", {})
         assert (hurt.stream, hurt.title, hurt.details) == ("t", "(this heading is damaged) hurt", {})
 
@@ -355,21 +367,21 @@ class TestRefusing:
     async def test_a_title_that_is_no_text_any_more_is_shown_as_far_as_it_can_be(
         self, tmp_path: Path
     ) -> None:
-        async with opened(tmp_path / "a.db") as journal:
-            await add(journal, "s", 0, {}, heading=Heading("whole", "open", {}))
+        async with open_journal(tmp_path / "a.db") as journal:
+            await append_entries(journal, "s", 0, {}, summary=StreamSummary("whole", "open", {}))
             with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
                 other.execute("update stream set title = cast(X'6F6BFF' as text)")
             assert [row.title for row in await journal.find()] == ["ok\ufffd"]
 
     def test_an_sqlite_that_is_too_old_is_named(self) -> None:
         with pytest.raises(StorageError, match=r"3\.37\.0 or newer is needed, this Python has 3\.31\.1"):
-            require((3, 31, 1), ["fts5"])
+            require_sqlite((3, 31, 1), ["fts5"])
 
     def test_an_sqlite_without_full_text_search_is_named(self) -> None:
         with pytest.raises(StorageError, match="FTS5"):
-            require((3, 37, 0), ["json_each"])
+            require_sqlite((3, 37, 0), ["json_each"])
 
     def test_damage_is_a_storage_error_that_names_the_entry(self) -> None:
-        damaged = Damaged("s", 3, "is missing")
+        damaged = DamagedStreamError("s", 3, "is missing")
         assert isinstance(damaged, StorageError)
         assert str(damaged) == "entry 3 of s is missing"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE
-from storage.journal import Damaged, Entry, StorageError
-from tests.contract.writing import add
-from tests.support.storage_opening import opened
+from storage.journal import DamagedStreamError, Entry, StorageError
+from tests.contract.journal_helpers import append_entries
+from tests.support.sqlite_journal import open_journal
 
 pytestmark = pytest.mark.requirement("M3")
 
@@ -84,16 +84,16 @@ TAMPERINGS = {
 
 
 async def written(path: Path) -> list[Entry]:
-    async with opened(path) as journal:
-        await add(journal, "t", 0, {"text": "elsewhere"})
-        await add(journal, "s", 0, {"text": "the first"}, {"text": "the second"})
+    async with open_journal(path) as journal:
+        await append_entries(journal, "t", 0, {"text": "elsewhere"})
+        await append_entries(journal, "s", 0, {"text": "the first"}, {"text": "the second"})
         for n, text in enumerate(("the third", "the fourth", "the fifth"), start=2):
-            await add(journal, "s", n, {"text": text})
+            await append_entries(journal, "s", n, {"text": text})
         return await journal.read("s")
 
 
 async def read(path: Path, *, after: int = 0) -> list[Entry]:
-    async with opened(path) as journal:
+    async with open_journal(path) as journal:
         return await journal.read("s", after=after)
 
 
@@ -130,9 +130,9 @@ async def test_tampering_is_noticed_at_the_entry_it_hit(
     await written(tmp_path / "a.db")
     tamper(tmp_path / "a.db", sql)
 
-    with pytest.raises(Damaged) as caught:
+    with pytest.raises(DamagedStreamError) as caught:
         await read(tmp_path / "a.db", after=after)
-    assert (caught.value.stream, caught.value.seq, caught.value.why) == ("s", seq, why)
+    assert (caught.value.stream, caught.value.seq, caught.value.reason) == ("s", seq, why)
 
 
 @settings(deadline=None, max_examples=40)
@@ -149,7 +149,7 @@ def test_any_other_byte_in_an_entry_is_noticed(data: st.DataObject) -> None:
         entry[where] = data.draw(st.integers(0, 255).filter(lambda byte: byte != entry[where]))
         tamper(path, at(seq, "entry = cast(? as text)"), bytes(entry))
 
-        with pytest.raises(Damaged) as caught:
+        with pytest.raises(DamagedStreamError) as caught:
             asyncio.run(read(path))
     assert caught.value.seq == seq
 
@@ -158,9 +158,9 @@ def test_a_byte_changed_in_the_file_is_noticed() -> None:
     content, _ = original()
     assert content.count(b"the third") == 1
 
-    with pytest.raises(Damaged) as caught:
+    with pytest.raises(DamagedStreamError) as caught:
         read_after(content.replace(b"the third", b"the thirt"))
-    assert (caught.value.seq, caught.value.why) == (3, CHANGED)
+    assert (caught.value.seq, caught.value.reason) == (3, CHANGED)
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)

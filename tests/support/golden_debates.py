@@ -5,16 +5,25 @@ from collections.abc import Iterable
 from typing import Any
 
 from server.debate.commands.fork import fork
-from server.debate.commands.intervene import Wish, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
-from server.debate.commands.requests import ChangesAsked
+from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
 from server.debate.facts.events import Event, Intervened, Lookup, Opened, Paused, Researched, Resumed
-from server.debate.replies.extract import failed
+from server.debate.replies.extract import build_failure
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
-from storage.journal import canonical, genesis, link
-from tests.support.playing import Answer, Fails, Table, finding, paid, proposal, setup, table
+from storage.journal import encode_canonical, genesis_hash, link_hash
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_request,
+    build_setup,
+    build_usage,
+    render_finding,
+    simulate,
+)
 
 TEAM: dict[str, Any] = {
     "debaters": [
@@ -33,47 +42,57 @@ TEAM: dict[str, Any] = {
 }
 
 
-def opinion(call: Call) -> Answer:
+def answer_opinion(call: Call) -> ScriptAnswer:
     """An answer of every kind: good, silent, too late, beside the point."""
     key = (call.seat, call.round, call.attempt)
     if key == ("Ada", 1, 1):
         return " "
     if key == ("Çelik", 3, 1):
-        return Fails("timeout")
+        return ProviderFailure("timeout")
     if call.seat == "judge 2":
-        return finding("Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None)
+        return render_finding(
+            "Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None
+        )
     if call.reading:
-        return finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
+        return render_finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
     return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 · 2 = 3, \u202eand so on."
 
 
-def verdict(call: Call) -> Answer:
+def answer_verdict(call: Call) -> ScriptAnswer:
     if call.reading:
-        return f"```json\n{finding(None)}\n```"
-    return Fails("timeout") if (call.seat, call.round) == ("Opponent", 1) else "Because."
+        return f"```json\n{render_finding(None)}\n```"
+    return ProviderFailure("timeout") if (call.seat, call.round) == ("Opponent", 1) else "Because."
 
 
-def steered(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Table:
-    return at.do(intervention(at.debate, action, Wish(text=text, to=to, reason=reason)).event)
+def intervene(
+    simulation: DebateSimulation, action: str, *, text: str = "", to: str = "", reason: str = ""
+) -> DebateSimulation:
+    return simulation.add_events(
+        build_intervention(
+            simulation.debate, action, InterventionRequest(text=text, to=to, reason=reason)
+        ).event
+    )
 
 
-def played_opinion() -> list[Event]:
-    at = table(setup(["vendor/a", "vendor/b"], max_rounds=3, run=True, **TEAM), opinion).through(1)
-    steered(at, "inject", text="Mind the costs.", reason="they forget")
-    steered(at, "inject", text="Name a price.", to="Ada")
-    steered(at, "pause", reason="lunch")
-    return steered(at, "resume").play().events
+def play_opinion() -> list[Event]:
+    at = simulate(
+        build_setup(["vendor/a", "vendor/b"], max_rounds=3, run=True, **TEAM), answer_opinion
+    ).play_through_round(1)
+    intervene(at, "inject", text="Mind the costs.", reason="they forget")
+    intervene(at, "inject", text="Name a price.", to="Ada")
+    intervene(at, "pause", reason="lunch")
+    return intervene(at, "resume").play().events
 
 
-def played_verdict() -> list[Event]:
+def play_verdict() -> list[Event]:
     """A debater's provider fails and the debate pauses; it is resumed, and concluded after the round."""
-    at = table(setup(format="verdict", max_rounds=4), verdict).play()
-    steered(at, "resume", reason="the provider is back")
-    at.script = lambda call: verdict(call) if call.reading else "Because."
-    return steered(at.through(1), "conclude", reason="enough").play().events
+    at = simulate(build_setup(format="verdict", max_rounds=4), answer_verdict).play()
+    intervene(at, "resume", reason="the provider is back")
+    at.script = lambda call: answer_verdict(call) if call.reading else "Because."
+    return intervene(at.play_through_round(1), "conclude", reason="enough").play().events
 
 
-def led(call: Call) -> Answer:
+def answer_moderated(call: Call) -> ScriptAnswer:
     """What everybody says in a debate that is led, audited, voted on, judged and put into a shape."""
     letter = {"Ada": "B", "Bob": "C", "Çelik": "Ada"}.get(call.seat, "")
     said: dict[str, Any] = {
@@ -86,10 +105,10 @@ def led(call: Call) -> Answer:
         return f"SUMMARY: Round {call.round} was held.\n**STATUS:** continue\nDECISION:"
     if call.task in said:
         return json.dumps(said[call.task])
-    return finding("C") if call.task == "judgment" else f"{call.seat} in round {call.round}."
+    return render_finding("C") if call.task == "judgment" else f"{call.seat} in round {call.round}."
 
 
-def played_led() -> list[Event]:
+def play_moderated() -> list[Event]:
     asked = {
         **TEAM["options"],
         "moderator": {"opens": True, "closes": True, "tools": ["wiki"]},
@@ -97,27 +116,29 @@ def played_led() -> list[Event]:
         "output_schema": {"type": "object", "required": ["decision"]},
         "phases": ["opening", "cross_examination", "voting", "verdict"],
     }
-    at = table(setup(["vendor/a"], format="verdict", **{**TEAM, "options": asked}), led).to_round(1)
+    at = simulate(
+        build_setup(["vendor/a"], format="verdict", **{**TEAM, "options": asked}), answer_moderated
+    ).play_to_round(1)
     found = (
         Lookup(tool="wiki/search", arguments='{"q": "Żółć"}', result="Line one\n日本語", milliseconds=12),
         Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
     )
-    at.do(Researched(seat="moderator", round=1, lookups=found, usage=paid("vendor/own")))
+    at.add_events(Researched(seat="moderator", round=1, lookups=found, usage=build_usage("vendor/own")))
     return at.play().events
 
 
-def handing(call: Call) -> Answer:
+def answer_handoff(call: Call) -> ScriptAnswer:
     if call.task == "judgment":
-        return finding("B")
+        return render_finding("B")
     return f"{call.seat} speaks.\nTransition to {'nobody' if call.round == 2 else 'neutral'}."
 
 
-def played_handoff() -> list[Event]:
+def play_handoff() -> list[Event]:
     options = {"handoff": "text", "limits": {"max_turns": 4}}
-    return table(setup(format="handoff", options=options), handing).play().events
+    return simulate(build_setup(format="handoff", options=options), answer_handoff).play().events
 
 
-def played_steered() -> list[Event]:
+def play_interventions() -> list[Event]:
     """A debate with limits of every kind, on which everything is done that can be done to one."""
     asked = {
         "judges": {"models": ["vendor/j", "vendor/k"], "quorum": 2},
@@ -128,64 +149,74 @@ def played_steered() -> list[Event]:
     }
     price = Price(model="vendor/new", input="0.000001", output="0.000002")
     opened = open_debate(
-        proposal(format="verdict", max_rounds=2, options=asked),
+        build_request(format="verdict", max_rounds=2, options=asked),
         models=["vendor/a", "vendor/b"],
         seed=7,
-        price=lambda name: price.model_copy(update={"model": name}),
+        find_price=lambda name: price.model_copy(update={"model": name}),
     )
-    at = table(opened, lambda call: finding("A") if call.reading else "Because.").to_round(1)
-    at.do(failed(at.calls()[0], "late", "vendor/a had not answered when the 60 s of the round were over"))
-    at.through(1)
-    at.do(
+    at = simulate(opened, lambda call: render_finding("A") if call.reading else "Because.").play_to_round(1)
+    at.add_events(
+        build_failure(
+            at.pending_calls()[0], "late", "vendor/a had not answered when the 60 s of the round were over"
+        )
+    )
+    at.play_through_round(1)
+    at.add_events(
         Paused(reason="the day's budget: 9 of 9 calls made today", until="2026-12-02T00:00:00.000Z"),
         Resumed(),
     )
     for action, wish in (
-        ("challenge", Wish(text="Żółć: who pays?", to="Opponent")),
+        ("challenge", InterventionRequest(text="Żółć: who pays?", to="Opponent")),
         (
             "extend",
-            Wish(rounds=1, limits={"max_calls": 120, "on_budget": "pause"}, reason="close to the end"),
+            InterventionRequest(
+                rounds=1, limits={"max_calls": 120, "on_budget": "pause"}, reason="close to the end"
+            ),
         ),
-        ("weights", Wish(weights={"judge 1": "3/2"})),
-        ("threshold", Wish(threshold="2/3")),
-        ("replace_model", Wish(to="judge 2", model="vendor/new", price=price)),
-        ("retract", Wish(to="Opponent", round=1)),
+        ("weights", InterventionRequest(weights={"judge 1": "3/2"})),
+        ("threshold", InterventionRequest(threshold="2/3")),
+        ("replace_model", InterventionRequest(to="judge 2", model="vendor/new", price=price)),
+        ("retract", InterventionRequest(to="Opponent", round=1)),
     ):
-        at.do(intervention(at.debate, action, wish).event)
+        at.add_events(build_intervention(at.debate, action, wish).event)
     return at.play().events
 
 
-def played_forked() -> list[Event]:
+def play_fork() -> list[Event]:
     """Another future of the steered debate, judged by others."""
-    at = Table(replay(played_steered()), events=played_steered())
+    at = DebateSimulation(replay(play_interventions()), events=play_interventions())
     other = {"judges": {"models": ["vendor/z"]}, "stances": {"Opponent": "日本語で待つ"}}
-    opened, past = fork("steered", at.debate, at.log, 1, ChangesAsked.model_validate(other))
+    opened, past = fork("steered", at.debate, at.log, 1, ChangesInput.model_validate(other))
     events: list[Event] = [opened, *past]
-    forked = Table(replay(events), lambda call: finding("B") if call.reading else "So.", events=events)
+    forked = DebateSimulation(
+        replay(events), lambda call: render_finding("B") if call.reading else "So.", events=events
+    )
     return forked.play().events
 
 
-def entries(stream: str, happened: Iterable[Event]) -> list[str]:
-    head = genesis(stream)
+def render_entries(stream: str, events: Iterable[Event]) -> list[str]:
+    head = genesis_hash(stream)
     lines = []
-    for seq, event in enumerate(happened, start=1):
+    for seq, event in enumerate(events, start=1):
         at = f"2026-12-01T10:{seq // 60:02}:{seq % 60:02}.{seq:03}Z"
         actor = "alice" if isinstance(event, Opened | Intervened | Paused | Resumed) else "counterpoint"
         body = event.model_dump(mode="json")
-        head = link(head, canonical(seq, at, actor, body))
+        head = link_hash(head, encode_canonical(seq, at, actor, body))
         entry = {"stream": stream, "seq": seq, "at": at, "actor": actor, "body": body, "hash": head.hex()}
         lines.append(json.dumps(entry, ensure_ascii=False))
     return lines
 
 
-def written() -> str:
+def render_golden_journal() -> str:
     """The debates as this release writes them."""
     played = {
-        "opinion": played_opinion(),
-        "verdict": played_verdict(),
-        "led": played_led(),
-        "handoff": played_handoff(),
-        "steered": played_steered(),
-        "forked": played_forked(),
+        "opinion": play_opinion(),
+        "verdict": play_verdict(),
+        "led": play_moderated(),
+        "handoff": play_handoff(),
+        "steered": play_interventions(),
+        "forked": play_fork(),
     }
-    return "".join(line + "\n" for stream, happened in played.items() for line in entries(stream, happened))
+    return "".join(
+        line + "\n" for stream, happened in played.items() for line in render_entries(stream, happened)
+    )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.support.paths import ROOT
 
-TOPS = ("counterpoint", "server", "storage")
-FILES = sorted(path.relative_to(ROOT) for top in TOPS for path in (ROOT / top).rglob("*.py"))
+TOP_LEVEL_PACKAGES = ("counterpoint", "server", "storage")
+FILES = sorted(path.relative_to(ROOT) for top in TOP_LEVEL_PACKAGES for path in (ROOT / top).rglob("*.py"))
 
 
 def module_name(path: Path) -> str:
@@ -23,11 +23,11 @@ MODULES = {module_name(path): path for path in FILES}
 
 
 @cache
-def tree(path: Path) -> ast.Module:
+def parse_module(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
-def room(module: str) -> str:
+def package_of_module(module: str) -> str:
     """What the table of `tests/test_imports.py` has rows for, without the prefix `server`: `debate.rules`.
 
     A room is a folder. In a folder with subfolders each file is a room of its own: `models.registry` stands
@@ -39,9 +39,9 @@ def room(module: str) -> str:
     return (module if split else folder).removeprefix("server.")
 
 
-def imports(path: Path) -> Iterator[str]:
+def find_imports(path: Path) -> Iterator[str]:
     """The names of the modules that a file imports, wherever in it, by `import_module("…")` too."""
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(parse_module(path)):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -56,29 +56,29 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @cache
-def imported_by_room() -> dict[str, set[str]]:
+def imports_by_package() -> dict[str, set[str]]:
     """By room, the modules that its files import."""
     found: dict[str, set[str]] = {}
     for module, path in MODULES.items():
-        found.setdefault(room(module), set()).update(imports(path))
+        found.setdefault(package_of_module(module), set()).update(find_imports(path))
     return found
 
 
-def arrows() -> dict[str, set[str]]:
+def package_dependencies() -> dict[str, set[str]]:
     """By room, the other rooms that it imports."""
     return {
-        one: {room(module) for module in modules if module in MODULES} - {one}
-        for one, modules in imported_by_room().items()
+        one: {package_of_module(module) for module in modules if module in MODULES} - {one}
+        for one, modules in imports_by_package().items()
     }
 
 
-def layers() -> list[list[str]]:
+def compute_layers() -> list[list[str]]:
     """Rooms from the bottom up, each above all that it imports.
 
     Raises:
         ValueError: some rooms import each other in a circle; the text names them.
     """
-    above, found = arrows(), list[list[str]]()
+    above, found = package_dependencies(), list[list[str]]()
     while above:
         bottom = sorted(one for one, below in above.items() if not below & above.keys())
         if not bottom:
@@ -88,7 +88,7 @@ def layers() -> list[list[str]]:
     return found
 
 
-def entries() -> dict[str, int]:
+def count_folder_entries() -> dict[str, int]:
     """By folder, its files and subfolders that hold code, `__init__.py` left out."""
     folders = {parent for path in FILES for parent in path.parents if parent != Path()}
     inside = {
@@ -98,19 +98,19 @@ def entries() -> dict[str, int]:
     return {str(folder): len(inside[folder] - {"__init__.py"}) for folder in sorted(folders)}
 
 
-def report() -> str:
-    graph = arrows()
+def render_report() -> str:
+    graph = package_dependencies()
     lines = [
-        f"{len(graph)} rooms, {sum(map(len, graph.values()))} arrows, {len(layers())} layers, no circle",
+        f"{len(graph)} rooms, {sum(map(len, graph.values()))} arrows, {len(compute_layers())} layers, no circle",
         "",
     ]
-    for number, rooms in enumerate(reversed(layers())):
-        lines += [f"layer {len(layers()) - number}"]
+    for number, rooms in enumerate(reversed(compute_layers())):
+        lines += [f"layer {len(compute_layers()) - number}"]
         lines += [f"  {one} -> {', '.join(sorted(graph[one])) or '-'}" for one in rooms]
     lines += ["", "entries of each folder"]
-    lines += [f"  {count:3} {folder}" for folder, count in entries().items()]
+    lines += [f"  {count:3} {folder}" for folder, count in count_folder_entries().items()]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(report())  # noqa: T201
+    print(render_report())  # noqa: T201

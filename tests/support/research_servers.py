@@ -9,8 +9,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-ROOTS = {"jsonrpc": "2.0", "id": "mine", "method": "roots/list"}
-NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "hello"}}
+ROOTS_REQUEST = {"jsonrpc": "2.0", "id": "mine", "method": "roots/list"}
+LOG_NOTIFICATION = {
+    "jsonrpc": "2.0",
+    "method": "notifications/message",
+    "params": {"level": "info", "data": "hello"},
+}
 HANDSHAKE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {"tools": {}},
@@ -20,23 +24,23 @@ HANDSHAKE = {
 
 def main(kind: str) -> None:
     if kind == "sdk":
-        sdk()
+        serve_with_sdk()
     elif kind == "silent":
         while True:
             signal.pause()
     elif kind == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        bad(kind)
+        serve_raw(kind)
         while True:
             signal.pause()
     elif kind == "broken":
         os.write(2, b"a line on stderr\n")
         sys.exit(3)
     else:
-        bad(kind)
+        serve_raw(kind)
 
 
-def say(message: dict[str, Any]) -> None:
+def send_message(message: dict[str, Any]) -> None:
     write(json.dumps(message).encode() + b"\n")
 
 
@@ -45,31 +49,31 @@ def write(data: bytes) -> None:
         data = data[os.write(1, data) :]
 
 
-def hear() -> dict[str, Any]:
+def receive_message() -> dict[str, Any]:
     line = sys.stdin.readline()
     return dict(json.loads(line)) if line else {}
 
 
-def bad(kind: str) -> None:
-    while request := hear():
+def serve_raw(kind: str) -> None:
+    while request := receive_message():
         if "id" not in request or "method" not in request:
             continue
         match request["method"]:
             case "initialize":
                 answer: dict[str, Any] = {"result": HANDSHAKE}
             case "tools/list":
-                answer = {"result": {"tools": [described(name, kind) for name in CALLS]}}
+                answer = {"result": {"tools": [describe_tool(name, kind) for name in TOOLS]}}
             case "tools/call":
-                text = called(request["params"]["name"], request["params"].get("arguments", {}))
+                text = call_tool(request["params"]["name"], request["params"].get("arguments", {}))
                 answer = {"result": {"content": [{"type": "text", "text": text}] if text else []}}
             case _:
                 if kind == "old":  # ends at a word it does not know, as some do
                     sys.exit(1)
                 answer = {"error": {"code": -32601, "message": "Method not found"}}
-        say({"jsonrpc": "2.0", "id": request["id"], **answer})
+        send_message({"jsonrpc": "2.0", "id": request["id"], **answer})
 
 
-def described(name: str, kind: str) -> dict[str, Any]:
+def describe_tool(name: str, kind: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": {"size": {"type": "integer"}}}
     if kind == "wordy":
         odd = {"pid": "pid, odd!", "big": "pid. odd!", "flood": "flood" * 20}
@@ -83,8 +87,8 @@ def described(name: str, kind: str) -> dict[str, Any]:
     return {"name": name, "inputSchema": schema}
 
 
-def called(name: str, arguments: dict[str, Any]) -> str:
-    answer = CALLS[name](**arguments)
+def call_tool(name: str, arguments: dict[str, Any]) -> str:
+    answer = TOOLS[name](**arguments)
     return "done" if answer is None else answer
 
 
@@ -107,7 +111,7 @@ def chatter() -> None:
 
 
 def flood(size: int) -> None:
-    write((json.dumps(NOTE).encode() + b"\n") * size)
+    write((json.dumps(LOG_NOTIFICATION).encode() + b"\n") * size)
 
 
 def rubbish() -> None:
@@ -122,7 +126,7 @@ def endless() -> None:
 
 def questions() -> None:
     while True:
-        say(ROOTS)
+        send_message(ROOTS_REQUEST)
 
 
 def die() -> None:
@@ -139,8 +143,8 @@ def close() -> None:
 
 
 def ask() -> str:
-    say(ROOTS)
-    return json.dumps(hear()["error"])
+    send_message(ROOTS_REQUEST)
+    return json.dumps(receive_message()["error"])
 
 
 def nothing() -> str:
@@ -151,14 +155,14 @@ def environment() -> str:
     return json.dumps(dict(os.environ))
 
 
-ALL: tuple[Callable[..., str | None], ...] = (
+TOOL_FUNCTIONS: tuple[Callable[..., str | None], ...] = (
     *(pid, child, big, chatter, flood, rubbish, endless, questions),
     *(die, hang, close, ask, nothing, environment),
 )
-CALLS = {call.__name__: call for call in ALL}
+TOOLS = {call.__name__: call for call in TOOL_FUNCTIONS}
 
 
-def sdk() -> None:
+def serve_with_sdk() -> None:
     from mcp.server import MCPServer  # noqa: PLC0415  (slow, and none of the others needs it)
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
     from mcp.types import CallToolResult, ImageContent  # noqa: PLC0415

@@ -11,16 +11,16 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 
-from server.compose import open_hall
-from server.engine.debates import Hall
-from server.mcp.server import build
+from server.compose import open_manager
+from server.engine.debates import DebateManager
+from server.mcp import server as mcp_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
-from server.tools import all_tools
-from tests.support.hooking import Lines
+from server.tools import build_all_tools
+from tests.support.hook_debates import LogLines
 
-Server = Callable[..., MCPServer[Hall]]
-Connected = Callable[..., AbstractAsyncContextManager[Client]]
+BuildServer = Callable[..., MCPServer[DebateManager]]
+OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -34,9 +34,9 @@ def database(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def lines() -> Iterator[Lines]:
+def log_lines() -> Iterator[LogLines]:
     """What the hooks say, and what is said of them."""
-    heard = Lines()
+    heard = LogLines()
     loggers = [logging.getLogger(name) for name in ("counterpoint.hooks", "server.hooks")]
     for logger in loggers:
         logger.addHandler(heard)
@@ -48,43 +48,43 @@ def lines() -> Iterator[Lines]:
 @pytest.fixture(scope="session")
 def tools() -> Sequence[Tool]:
     """They hold nothing of a server, and making them takes longer than most tests."""
-    return all_tools()
+    return build_all_tools()
 
 
 @pytest.fixture
-def server(database: str, tools: Sequence[Tool]) -> Server:
+def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
     """Builds a server over the test's database; `models` are injected, and debates use them by default."""
 
     def make(
         models: Mapping[str, Model] | None = None,
         default: str = "scripted",
         research: Mapping[str, ResearchServer] | None = None,
-    ) -> MCPServer[Hall]:
+    ) -> MCPServer[DebateManager]:
         settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
-        return build(lambda: open_hall(settings, models, environ={}), tools)
+        return mcp_server.build_server(lambda: open_manager(settings, models, environ={}), tools)
 
     return make
 
 
 @pytest.fixture
-def connected(server: Server, era: str) -> Connected:
+def open_client(build_server: BuildServer, era: str) -> OpenClient:
     """A client of a server of its own: two of them are two processes on one database, all but the kill."""
-    return partial(connecting, server, era)
+    return partial(connect_client, build_server, era)
 
 
 @pytest.fixture
-def client_of(server: Server) -> Connected:
+def open_modern_client(build_server: BuildServer) -> OpenClient:
     """As `connected`, in one era only: for what happens behind the protocol."""
-    return partial(connecting, server, "auto")
+    return partial(connect_client, build_server, "auto")
 
 
 @asynccontextmanager
-async def connecting(
-    server: Server,
+async def connect_client(
+    build_server: BuildServer,
     era: str,
     models: Mapping[str, Model] | None = None,
     default: str = "scripted",
     research: Mapping[str, ResearchServer] | None = None,
 ) -> AsyncIterator[Client]:
-    async with Client(server(models, default, research), mode=era) as client:
+    async with Client(build_server(models, default, research), mode=era) as client:
         yield client

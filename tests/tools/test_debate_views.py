@@ -6,28 +6,28 @@ import anyio
 import pytest
 
 from server.models import ModelError
-from tests.support.calling import call, read
-from tests.support.gate import Gate
-from tests.support.stepping import saying, view
+from tests.support.client_calls import call, read_resource
+from tests.support.gated_model import Gate
+from tests.support.mcp_debates import build_scripted_model, read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
 
 
-async def test_every_question_is_a_task_with_its_state_and_duration(connected: Any) -> None:
+async def test_every_question_is_a_task_with_its_state_and_duration(open_client: Any) -> None:
     models = {
         "slow": "scripted?delay=0.03",
-        "odd": saying(argument=["", "Better."]),
-        "down": saying(audit=ModelError("unavailable", "down cannot be reached", attempts=3)),
+        "odd": build_scripted_model(argument=["", "Better."]),
+        "down": build_scripted_model(audit=ModelError("unavailable", "down cannot be reached", attempts=3)),
     }
     debaters = [
         {"name": "Ada", "stance": "now", "model": models.pop("slow")},
         {"name": "Ben", "stance": "later", "model": "odd"},
     ]
     options = {"referee": {"model": "down"}, "moderator": {"opens": True, "closes": True}}
-    async with connected(models) as client:
+    async with open_client(models) as client:
         asked = {"question": "Q?", "format": "verdict", "debaters": debaters, "max_rounds": 1}
         ran = await call(client, "start_debate", **asked, options=options, run=True)
-        rows = (await view(client, ran, "tasks"))["tasks"]
+        rows = (await read_view(client, ran, "tasks"))["tasks"]
 
     found = [(row["round"], row["phase"], row["seat"], row["task"], row["state"]) for row in rows]
     assert sorted(found) == sorted(
@@ -48,16 +48,16 @@ async def test_every_question_is_a_task_with_its_state_and_duration(connected: A
     assert (referee["model"], referee["attempts"], referee["detail"]) == ("down", 3, "down cannot be reached")
 
 
-async def test_what_is_being_asked_is_an_open_task(client_of: Any) -> None:
+async def test_what_is_being_asked_is_an_open_task(open_modern_client: Any) -> None:
     gate = Gate()
-    async with client_of({"mine": gate.model}, "mine") as client:
+    async with open_modern_client({"mine": gate.model}, "mine") as client:
         started = await call(
             client, "start_debate", question="Q?", format="verdict", run=True, wait_seconds=0
         )
         with anyio.fail_after(5):
-            await gate.asked.wait()
-        rows = (await view(client, started, "tasks"))["tasks"]
-        gate.open.set()
+            await gate.first_call.wait()
+        rows = (await read_view(client, started, "tasks"))["tasks"]
+        gate.release.set()
 
     assert [(row["seat"], row["task"], row["state"], row["model"]) for row in rows] == [
         ("Proponent", "argument", "open", "mine")
@@ -65,13 +65,13 @@ async def test_what_is_being_asked_is_an_open_task(client_of: Any) -> None:
 
 
 @pytest.mark.requirement("N7")
-async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(client_of: Any) -> None:
+async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(open_modern_client: Any) -> None:
     documents = [{"title": "Plan", "text": "A line of the plan.\n" * 1_000}]
-    async with client_of() as client:
+    async with open_modern_client() as client:
         asked = {"question": "Q?", "models": ["caller"], "documents": documents, "run": True}
         step = await call(client, "start_debate", **asked)
         shown = await client.call_tool("step_round", {"debate_id": step["debate_id"]})
-        whole = (await view(client, step, "prompt"))["awaited"]
+        whole = (await read_view(client, step, "prompt"))["awaited"]
 
     assert len(shown.content[0].text.encode()) <= 4_000
     assert shown.content[0].text.count("read_debate(view='prompt')") == 2
@@ -83,10 +83,10 @@ async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(client_o
 
 
 @pytest.mark.requirement("M2")
-async def test_the_views_of_a_debate_name_no_tasks_before_it_begins(client_of: Any) -> None:
-    async with client_of() as client:
+async def test_the_views_of_a_debate_name_no_tasks_before_it_begins(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
         started = await call(client, "start_debate", question="Q?")
 
-        assert (await view(client, started, "tasks"))["tasks"] == []
-        assert (await view(client, started, "prompt"))["awaited"] == []
-        assert "No verdict yet" in await read(client, f"debate://{started['debate_id']}/verdict")
+        assert (await read_view(client, started, "tasks"))["tasks"] == []
+        assert (await read_view(client, started, "prompt"))["awaited"] == []
+        assert "No verdict yet" in await read_resource(client, f"debate://{started['debate_id']}/verdict")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.calling import call, read, refused
-from tests.support.stepping import prompts, saying, view
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.mcp_debates import build_scripted_model, find_prompts, read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C10")]
 
@@ -28,13 +28,13 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["verdict", "settle", "round_robin", "second_opinion"])
-async def test_the_result_has_the_shape_asked_for(client_of: Any, name: str) -> None:
-    async with client_of() as client:
+async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name: str) -> None:
+    async with open_modern_client() as client:
         options = {"output_schema": SCHEMA}
         ran = await call(client, "start_debate", question="Ship it?", format=name, options=options, run=True)
-        result = await view(client, ran, "result")
+        result = await read_view(client, ran, "result")
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
-        shown = await read(client, f"debate://{ran['debate_id']}/verdict")
+        shown = await read_resource(client, f"debate://{ran['debate_id']}/verdict")
 
     made = result["deliverable"]
     assert set(made) == {"decision", "reasons", "months"}
@@ -45,8 +45,8 @@ async def test_the_result_has_the_shape_asked_for(client_of: Any, name: str) -> 
     assert json.loads(shown.split("```json\n")[1].split("\n```")[0]) == made
 
 
-async def test_off_the_raw_result_stands_alone(client_of: Any) -> None:
-    async with client_of() as client:
+async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
         ran = await call(
             client,
             "start_debate",
@@ -55,7 +55,7 @@ async def test_off_the_raw_result_stands_alone(client_of: Any) -> None:
             options={"synthesizer": False},
             run=True,
         )
-        result = await view(client, ran, "result")
+        result = await read_view(client, ran, "result")
 
     keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions"]
     assert list(result) == keys
@@ -86,24 +86,24 @@ async def test_off_the_raw_result_stands_alone(client_of: Any) -> None:
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(
-    client_of: Any, options: dict[str, Any], told: str
+    open_modern_client: Any, options: dict[str, Any], told: str
 ) -> None:
-    async with client_of() as client:
-        said = await refused(client, "start_debate", question="Q?", options=options, run=True)
+    async with open_modern_client() as client:
+        said = await expect_tool_error(client, "start_debate", question="Q?", options=options, run=True)
         found = await call(client, "find_debates")
 
     assert told in said
     assert found["debates"] == []
 
 
-async def test_a_result_that_misses_the_schema_is_repaired_once(client_of: Any) -> None:
-    model = saying(deliverable=[{**GOOD, "months": 30}, GOOD])
-    async with client_of({"mine": model}) as client:
+async def test_a_result_that_misses_the_schema_is_repaired_once(open_modern_client: Any) -> None:
+    model = build_scripted_model(deliverable=[{**GOOD, "months": 30}, GOOD])
+    async with open_modern_client({"mine": model}) as client:
         options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine", "prompt": "Be terse."}}
         ran = await call(client, "start_debate", question="Q?", format="verdict", options=options, run=True)
-        result = await view(client, ran, "result")
+        result = await read_view(client, ran, "result")
 
-    first, second = prompts(model, "deliverable")
+    first, second = find_prompts(model, "deliverable")
     assert result["deliverable"] == GOOD
     assert "Be terse." in first
     assert "could not be used: months" in second
@@ -112,19 +112,19 @@ async def test_a_result_that_misses_the_schema_is_repaired_once(client_of: Any) 
 
 @pytest.mark.parametrize("name", ["verdict", "round_robin"])
 async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says_why(
-    client_of: Any, name: str
+    open_modern_client: Any, name: str
 ) -> None:
-    model = saying(deliverable={**GOOD, "months": 30})
-    async with client_of({"mine": model}) as client:
+    model = build_scripted_model(deliverable={**GOOD, "months": 30})
+    async with open_modern_client({"mine": model}) as client:
         options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine"}}
         ran = await client.call_tool(
             "start_debate", {"question": "Q?", "format": name, "options": options, "run": True}
         )
         data = ran.structured_content
         verdict = await call(client, "get_verdict", debate_id=data["debate_id"])
-        transcript = await read(client, f"debate://{data['debate_id']}/transcript")
+        transcript = await read_resource(client, f"debate://{data['debate_id']}/transcript")
 
-    assert (data["status"], len(model.asked)) == ("concluded", 2)
+    assert (data["status"], len(model.requests)) == ("concluded", 2)
     assert verdict["deliverable"] == ""
     assert verdict["deliverable_problem"].startswith("months")
     for shown in (ran.content[0].text, transcript):

@@ -6,8 +6,14 @@ import pytest
 
 from server.debate.commands.formats import FORMATS
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.calling import call, read, refused
-from tests.support.stepping import events, prompts, rounds_of, saying, view
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.mcp_debates import (
+    build_scripted_model,
+    find_prompts,
+    read_events,
+    read_view,
+    step_all_rounds,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -25,10 +31,10 @@ def in_order(text: str, *parts: str) -> bool:
 
 @pytest.mark.requirement("M5", "A3", "B1", "C15", "D1")
 @pytest.mark.parametrize("name", FORMATS)
-async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(connected: Any, name: str) -> None:
-    async with connected() as client:
+async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(open_client: Any, name: str) -> None:
+    async with open_client() as client:
         ran = await call(client, "start_debate", question="Ship it?", format=name, run=True)
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
         read_by_tool = await client.call_tool("read_debate", {"debate_id": ran["debate_id"]})
 
     assert (ran["status"], ran["working"], ran["failures"]) == ("concluded", False, [])
@@ -39,9 +45,9 @@ async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(connected: Any
 @pytest.mark.requirement("M4", "D1")
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_says(
-    client_of: Any, name: str
+    open_modern_client: Any, name: str
 ) -> None:
-    async with client_of() as client:
+    async with open_modern_client() as client:
         started = await call(
             client,
             "start_debate",
@@ -49,9 +55,9 @@ async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_s
             format=name,
             options={"seed": 7, "limits": {"max_turns": 4}} if name == "handoff" else {"seed": 7},
         )
-        rounds = await rounds_of(client, started)
-        stepped = await view(client, started, "result")
-        state = await view(client, started, "state")
+        rounds = await step_all_rounds(client, started)
+        stepped = await read_view(client, started, "result")
+        state = await read_view(client, started, "state")
 
     assert [found["round"] for found in rounds] == list(range(1, len(rounds) + 1))
     assert rounds[-1]["status"] == "concluded"
@@ -60,14 +66,16 @@ async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_s
 
 
 @pytest.mark.requirement("A2", "A3")
-async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(client_of: Any) -> None:
-    moderator = saying(
+async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(
+    open_modern_client: Any,
+) -> None:
+    moderator = build_scripted_model(
         closing=[
             "SUMMARY: Bull names a contract; Bear has not answered it.\nSTATUS: CONTINUE",
             "**SUMMARY**\nBoth sides are clear.\n\n**STATUS**: Settled\n\n**DECISION**: Put in half.",
         ]
     )
-    async with client_of({"moderator": moderator}) as client:
+    async with open_modern_client({"moderator": moderator}) as client:
         ran = await call(
             client,
             "start_debate",
@@ -77,8 +85,8 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
             options={"moderator": {"model": "moderator"}},
             run=True,
         )
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
-        state = await view(client, ran, "state")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        state = await read_view(client, ran, "state")
 
     assert in_order(transcript, "A. Bull (optimist)", "B. Bear (risk analyst)", "Bull names a contract")
     assert in_order(
@@ -93,9 +101,11 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
 
 
 @pytest.mark.requirement("A3", "A5")
-async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(client_of: Any) -> None:
-    moderator = saying(closing={"summary": "They differ.", "status": "CONTINUE", "decision": "I would wait."})
-    async with client_of({"moderator": moderator}) as client:
+async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(open_modern_client: Any) -> None:
+    moderator = build_scripted_model(
+        closing={"summary": "They differ.", "status": "CONTINUE", "decision": "I would wait."}
+    )
+    async with open_modern_client({"moderator": moderator}) as client:
         ran = await call(
             client,
             "start_debate",
@@ -104,19 +114,19 @@ async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(client_o
             options={"moderator": {"model": "moderator"}},
             run=True,
         )
-        state, result = await view(client, ran, "state"), await view(client, ran, "result")
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        state, result = await read_view(client, ran, "state"), await read_view(client, ran, "result")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
 
     assert (state["reason"], state["settled"], state["rounds_of_talk"]) == ("max_rounds", False, 3)
     assert (ran["outcome"], ran["verdict"]) == ("undecided", "Not settled in 3 rounds. I would wait.")
     assert result["settlement"] == {"settled": False, "summary": "They differ.", "decision": ""}
     assert "The talk ended: the last round was held." in transcript
-    assert ["last round" in prompt for prompt in prompts(moderator, "closing")] == [False, False, True]
+    assert ["last round" in prompt for prompt in find_prompts(moderator, "closing")] == [False, False, True]
 
 
 @pytest.mark.requirement("C3", "C5", "C11")
-async def test_a_moderated_debate_shows_who_was_called_on_what(client_of: Any) -> None:
-    moderator = saying(
+async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_client: Any) -> None:
+    moderator = build_scripted_model(
         opening=[
             {
                 "next_speakers": ["Ben", "Ada", "Ben"],
@@ -128,7 +138,7 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(client_of: Any) -
         ]
     )
     debater = ScriptedModel()
-    async with client_of({"moderator": moderator, "debater": debater}, "debater") as client:
+    async with open_modern_client({"moderator": moderator, "debater": debater}, "debater") as client:
         ran = await call(
             client,
             "start_debate",
@@ -139,8 +149,8 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(client_of: Any) -
             options={"moderator": {"model": "moderator"}},
             run=True,
         )
-        result = await view(client, ran, "result")
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        result = await read_view(client, ran, "result")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ada", "Ben", "Ada"]
     assert result["moderatorDecisions"] == [
@@ -155,15 +165,17 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(client_of: Any) -
     ]
     assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "B. Ben (later)")
     assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
-    told = prompts(debater, "argument")
+    told = find_prompts(debater, "argument")
     assert ["> Load is 3x." in prompt for prompt in told] == [True] * 4
     assert ["> Latency?" in prompt for prompt in told] == [False, False, False, True]
 
 
 @pytest.mark.requirement("C15")
-async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(client_of: Any) -> None:
+async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
+    open_modern_client: Any,
+) -> None:
     referee, debater = ScriptedModel(), ScriptedModel()
-    async with client_of({"referee": referee, "debater": debater}, "debater") as client:
+    async with open_modern_client({"referee": referee, "debater": debater}, "debater") as client:
         ran = await call(
             client,
             "start_debate",
@@ -173,8 +185,8 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(c
             options={"referee": {"model": "referee", "prompt": "Count the sources."}},
             run=True,
         )
-        result = await view(client, ran, "result")
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        result = await read_view(client, ran, "result")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
     assert result["verdict"]["winner"] is None
@@ -183,17 +195,17 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(c
         transcript, "A. Ada (engineer)", "B. Ben (lawyer)", "### Referee", "## Round 2", "### Referee"
     )
     assert in_order(transcript, "## Result", "The question was: How do we store it?")
-    assert all("Count the sources." in prompt for prompt in prompts(referee, "audit"))
-    assert len(referee.asked) == 2
+    assert all("Count the sources." in prompt for prompt in find_prompts(referee, "audit"))
+    assert len(referee.requests) == 2
 
 
 @pytest.mark.requirement("D1", "D5")
-async def test_a_full_debate_holds_its_seven_phases(client_of: Any) -> None:
-    async with client_of() as client:
+async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
         started = await call(client, "start_debate", question="Ship it?", format="full", max_rounds=5)
-        rounds = await rounds_of(client, started)
-        transcript = await read(client, f"debate://{started['debate_id']}/transcript")
-        result = await view(client, started, "result")
+        rounds = await step_all_rounds(client, started)
+        transcript = await read_resource(client, f"debate://{started['debate_id']}/transcript")
+        result = await read_view(client, started, "result")
 
     phases = ["opening", "argumentation", "rebuttal", "cross_examination", "synthesis", "voting", "verdict"]
     assert [found["phase"] for found in rounds] == phases
@@ -217,20 +229,20 @@ async def test_a_full_debate_holds_its_seven_phases(client_of: Any) -> None:
 
 
 @pytest.mark.requirement("D1")
-async def test_phases_of_ones_own_are_held_as_instructed(client_of: Any) -> None:
+async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any) -> None:
     model = ScriptedModel()
     phases = [
         "opening",
         {"name": "premortem", "instruction": "It failed. Say why.", "order": "declared"},
         "voting",
     ]
-    async with client_of({"mine": model}, "mine") as client:
+    async with open_modern_client({"mine": model}, "mine") as client:
         ran = await call(client, "start_debate", question="Ship it?", options={"phases": phases}, run=True)
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
 
     assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
     assert "2 of 2 ballots for: " in ran["verdict"]
-    told = [r.prompt.messages[-1].content for r in model.asked if r.prompt.cue.round == 2]
+    told = [r.prompt.messages[-1].content for r in model.requests if r.prompt.summary.round == 2]
     assert all("# Round 2: premortem\nIt failed. Say why." in prompt for prompt in told)
     assert len(told) == 2
 
@@ -250,18 +262,20 @@ async def test_phases_of_ones_own_are_held_as_instructed(client_of: Any) -> None
     ],
 )
 async def test_a_list_of_phases_that_cannot_be_held_is_refused_by_the_phase(
-    client_of: Any, phases: list[Any], told: str
+    open_modern_client: Any, phases: list[Any], told: str
 ) -> None:
-    async with client_of() as client:
-        assert told in await refused(client, "start_debate", question="Ship it?", options={"phases": phases})
+    async with open_modern_client() as client:
+        assert told in await expect_tool_error(
+            client, "start_debate", question="Ship it?", options={"phases": phases}
+        )
 
 
 @pytest.mark.requirement("A7")
-async def test_twelve_debaters_debate_after_a_warning(client_of: Any) -> None:
+async def test_twelve_debaters_debate_after_a_warning(open_modern_client: Any) -> None:
     debaters = [{"name": f"Town {number}", "stance": f"plan {number}"} for number in range(1, 13)]
-    async with client_of() as client:
+    async with open_modern_client() as client:
         started = await client.call_tool("start_debate", {"question": "Which plan?", "debaters": debaters})
-        rounds = await rounds_of(client, started.structured_content)
+        rounds = await step_all_rounds(client, started.structured_content)
 
     assert "12 debaters: 10 or more overwhelm a single moderator or judge" in started.content[0].text
     assert "Group them, or debate in parts" in started.structured_content["warnings"][0]
@@ -270,16 +284,20 @@ async def test_twelve_debaters_debate_after_a_warning(client_of: Any) -> None:
 
 
 @pytest.mark.requirement("C1", "C8")
-async def test_three_judges_choose_between_sides_that_are_neither_for_nor_against(client_of: Any) -> None:
+async def test_three_judges_choose_between_sides_that_are_neither_for_nor_against(
+    open_modern_client: Any,
+) -> None:
     def finding(winner: str | None, verdict: str) -> ScriptedModel:
-        return saying(judgment={"verdict": verdict, "winner": winner, "reasoning": "Why.", "margin": 2})
+        return build_scripted_model(
+            judgment={"verdict": verdict, "winner": winner, "reasoning": "Why.", "margin": 2}
+        )
 
     judges = {
         "one": finding("A", "Rivers are cheaper."),
         "two": finding("by rail", "Rails are faster."),
         "three": finding("Ada", "Rivers flood less than rails break."),
     }
-    async with client_of(judges) as client:
+    async with open_modern_client(judges) as client:
         ran = await call(
             client,
             "start_debate",
@@ -301,10 +319,10 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
 
 
 @pytest.mark.requirement("D21")
-async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(client_of: Any) -> None:
-    async with client_of() as client:
+async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
         ran = await call(client, "start_debate", question="Ship it?", format="full", run=True)
-        found = await events(
+        found = await read_events(
             client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"
         )
 

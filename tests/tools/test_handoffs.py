@@ -4,10 +4,17 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.config import Handoff
+from server.debate.facts.config import HandoffMode
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.calling import call, read
-from tests.support.stepping import Answer, events, handing, prompts, saying, view
+from tests.support.client_calls import call, read_resource
+from tests.support.mcp_debates import (
+    TaskAnswer,
+    build_handoff_calls,
+    build_scripted_model,
+    find_prompts,
+    read_events,
+    read_view,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B1")]
 
@@ -18,7 +25,7 @@ THREE = [
 ]
 
 
-async def handed(client: Any, how: Handoff, turns: int = 2) -> dict[str, Any]:
+async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any]:
     """A debate of a few turns on a proposition; the first is spoken by the model `first`."""
     options = {"handoff": how, "seed": 7, "limits": {"max_turns": turns}}
     return await call(
@@ -38,17 +45,17 @@ async def handed(client: Any, how: Handoff, turns: int = 2) -> dict[str, Any]:
     [
         ("text", "They err less.\ntransition TO the neutral."),
         ("text", "They err less. **Transition to: Neutral**"),
-        ("tool", handing("They err less.", "NEUTRAL")),
+        ("tool", build_handoff_calls("They err less.", "NEUTRAL")),
         ("structured", {"response": "They err less.", "next_agent_name": "neutral"}),
         ("structured", 'Here it is:\n```json\n{"response": "They err less.", "next_agent_name": "C"}\n```'),
     ],
 )
-async def test_a_choice_is_read_and_shown(connected: Any, how: Handoff, said: Answer) -> None:
-    async with connected({"first": saying(argument=said)}) as client:
+async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, said: TaskAnswer) -> None:
+    async with open_client({"first": build_scripted_model(argument=said)}) as client:
         ran = await handed(client, how)
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
-        result = await view(client, ran, "result")
-        (choice,) = await events(client, ran, "handed_off")
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        result = await read_view(client, ran, "result")
+        (choice,) = await read_events(client, ran, "handed_off")
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Proponent", "Neutral"]
     assert (choice["seat"], choice["to"], choice["because"]) == ("Proponent", "Neutral", "chosen")
@@ -74,7 +81,11 @@ async def test_a_choice_is_read_and_shown(connected: Any, how: Handoff, said: An
             "it chose itself to speak next, which is no hand-off; there are Opponent, Neutral",
         ),
         ("tool", "They err less.", "it named nobody to speak next: handoff was not called"),
-        ("tool", handing("They err less.", ""), "it named nobody to speak next; there are Opponent, Neutral"),
+        (
+            "tool",
+            build_handoff_calls("They err less.", ""),
+            "it named nobody to speak next; there are Opponent, Neutral",
+        ),
         (
             "structured",
             {"response": "They err less.", "next_agent_name": "Proponent"},
@@ -89,13 +100,13 @@ async def test_a_choice_is_read_and_shown(connected: Any, how: Handoff, said: An
     ],
 )
 async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the_seed(
-    client_of: Any, how: Handoff, said: Answer, told: str
+    open_modern_client: Any, how: HandoffMode, said: TaskAnswer, told: str
 ) -> None:
-    model = saying(argument=said)
-    async with client_of({"first": model}) as client:
+    model = build_scripted_model(argument=said)
+    async with open_modern_client({"first": model}) as client:
         ran, again = await handed(client, how), await handed(client, how)
-        transcript = await read(client, f"debate://{ran['debate_id']}/transcript")
-        drawn = [(await events(client, each, "handed_off"))[0] for each in (ran, again)]
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        drawn = [(await read_events(client, each, "handed_off"))[0] for each in (ran, again)]
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
     assert drawn[0]["because"] == "drawn"
@@ -106,27 +117,29 @@ async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the
     assert "They err less." in transcript
     assert "hands over" not in transcript.split("## Round 2")[0]
     assert "1 choice of the next speaker could not be used; who spoke was drawn." in verdict["cautions"]
-    assert len(model.asked) == 2  # the turn was good: it is not asked for again
+    assert len(model.requests) == 2  # the turn was good: it is not asked for again
 
 
 @pytest.mark.requirement("B6")
-async def test_ten_turns_of_500_tokens_are_the_format_s_bounds(client_of: Any) -> None:
+async def test_ten_turns_of_500_tokens_are_the_format_s_bounds(open_modern_client: Any) -> None:
     model = ScriptedModel()
-    async with client_of({"mine": model}, "mine") as client:
+    async with open_modern_client({"mine": model}, "mine") as client:
         ran = await call(client, "start_debate", question="Ship it?", format="handoff", run=True)
-        result = await view(client, ran, "result")
+        result = await read_view(client, ran, "result")
 
     assert len(result["transcript"]) == 10
-    assert {request.max_tokens for request in model.asked if request.prompt.cue.asks == "argument"} == {500}
+    assert {
+        request.max_tokens for request in model.requests if request.prompt.summary.task == "argument"
+    } == {500}
 
 
 @pytest.mark.requirement("B1")
-async def test_every_speaker_is_told_whom_it_may_choose(client_of: Any) -> None:
+async def test_every_speaker_is_told_whom_it_may_choose(open_modern_client: Any) -> None:
     first = ScriptedModel()
-    async with client_of({"first": first}) as client:
+    async with open_modern_client({"first": first}) as client:
         await handed(client, "text", turns=1)
 
-    (prompt,) = prompts(first, "argument")
+    (prompt,) = find_prompts(first, "argument")
     assert "choose who speaks next" in prompt
     assert '"Transition to Opponent" or "Transition to Neutral"' in prompt
     assert "Transition to Proponent" not in prompt

@@ -9,25 +9,25 @@ import pytest
 
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.tools import all_tools
-from tests.support.calling import call, read, refused, said, size
+from server.tools import build_all_tools
+from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
 
 @pytest.mark.requirement("M5")
-async def test_one_call_returns_a_verdict(connected: Any) -> None:
-    async with connected() as client:
+async def test_one_call_returns_a_verdict(open_client: Any) -> None:
+    async with open_client() as client:
         result = await client.call_tool("start_debate", {"question": "Ship it?", "run": True})
 
     assert result.structured_content["status"] == "concluded"
     assert result.structured_content["outcome"] == "decided"
-    assert said(result).startswith("## Verdict: Decided")
+    assert result_text(result).startswith("## Verdict: Decided")
 
 
 @pytest.mark.requirement("M4")
-async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(connected: Any) -> None:
-    async with connected() as client:
+async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(open_client: Any) -> None:
+    async with open_client() as client:
         started = await call(client, "start_debate", question="Ship it?")
         phases = []
         step = started
@@ -44,8 +44,8 @@ async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(connected: Any)
 
 @pytest.mark.requirement("M4")
 @pytest.mark.requirement("N8")
-async def test_a_call_returns_in_time_and_the_debate_goes_on(connected: Any) -> None:
-    async with connected(default="scripted?delay=0.2") as client:
+async def test_a_call_returns_in_time_and_the_debate_goes_on(open_client: Any) -> None:
+    async with open_client(default="scripted?delay=0.2") as client:
         started = await call(client, "start_debate", question="Ship it?", run=True, wait_seconds=0)
         assert (started["status"], started["working"]) == ("running", True)
         assert "get_verdict" in started["next"]
@@ -56,59 +56,59 @@ async def test_a_call_returns_in_time_and_the_debate_goes_on(connected: Any) -> 
 
 
 @pytest.mark.requirement("N8")
-async def test_two_callers_who_step_at_once_run_one_round(connected: Any) -> None:
+async def test_two_callers_who_step_at_once_run_one_round(open_client: Any) -> None:
     model = ScriptedModel(delay=0.05)
-    async with connected({"mine": model}, "mine") as client:
+    async with open_client({"mine": model}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         async with anyio.create_task_group() as both:
             both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
             both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
-        state = json.loads(await read(client, f"debate://{debate_id}"))
+        state = json.loads(await read_resource(client, f"debate://{debate_id}"))
 
     assert state["round"] == 1
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 @pytest.mark.requirement("N8")
-async def test_a_retry_that_names_its_round_gets_the_stored_one(connected: Any) -> None:
+async def test_a_retry_that_names_its_round_gets_the_stored_one(open_client: Any) -> None:
     model = ScriptedModel()
-    async with connected({"mine": model}, "mine") as client:
+    async with open_client({"mine": model}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         first = await call(client, "step_round", debate_id=debate_id, round=1)
         again = await call(client, "step_round", debate_id=debate_id, round=1)
 
     assert first["turns"] == again["turns"]
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
-async def test_a_round_that_is_not_the_next_is_refused(connected: Any) -> None:
-    async with connected() as client:
+async def test_a_round_that_is_not_the_next_is_refused(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
 
-        assert "pass round=1" in await refused(client, "step_round", debate_id=debate_id, round=3)
+        assert "pass round=1" in await expect_tool_error(client, "step_round", debate_id=debate_id, round=3)
 
 
 @pytest.mark.requirement("N8")
-async def test_a_cancelled_request_leaves_its_round_running(connected: Any) -> None:
+async def test_a_cancelled_request_leaves_its_round_running(open_client: Any) -> None:
     model = ScriptedModel(delay=0.1)
-    async with connected({"mine": model}, "mine") as client:
+    async with open_client({"mine": model}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         with anyio.move_on_after(0.02):
             await client.call_tool("step_round", {"debate_id": debate_id})
         step = await call(client, "step_round", debate_id=debate_id, round=1)
 
     assert len(step["turns"]) == 2
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 @pytest.mark.requirement("A4")
-async def test_seats_have_models_of_their_own(connected: Any) -> None:
+async def test_seats_have_models_of_their_own(open_client: Any) -> None:
     one, two, judge = ScriptedModel(), ScriptedModel(), ScriptedModel()
     debaters = [
         {"name": "Ada", "stance": "ship", "model": "one"},
         {"name": "Ben", "stance": "wait", "model": "two"},
     ]
-    async with connected({"one": one, "two": two, "judge": judge}) as client:
+    async with open_client({"one": one, "two": two, "judge": judge}) as client:
         await call(
             client,
             "start_debate",
@@ -118,20 +118,20 @@ async def test_seats_have_models_of_their_own(connected: Any) -> None:
             run=True,
         )
 
-    assert {request.seat for request in one.asked} == {"Ada"}
-    assert {request.seat for request in two.asked} == {"Ben"}
-    assert {request.seat for request in judge.asked} == {"judge 1"}
+    assert {request.seat for request in one.requests} == {"Ada"}
+    assert {request.seat for request in two.requests} == {"Ben"}
+    assert {request.seat for request in judge.requests} == {"judge 1"}
 
 
 @pytest.mark.requirement("D3")
-async def test_a_seat_that_crashes_is_named_and_the_others_go_on(connected: Any) -> None:
+async def test_a_seat_that_crashes_is_named_and_the_others_go_on(open_client: Any) -> None:
     def crash(_: object) -> str:
         raise ZeroDivisionError
 
     debaters = [{"name": name, "stance": name, "model": "fine"} for name in ("Ada", "Ben")]
     debaters.append({"name": "Cy", "stance": "neither", "model": "broken"})
     models = {"broken": ScriptedModel(crash), "fine": ScriptedModel()}
-    async with connected(models, "fine") as client:
+    async with open_client(models, "fine") as client:
         result = await client.call_tool(
             "start_debate", {"question": "Ship it?", "debaters": debaters, "run": True}
         )
@@ -140,11 +140,13 @@ async def test_a_seat_that_crashes_is_named_and_the_others_go_on(connected: Any)
     assert result.structured_content["failures"] == [
         "Cy: broken crashed with ZeroDivisionError (crashed, 2 times)"
     ]
-    assert "Cy: broken crashed" in said(result)
+    assert "Cy: broken crashed" in result_text(result)
 
 
 @pytest.mark.requirement("D3")
-async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_resumed(connected: Any) -> None:
+async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_resumed(
+    open_client: Any,
+) -> None:
     down = True
 
     def answer(_: object) -> str:
@@ -152,7 +154,7 @@ async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_res
             raise ZeroDivisionError
         return "My case is strong."
 
-    async with connected({"mine": ScriptedModel(answer)}, "mine") as client:
+    async with open_client({"mine": ScriptedModel(answer)}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         step = await call(client, "step_round", debate_id=debate_id)
         assert step["status"] == "paused"
@@ -167,8 +169,8 @@ async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_res
     assert (step["round"], len(step["turns"]), step["status"]) == (1, 2, "running")
 
 
-async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(connected: Any) -> None:
-    async with connected() as client:
+async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
         held = await call(client, "step_round", debate_id=debate_id)
@@ -179,22 +181,22 @@ async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(connected: Any) 
     assert went_on["round"] == 1
 
 
-async def test_a_note_reaches_whom_it_is_for(connected: Any) -> None:
+async def test_a_note_reaches_whom_it_is_for(open_client: Any) -> None:
     model = ScriptedModel()
-    async with connected({"mine": model}, "mine") as client:
+    async with open_client({"mine": model}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         await call(client, "intervene", debate_id=debate_id, action="inject", text="Mind the budget.")
         await call(client, "intervene", debate_id=debate_id, action="inject", text="Be bold.", to="Proponent")
         await call(client, "step_round", debate_id=debate_id)
 
-    prompts = {request.seat: request.prompt.messages[-1].content for request in model.asked}
+    prompts = {request.seat: request.prompt.messages[-1].content for request in model.requests}
     assert all("> Mind the budget." in prompt for prompt in prompts.values())
     assert "> Be bold." in prompts["Proponent"]
     assert "> Be bold." not in prompts["Opponent"]
 
 
-async def test_concluding_has_the_judges_decide_on_what_is_there(connected: Any) -> None:
-    async with connected() as client:
+async def test_concluding_has_the_judges_decide_on_what_is_there(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?", max_rounds=3))["debate_id"]
         await call(client, "step_round", debate_id=debate_id)
         verdict = await call(client, "get_verdict", debate_id=debate_id, conclude=True)
@@ -203,11 +205,11 @@ async def test_concluding_has_the_judges_decide_on_what_is_there(connected: Any)
     assert verdict["outcome"] == "decided"
 
 
-async def test_nothing_can_be_done_to_a_debate_that_is_over(connected: Any) -> None:
-    async with connected() as client:
+async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?", run=True))["debate_id"]
 
-        assert "is over (concluded)" in await refused(
+        assert "is over (concluded)" in await expect_tool_error(
             client, "intervene", debate_id=debate_id, action="pause"
         )
         assert (await call(client, "step_round", debate_id=debate_id))["status"] == "concluded"
@@ -278,21 +280,21 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(connected: Any) -> N
     ],
 )
 async def test_wrong_input_is_told_what_to_do_and_the_server_lives(
-    connected: Any, tool: str, arguments: dict[str, Any], told: str
+    open_client: Any, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
-    async with connected() as client:
-        text = await refused(client, tool, **arguments)
+    async with open_client() as client:
+        text = await expect_tool_error(client, tool, **arguments)
         assert told in text
         assert not re.search("pydantic|validation error|type=|input_value", text)
-        assert size(text) < 1000
+        assert byte_count(text) < 1000
         assert (await call(client, "find_debates"))["debates"] == []
 
 
-async def test_null_is_taken_for_left_out(connected: Any) -> None:
+async def test_null_is_taken_for_left_out(open_client: Any) -> None:
     options = {"judges": {"count": None, "both_orders": None}, "limits": None, "seed": None}
     debaters = [{"name": name, "stance": name, "role": None} for name in ("Ada", "Ben")]
     given = {"question": "Q?", "debaters": debaters, "options": options, "models": None, "run": None}
-    async with connected() as client:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", **given))["debate_id"]
         step = await call(client, "step_round", debate_id=debate_id, round=None, wait_seconds=None)
 
@@ -304,14 +306,14 @@ STAGES = ["opened", "said", "paused", "said paused", "run paused", "judging paus
 
 @pytest.mark.requirement("M4")
 @pytest.mark.parametrize("stage", STAGES)
-async def test_no_call_that_is_named_as_the_next_is_refused(connected: Any, stage: str) -> None:
+async def test_no_call_that_is_named_as_the_next_is_refused(open_client: Any, stage: str) -> None:
     def answer(request: Request) -> str:
         if request.seat.startswith("judge"):
             raise ModelError("unavailable", "the judge is away")
         return "It is so."
 
     model = ScriptedModel(answer) if "judging" in stage else ScriptedModel(delay=0.01)
-    async with connected({"mine": model}, "mine") as client:
+    async with open_client({"mine": model}, "mine") as client:
 
         async def reach() -> dict[str, Any]:
             run, wait = stage in ("run paused", "judging paused", "over"), 0 if "run" in stage else 45
@@ -343,13 +345,13 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-async def test_progress_grows_while_a_client_waits(connected: Any) -> None:
+async def test_progress_grows_while_a_client_waits(open_client: Any) -> None:
     reports: list[float] = []
 
     async def note(done: float, _total: float | None, _message: str | None) -> None:
         reports.append(done)
 
-    async with connected(default="scripted?delay=0.02") as client:
+    async with open_client(default="scripted?delay=0.02") as client:
         await client.call_tool("start_debate", {"question": "Ship it?", "run": True}, progress_callback=note)
 
     assert reports == sorted(set(reports))
@@ -366,20 +368,20 @@ def test_the_list_of_tools_is_short() -> None:
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations and tool.annotations.model_dump(by_alias=True, exclude_none=True),
         }
-        for tool in all_tools()
+        for tool in build_all_tools()
     ]
 
     assert len(json.dumps(listed, separators=(",", ":")).encode()) < 9_000
 
 
 def test_no_field_of_a_result_may_be_null() -> None:
-    schemas = json.dumps([tool.output_schema for tool in all_tools()])
+    schemas = json.dumps([tool.output_schema for tool in build_all_tools()])
 
     assert "null" not in schemas
 
 
-async def test_the_record_says_who_asked(connected: Any) -> None:
-    async with connected() as client:
+async def test_the_record_says_who_asked(open_client: Any) -> None:
+    async with open_client() as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
         log = await call(client, "read_debate", debate_id=debate_id, view="interventions")

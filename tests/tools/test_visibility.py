@@ -9,19 +9,19 @@ from click.testing import CliRunner
 from mcp import Client
 
 from server.cli.main import counterpoint
-from server.compose import open_hall
-from server.debate.commands.requests import OptionsAsked, Proposal, VisibilityAsked
-from server.debate.facts.config import Kind
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, OptionsInput, VisibilityInput
+from server.debate.facts.config import SeatKind
 from server.engine.queries import VIEWS
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from tests.support.calling import call
-from tests.support.stepping import obey, saying, view
+from tests.support.client_calls import call
+from tests.support.mcp_debates import build_scripted_model, call_next, read_view
 
 pytestmark = pytest.mark.requirement("C17")
 
-HIDDEN: dict[Kind, tuple[str, ...]] = {
+HIDDEN: dict[SeatKind, tuple[str, ...]] = {
     "debaters": ("zebra argument", "zebra question", "zebra reply", "zebra ballot"),
     "moderator": ("quokka briefing", "quokka angle", "quokka summary"),
     "referee": ("walrus audit",),
@@ -38,14 +38,14 @@ def debater(request: Request) -> str:
         "message": json.dumps({"to": others[0], "text": "A zebra question?"}),
         "answer": "A zebra reply.",
         "ballot": json.dumps({"choice": "A", "reasoning": "A zebra ballot."}),
-    }[request.prompt.cue.asks]
+    }[request.prompt.summary.task]
 
 
 def seats() -> dict[str, ScriptedModel]:
     finding = {"verdict": "Found.", "winner": "A", "reasoning": "Because.", "margin": 2}
     return {
         "debater": ScriptedModel(debater),
-        "moderator": saying(
+        "moderator": build_scripted_model(
             opening={
                 "next_speakers": ["Ada", "Ben"],
                 "briefing": "A quokka briefing.",
@@ -56,14 +56,14 @@ def seats() -> dict[str, ScriptedModel]:
                 {"summary": "A quokka summary.", "status": "CONTINUE"},
             ],
         ),
-        "referee": saying(audit="A walrus audit."),
-        "judge": saying(judgment=finding),
-        "other": saying(judgment={**finding, "winner": "B", "verdict": "An ibex dissent."}),
-        "synthesizer": saying(deliverable="An okapi result."),
+        "referee": build_scripted_model(audit="A walrus audit."),
+        "judge": build_scripted_model(judgment=finding),
+        "other": build_scripted_model(judgment={**finding, "winner": "B", "verdict": "An ibex dissent."}),
+        "synthesizer": build_scripted_model(deliverable="An okapi result."),
     }
 
 
-async def debated(client: Client, **visibility: list[Kind]) -> tuple[dict[str, Any], list[str]]:
+async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[str, Any], list[str]]:
     """A debate with every kind of seat in it, and all that was returned on the way."""
     returned: list[str] = []
 
@@ -84,7 +84,7 @@ async def debated(client: Client, **visibility: list[Kind]) -> tuple[dict[str, A
     ]
     step = await call(client, "start_debate", question="Ship it?", debaters=debaters, options=options)
     while step["status"] == "running":
-        step = await obey(client, step)
+        step = await call_next(client, step)
         returned.append(json.dumps(step))
         result = await client.call_tool(
             "step_round", {"debate_id": step["debate_id"], "round": step["round"]}, progress_callback=hear
@@ -121,9 +121,9 @@ async def everything(client: Client, debate_id: str) -> list[str]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_what_is_hidden_from_the_client_is_in_nothing_it_can_ask_for(
-    client_of: Any, kind: Kind
+    open_modern_client: Any, kind: SeatKind
 ) -> None:
-    async with client_of(seats(), "debater") as client:
+    async with open_modern_client(seats(), "debater") as client:
         step, returned = await debated(client, hide_from_client=[kind])
         texts = [*returned, *await everything(client, step["debate_id"])]
         by_word = {
@@ -139,12 +139,12 @@ async def test_what_is_hidden_from_the_client_is_in_nothing_it_can_ask_for(
 
 
 @pytest.mark.anyio
-async def test_an_outcome_is_shown_whatever_is_hidden(client_of: Any) -> None:
-    async with client_of(seats(), "debater") as client:
+async def test_an_outcome_is_shown_whatever_is_hidden(open_modern_client: Any) -> None:
+    async with open_modern_client(seats(), "debater") as client:
         step, _ = await debated(client, hide_from_client=list(HIDDEN))
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
-        state = await view(client, step, "state")
-        usage = await view(client, step, "usage")
+        state = await read_view(client, step, "state")
+        usage = await read_view(client, step, "usage")
 
     assert (verdict["winner"], verdict["verdict"]) == ("Ada", "Found.")
     assert len(verdict["votes"]) == 3
@@ -153,11 +153,11 @@ async def test_an_outcome_is_shown_whatever_is_hidden(client_of: Any) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_hidden_can_be_proven_all_the_same(client_of: Any) -> None:
-    async with client_of(seats(), "debater") as client:
+async def test_what_is_hidden_can_be_proven_all_the_same(open_modern_client: Any) -> None:
+    async with open_modern_client(seats(), "debater") as client:
         step, _ = await debated(client, hide_from_client=["debaters"])
-        rows = (await view(client, step, "events"))["events"]
-        receipt = await view(client, step, "receipt")
+        rows = (await read_view(client, step, "events"))["events"]
+        receipt = await read_view(client, step, "receipt")
 
     assert rows[-1]["hash"] == receipt["head"]
     spoken = [row for row in rows if row["kind"] == "spoke"]
@@ -170,11 +170,13 @@ async def test_what_is_hidden_can_be_proven_all_the_same(client_of: Any) -> None
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["debaters", "moderator", "referee"])
-async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(client_of: Any, kind: Kind) -> None:
+async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(
+    open_modern_client: Any, kind: SeatKind
+) -> None:
     open_to_all, hidden = seats(), seats()
-    async with client_of(open_to_all, "debater") as client:
+    async with open_modern_client(open_to_all, "debater") as client:
         await debated(client)
-    async with client_of(hidden, "debater") as client:
+    async with open_modern_client(hidden, "debater") as client:
         await debated(client, hide_from_seats=[kind])
 
     word = {"debaters": "zebra argument", "moderator": "quokka", "referee": "walrus"}[kind]
@@ -184,9 +186,9 @@ async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(client_
         assert told(hidden["judge"], "judge 1", kind, word)
 
 
-def told(model: ScriptedModel, seat: str, kind: Kind, word: str) -> bool:
+def told(model: ScriptedModel, seat: str, kind: SeatKind, word: str) -> bool:
     """Whether a seat was told this by another. A debater always knows what it said itself."""
-    prompts = [request.prompt for request in model.asked if request.seat == seat]
+    prompts = [request.prompt for request in model.requests if request.seat == seat]
     if kind == "debaters" and seat == "Ben":
         return any("[A: now]" in prompt.messages[-1].content for prompt in prompts)
     return any(word in prompt.messages[-1].content for prompt in prompts)
@@ -194,11 +196,11 @@ def told(model: ScriptedModel, seat: str, kind: Kind, word: str) -> bool:
 
 @pytest.mark.requirement("M5")
 def test_the_terminal_hides_it_too(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = OptionsAsked(visibility=VisibilityAsked(hide_from_client=["debaters"]))
-    proposal = Proposal(question="Ship it?", models=["scripted"], options=options)
+    options = OptionsInput(visibility=VisibilityInput(hide_from_client=["debaters"]))
+    proposal = DebateRequest(question="Ship it?", models=["scripted"], options=options)
 
     async def begin() -> str:
-        async with open_hall(Settings(db=database)) as hall:
+        async with open_manager(Settings(db=database)) as hall:
             return (await hall.start(proposal, actor="test")).id
 
     monkeypatch.setenv("COUNTERPOINT_DB", database)

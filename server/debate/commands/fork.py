@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import ALL_DOCUMENTS, document
-from server.debate.commands.requests import ChangesAsked, JudgesAsked
-from server.debate.facts.config import MODERATOR, Debater, Panel
-from server.debate.facts.errors import Refused
+from server.debate.commands.open import MAX_TOTAL_DOCUMENT_LENGTH, build_document
+from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.facts.config import MODERATOR, Debater, JudgePanel
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import (
     Concluded,
     Ended,
@@ -25,55 +25,55 @@ from server.debate.facts.events import (
     Recorded,
     Resumed,
 )
-from server.debate.facts.state import Debate, judges
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean
 from server.debate.rules.decide import (
-    everybody_speaks,
+    build_fallback_round_plan,
+    find_talk_end_reason,
+    is_round_over,
     next_phase,
-    pending,
-    round_is_over,
-    talk_over_because,
+    pending_calls,
 )
-from server.debate.rules.quorum import lacks_quorum
-from server.debate.rules.schedule import decided_by, seated
+from server.debate.rules.quorum import find_quorum_shortfall
+from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.rules.transitions import IllegalEvent, replay
 
 
 def fork(
-    debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesAsked
+    debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesInput
 ) -> tuple[Opened, tuple[Event, ...]]:
     """The set-up of a fork after so many rounds, and the past it begins with; 0 shares the set-up alone.
 
     Raises:
         Refused: the round is not over, nothing would come after it, or a change cannot be made.
     """
-    check_over(debate, at_round)
-    taken = taken_over(log, at_round)
-    setup = changed(debate, changes, at_round)
+    check_round_is_over(debate, at_round)
+    taken = find_inherited_entries(log, at_round)
+    setup = apply_changes(debate, changes, at_round)
     setup = setup.model_copy(
         update={
-            "forked_restanced": restanced(debate.setup, setup, at_round),
+            "forked_restanced": find_debaters_with_new_stance(debate.setup, setup, at_round),
             "forked_from": debate_id,
             "forked_at_round": at_round,
             "forked_hash": taken[-1].hash if taken else log[0].hash,
         }
     )
-    weighed = weighed_seats(debate.setup, setup)
-    past = tuple(event for entry in taken for event in of_seats_there(setup, entry.event, weighed))
-    past += retracted_since(log, at_round)
-    past += seated_anew(setup, past, changes)
-    setup = setup.model_copy(update={"max_rounds": unextended(setup, past, changes)})
-    check_future(setup, past, at_round)
+    weighed = find_seats_keeping_weight(debate.setup, setup)
+    past = tuple(event for entry in taken for event in drop_removed_seats(setup, entry.event, weighed))
+    past += find_later_retractions(log, at_round)
+    past += build_model_replacements(setup, past, changes)
+    setup = setup.model_copy(update={"max_rounds": compute_base_max_rounds(setup, past, changes)})
+    check_can_continue(setup, past, at_round)
     return setup, past
 
 
-def weighed_seats(before: Opened, after: Opened) -> set[str]:
+def find_seats_keeping_weight(before: Opened, after: Opened) -> set[str]:
     """The seats whose votes keep their weight: a judge of another model is another judge."""
-    was, there = seated(before), seated(after)
-    return {seat for seat in there if seat not in judges(after) or was.get(seat) == there[seat]}
+    was, there = seat_models(before), seat_models(after)
+    return {seat for seat in there if seat not in judge_seats(after) or was.get(seat) == there[seat]}
 
 
-def retracted_since(log: Sequence[Recorded], at_round: int) -> tuple[Intervened, ...]:
+def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Intervened, ...]:
     """The retractions of turns that are shared, made after the rounds that are."""
     made = (entry.event for entry in log if isinstance(entry.event, Intervened))
     return tuple(
@@ -83,49 +83,57 @@ def retracted_since(log: Sequence[Recorded], at_round: int) -> tuple[Intervened,
     )
 
 
-def of_seats_there(setup: Opened, event: Event, weighed: set[str]) -> tuple[Event, ...]:
+def drop_removed_seats(setup: Opened, event: Event, seats_keeping_weight: set[str]) -> tuple[Event, ...]:
     """The event without what it says of seats that are there no longer: judges of a larger panel."""
-    if isinstance(event, Intervened) and event.action == "replace_model" and event.to not in seated(setup):
+    if (
+        isinstance(event, Intervened)
+        and event.action == "replace_model"
+        and event.to not in seat_models(setup)
+    ):
         return ()
     if isinstance(event, Intervened) and event.action == "weights":
-        left = tuple(weight for weight in event.weights if weight.seat in weighed)
+        left = tuple(weight for weight in event.weights if weight.seat in seats_keeping_weight)
         return (event.model_copy(update={"weights": left}),) if left else ()
     return (event,)
 
 
-def seated_anew(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> tuple[Event, ...]:
+def build_model_replacements(
+    setup: Opened, past: Sequence[Event], changes: ChangesInput
+) -> tuple[Event, ...]:
     """What puts the models that were asked for on seats whose model was replaced in the past."""
-    changed_seats = {*changes.models, *(judges(setup) if changes.judges else ())}
+    changed_seats = {*changes.models, *(judge_seats(setup) if changes.judges else ())}
     changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
     replaced = {
         event.to for event in past if isinstance(event, Intervened) and event.action == "replace_model"
     }
-    models = seated(setup)
+    models = seat_models(setup)
     return tuple(
         Intervened(action="replace_model", to=seat, model=models[seat], reason="forked")
         for seat in sorted(changed_seats & replaced & models.keys())
     )
 
 
-def unextended(setup: Opened, past: Sequence[Event], changes: ChangesAsked) -> int:
+def compute_base_max_rounds(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> int:
     """`max_rounds` as asked for, less what the past has added to it already."""
     more = sum(event.rounds for event in past if isinstance(event, Intervened))
     return max(setup.max_rounds - more, 1) if changes.max_rounds else setup.max_rounds
 
 
-def check_over(debate: Debate, at_round: int) -> None:
-    over = round_is_over(replace(debate, paused=None))
+def check_round_is_over(debate: Debate, at_round: int) -> None:
+    over = is_round_over(replace(debate, paused=None))
     last = debate.round if over else max(debate.round - 1, 0)
     if at_round > last:
         which = f"{last} is the last that is" if last else "none is yet"
-        raise Refused(f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
+        raise InvalidRequestError(
+            f"Round {at_round} is not over, and {which}: pass at_round={last}, or less."
+        )
 
 
-def taken_over(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
+def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
     """The entries of the first rounds, as they were."""
     if not at_round:
         return []
-    needed, taken = forgiving(log), []
+    needed, taken = find_retry_pauses(log), []
     for entry in log[1:]:
         match entry.event:
             case PhaseEntered(round=number) if number > at_round:
@@ -139,7 +147,7 @@ def taken_over(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
     return taken
 
 
-def forgiving(log: Sequence[Recorded]) -> set[int]:
+def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
     """The pauses after which failed seats were asked again: without them, what those said had no place."""
     needed: set[int] = set()
     paused, failed = 0, False
@@ -159,43 +167,45 @@ def forgiving(log: Sequence[Recorded]) -> set[int]:
     return needed
 
 
-def check_future(setup: Opened, past: Sequence[Event], at_round: int) -> None:
+def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:
     """Whether the past can be that of this set-up, and is followed by anything."""
     if not at_round:
         return
     earlier = f"pass at_round={at_round - 1}, or less"
-    cut = Refused(f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}.")
+    cut = InvalidRequestError(
+        f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}."
+    )
     try:
         debate = replay((setup, *past))
     except IllegalEvent:
         raise cut from None
-    if lacks_quorum(debate) or pending(debate) or everybody_speaks(debate):
+    if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
         raise cut
-    reason = talk_over_because(debate)
+    reason = find_talk_end_reason(debate)
     if next_phase(debate, reason) is None:
-        talked = debate.phase_of(at_round).is_talk
+        talked = debate.round_phase(at_round).is_talk
         more = " raise changes.max_rounds, or" if talked and reason == "max_rounds" else ""
-        raise Refused(f"Nothing would come after round {at_round}:{more} {earlier}.")
+        raise InvalidRequestError(f"Nothing would come after round {at_round}:{more} {earlier}.")
 
 
 # What is changed ----------------------------------------------------------------------------------
 
 
-def changed(debate: Debate, changes: ChangesAsked, at_round: int) -> Opened:
+def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:
     """The set-up with the changes; what they do not name stays."""
     setup = debate.setup
-    other: dict[str, Any] = {"run": changes.run, "debaters": debaters_changed(setup, changes)}
+    other: dict[str, Any] = {"run": changes.run, "debaters": build_changed_debaters(setup, changes)}
     if changes.judges:
-        other["judges"] = judges_changed(debate, changes.judges, at_round)
+        other["judges"] = build_changed_panel(debate, changes.judges, at_round)
     if model := changes.moderator.strip():
         if setup.moderator is None:
-            raise Refused("This debate has no moderator: leave changes.moderator out.")
+            raise InvalidRequestError("This debate has no moderator: leave changes.moderator out.")
         other["moderator"] = setup.moderator.model_copy(update={"model": model})
     if changes.documents:
-        other["documents"] = (*setup.documents, *map(document, changes.documents))
-        check_size(setup, changes)
+        other["documents"] = (*setup.documents, *map(build_document, changes.documents))
+        check_documents_size(setup, changes)
     if changes.max_rounds:
-        other |= rounds_changed(debate, changes.max_rounds, at_round)
+        other |= build_round_limits(debate, changes.max_rounds, at_round)
     if changes.instructions is not None:
         other["instructions"] = clean(changes.instructions)
     if changes.seed:
@@ -203,8 +213,11 @@ def changed(debate: Debate, changes: ChangesAsked, at_round: int) -> Opened:
     return setup.model_copy(update=other)
 
 
-def debaters_changed(setup: Opened, changes: ChangesAsked) -> tuple[Debater, ...]:
-    models, stances = named(setup, changes.models, "models"), named(setup, changes.stances, "stances")
+def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
+    models, stances = (
+        parse_debater_values(setup, changes.models, "models"),
+        parse_debater_values(setup, changes.stances, "stances"),
+    )
     return tuple(
         debater.model_copy(
             update={
@@ -216,26 +229,32 @@ def debaters_changed(setup: Opened, changes: ChangesAsked) -> tuple[Debater, ...
     )
 
 
-def named(setup: Opened, asked: Mapping[str, str], what: str) -> dict[str, str]:
+def parse_debater_values(setup: Opened, requested: Mapping[str, str], field_name: str) -> dict[str, str]:
     names = [debater.name for debater in setup.debaters]
-    given = {name.strip(): clean(value) for name, value in asked.items()}
+    given = {name.strip(): clean(value) for name, value in requested.items()}
     for name, value in given.items():
         if name not in names:
-            raise Refused(f"changes.{what}: nobody is called {name!r}. Debaters: {', '.join(names)}.")
+            raise InvalidRequestError(
+                f"changes.{field_name}: nobody is called {name!r}. Debaters: {', '.join(names)}."
+            )
         if not value:
-            raise Refused(f"changes.{what}: there is nothing for {name}. Leave it out to change nothing.")
+            raise InvalidRequestError(
+                f"changes.{field_name}: there is nothing for {name}. Leave it out to change nothing."
+            )
     return given
 
 
-def judges_changed(debate: Debate, asked: JudgesAsked, at_round: int) -> Panel:
+def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
     setup = debate.setup
-    if decided_by(setup) != "judges":
-        raise Refused(f"{setup.format} has no judges here: leave changes.judges out.")
-    if any(debate.phase_of(number).asks == "judges" for number in range(1, at_round + 1)):
-        raise Refused(f"The judges were heard in the rounds up to {at_round}: fork before them.")
-    pool = asked.models or setup.judges.models
-    models = tuple(pool[index % len(pool)] for index in range(asked.count or len(pool)))
-    given: dict[str, Any] = {name: getattr(asked, name) for name in asked.model_fields_set - {"count"}}
+    if verdict_source(setup) != "judges":
+        raise InvalidRequestError(f"{setup.format} has no judges here: leave changes.judges out.")
+    if any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1)):
+        raise InvalidRequestError(f"The judges were heard in the rounds up to {at_round}: fork before them.")
+    pool = requested.models or setup.judges.models
+    models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
+    given: dict[str, Any] = {
+        name: getattr(requested, name) for name in requested.model_fields_set - {"count"}
+    }
     kept = {
         name: clean(value) if isinstance(value, str) else value
         for name, value in given.items()
@@ -244,29 +263,29 @@ def judges_changed(debate: Debate, asked: JudgesAsked, at_round: int) -> Panel:
     return setup.judges.model_copy(update={**kept, "models": models})
 
 
-def check_size(setup: Opened, changes: ChangesAsked) -> None:
+def check_documents_size(setup: Opened, changes: ChangesInput) -> None:
     total = sum(len(one.text) for one in setup.documents) + sum(len(one.text) for one in changes.documents)
-    if total > ALL_DOCUMENTS:
-        raise Refused(
-            f"With those there are, the documents have {total:,} characters together; {ALL_DOCUMENTS:,} are "
+    if total > MAX_TOTAL_DOCUMENT_LENGTH:
+        raise InvalidRequestError(
+            f"With those there are, the documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are "
             "allowed. Pass the parts that matter."
         )
 
 
-def rounds_changed(debate: Debate, asked: int, at_round: int) -> dict[str, int]:
+def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[str, int]:
     setup = debate.setup
     row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
-    held = sum(debate.phase_of(number).is_talk for number in range(1, at_round + 1))
-    most = max(row.most_rounds, len(setup.phases)) if row else max(setup.max_rounds, len(setup.phases))
-    if not max(held, 1) <= asked <= most:
-        raise Refused(
-            f"changes.max_rounds={asked} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
+    held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
+    most = max(row.max_allowed_rounds, len(setup.phases)) if row else max(setup.max_rounds, len(setup.phases))
+    if not max(held, 1) <= requested <= most:
+        raise InvalidRequestError(
+            f"changes.max_rounds={requested} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
             f"{held} are taken over."
         )
-    return {"max_rounds": asked, "max_turns": asked if row and row.turns else setup.max_turns}
+    return {"max_rounds": requested, "max_turns": requested if row and row.default_turns else setup.max_turns}
 
 
-def restanced(before: Opened, after: Opened, at_round: int) -> tuple[str, ...]:
+def find_debaters_with_new_stance(before: Opened, after: Opened, at_round: int) -> tuple[str, ...]:
     """Who defended something else in the rounds that are taken over."""
     if not at_round:
         return ()

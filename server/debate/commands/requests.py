@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.debate.facts.config import Handoff, Kind, Limits, Order, Wanted
+from server.debate.facts.config import DebaterTask, HandoffMode, Limits, Order, SeatKind
 
-LONGEST_TEXT = 8_000
-LONGEST_DOCUMENT = 200_000
+MAX_TEXT_LENGTH = 8_000
+MAX_DOCUMENT_LENGTH = 200_000
 
 Name = Annotated[str, Field(max_length=40)]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 Stance = Annotated[str, Field(max_length=500)]
 ModelName = Annotated[str, Field(max_length=200)]
 ToolNames = Annotated[list[Annotated[str, Field(max_length=120)]], Field(max_length=20)]
@@ -19,11 +19,11 @@ TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 
 
-class Asked(BaseModel):
+class Input(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DebaterAsked(Asked):
+class DebaterInput(Input):
     name: Name
     stance: Annotated[str, Field(max_length=500, description="The position it defends")] = ""
     role: Annotated[str, Field(max_length=500)] = ""
@@ -34,13 +34,13 @@ class DebaterAsked(Asked):
     tools: ToolNames = []
 
 
-class DocumentAsked(Asked):
+class DocumentInput(Input):
     title: Annotated[str, Field(max_length=300)]
-    text: Annotated[str, Field(max_length=LONGEST_DOCUMENT)]
+    text: Annotated[str, Field(max_length=MAX_DOCUMENT_LENGTH)]
     url: Annotated[str, Field(max_length=2000)] = ""
 
 
-class JudgesAsked(Asked):
+class JudgesInput(Input):
     count: Annotated[int, Field(ge=0, le=9)] = 0  # 0: one per model given, or 1
     models: Annotated[list[ModelName], Field(max_length=9)] = []
     both_orders: bool | None = None  # None: the format's
@@ -50,35 +50,35 @@ class JudgesAsked(Asked):
     quorum: Annotated[int, Field(ge=1, le=9)] = 1
 
 
-class OfficerAsked(Asked):
+class OfficerInput(Input):
     """A seat that is neither a debater's nor a judge's: the referee, the synthesizer."""
 
     model: ModelName = ""
     prompt: Text = ""
 
 
-class ModeratorAsked(OfficerAsked):
+class ModeratorInput(OfficerInput):
     opens: bool | None = None
     closes: bool | None = None
     tools: ToolNames = []
 
 
-class PhaseAsked(Asked):
+class PhaseInput(Input):
     """A phase of the known ones, altered, or one of the caller's own with an instruction."""
 
     name: Name
     order: Order | None = None
     repeats: bool = False
-    wants: Wanted | None = None
+    wants: DebaterTask | None = None
     instruction: Text = ""
 
 
-class VisibilityAsked(Asked):
-    hide_from_client: list[Kind] = []
-    hide_from_seats: list[Kind] = []
+class VisibilityInput(Input):
+    hide_from_client: list[SeatKind] = []
+    hide_from_seats: list[SeatKind] = []
 
 
-class LimitsAsked(Asked):
+class LimitsInput(Input):
     turn_timeout: Annotated[Seconds, Field(description="s")] = 120
     round_timeout: Seconds = 0
     max_turn_tokens: TurnTokens = 0
@@ -91,58 +91,60 @@ class LimitsAsked(Asked):
     on_budget: Literal["conclude", "pause"] = "conclude"
 
 
-class OptionsAsked(Asked):
-    moderator: ModeratorAsked | None = None
-    judges: JudgesAsked | None = None
-    referee: bool | OfficerAsked = False
-    synthesizer: bool | OfficerAsked | None = None
+class OptionsInput(Input):
+    moderator: ModeratorInput | None = None
+    judges: JudgesInput | None = None
+    referee: bool | OfficerInput = False
+    synthesizer: bool | OfficerInput | None = None
     output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema")] = None
     speaking: Order | None = None
-    handoff: Handoff = "structured"
-    phases: Annotated[list[PhaseAsked | Name], Field(max_length=12, description="or names")] = []
+    handoff: HandoffMode = "structured"
+    phases: Annotated[list[PhaseInput | Name], Field(max_length=12, description="or names")] = []
     quorum: Annotated[int, Field(ge=1, le=26)] = 2
     fallback_models: Annotated[list[ModelName], Field(max_length=5)] = []
-    limits: LimitsAsked = LimitsAsked()
-    visibility: VisibilityAsked = VisibilityAsked()
-    instructions: Annotated[str, Field(max_length=LONGEST_TEXT, description="for seats without prompt")] = ""
+    limits: LimitsInput = LimitsInput()
+    visibility: VisibilityInput = VisibilityInput()
+    instructions: Annotated[
+        str, Field(max_length=MAX_TEXT_LENGTH, description="for seats without prompt")
+    ] = ""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
 
 
-class Proposal(Asked):
+class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
     question: str
     format: str = "second_opinion"
-    debaters: list[DebaterAsked] = []
-    documents: list[DocumentAsked] = []
+    debaters: list[DebaterInput] = []
+    documents: list[DocumentInput] = []
     models: list[ModelName] = []
     max_rounds: int = 0
-    options: OptionsAsked = OptionsAsked()
+    options: OptionsInput = OptionsInput()
     run: bool = False
 
 
-class ChangesAsked(Asked):
+class ChangesInput(Input):
     """What a fork does otherwise than the debate it is made of; everything else stays."""
 
     models: Annotated[dict[Name, ModelName], Field(max_length=26, description="{debater: model}")] = {}
     stances: Annotated[dict[Name, Stance], Field(max_length=26, description="{debater: stance}")] = {}
-    judges: Annotated[JudgesAsked | None, Field(description="as options.judges")] = None
+    judges: Annotated[JudgesInput | None, Field(description="as options.judges")] = None
     moderator: Annotated[ModelName, Field(description="its model")] = ""
-    documents: Annotated[list[DocumentAsked], Field(max_length=20, description="added")] = []
+    documents: Annotated[list[DocumentInput], Field(max_length=20, description="added")] = []
     max_rounds: Annotated[int, Field(ge=0)] = 0
     instructions: Text | None = None
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     run: bool = False
 
 
-def limits_asked(asked: LimitsAsked) -> Limits:
+def build_limits(requested: LimitsInput) -> Limits:
     return Limits(
-        max_calls=asked.max_calls,
-        max_input_tokens=asked.max_input_tokens,
-        max_output_tokens=asked.max_output_tokens,
-        max_cost_usd=f"{Decimal(str(asked.max_cost_usd)):f}" if asked.max_cost_usd else "",
-        max_seconds=asked.max_seconds,
-        round_timeout=asked.round_timeout,
-        on_budget=asked.on_budget,
+        max_calls=requested.max_calls,
+        max_input_tokens=requested.max_input_tokens,
+        max_output_tokens=requested.max_output_tokens,
+        max_cost_usd=f"{Decimal(str(requested.max_cost_usd)):f}" if requested.max_cost_usd else "",
+        max_seconds=requested.max_seconds,
+        round_timeout=requested.round_timeout,
+        on_budget=requested.on_budget,
     )

@@ -8,19 +8,19 @@ from pydantic import ValidationError
 
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import check_debaters
-from server.debate.commands.requests import DebaterAsked
-from server.debate.facts.errors import Refused
+from server.debate.commands.requests import DebaterInput
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened, load
 from server.debate.facts.state import Debate
-from server.debate.facts.text import one_line
-from server.debate.rules.schedule import decided_by
+from server.debate.facts.text import collapse_whitespace
+from server.debate.rules.schedule import verdict_source
 from server.debate.rules.transitions import IllegalEvent, apply
-from server.debate.schemas.output_schema import checked_schema
+from server.debate.schemas.output_schema import check_schema
 
-LATER = "The file may be of a later release: update counterpoint-mcp."
+NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."
 
 
-def restored(bodies: Sequence[Mapping[str, Any]]) -> Debate:
+def rebuild_debate(bodies: Sequence[Mapping[str, Any]]) -> Debate:
     """The debate that these facts tell.
 
     Raises:
@@ -28,43 +28,52 @@ def restored(bodies: Sequence[Mapping[str, Any]]) -> Debate:
     """
     debate: Debate | None = None
     for seq, body in enumerate(bodies, start=1):
-        event = fact(seq, body)
+        event = parse_event(seq, body)
         if isinstance(event, Opened) and debate is None:
             check_setup(event)
         try:
             debate = apply(debate, event)
         except IllegalEvent as error:
-            raise Refused(f"Entry {seq} ({event.kind}) cannot follow those before it: {error}.") from None
+            raise InvalidRequestError(
+                f"Entry {seq} ({event.kind}) cannot follow those before it: {error}."
+            ) from None
     if debate is None:
-        raise Refused("There is no entry: a debate begins with one that opens it.")
+        raise InvalidRequestError("There is no entry: a debate begins with one that opens it.")
     if debate.round < debate.setup.forked_at_round:
-        raise Refused("Entry 1 (opened) says that it was forked after rounds that are not there.")
+        raise InvalidRequestError("Entry 1 (opened) says that it was forked after rounds that are not there.")
     return debate
 
 
-def fact(seq: int, body: Mapping[str, Any]) -> Event:
+def parse_event(seq: int, body: Mapping[str, Any]) -> Event:
     try:
         return load(body)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
-        kind = one_line(str(body.get("kind")))[:40]
+        kind = collapse_whitespace(str(body.get("kind")))[:40]
         if wrong["type"].startswith("union_tag"):
-            raise Refused(f"Entry {seq} is of a kind that is unknown here ({kind}). {LATER}") from None
+            raise InvalidRequestError(
+                f"Entry {seq} is of a kind that is unknown here ({kind}). {NEWER_RELEASE_HINT}"
+            ) from None
         where = ".".join(str(part) for part in wrong["loc"][1:])[:60]
-        raise Refused(f"Entry {seq} ({kind}) cannot be read: {where} {wrong['msg']}. {LATER}") from None
+        raise InvalidRequestError(
+            f"Entry {seq} ({kind}) cannot be read: {where} {wrong['msg']}. {NEWER_RELEASE_HINT}"
+        ) from None
 
 
 def check_setup(setup: Opened) -> None:
     """A set-up that `open_debate` could have made, as far as what is done with it later depends on that."""
-    seats = [DebaterAsked.model_construct(**debater.model_dump()) for debater in setup.debaters]
+    seats = [DebaterInput.model_construct(**debater.model_dump()) for debater in setup.debaters]
     try:
         check_debaters(seats, next(iter(FORMATS.values())))  # whatever the format, they have a stance by now
         if setup.output_schema:
-            checked_schema(json.loads(setup.output_schema))
-    except (Refused, ValueError, RecursionError) as error:
-        raise Refused(f"Entry 1 (opened) opens no debate: {error}") from None
+            check_schema(json.loads(setup.output_schema))
+    except (InvalidRequestError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
     names = [phase.name for phase in setup.phases]
-    judged, made = decided_by(setup) == "judges", any(phase.asks == "synthesizer" for phase in setup.phases)
+    judged, made = (
+        verdict_source(setup) == "judges",
+        any(phase.participants == "synthesizer" for phase in setup.phases),
+    )
     sound = (
         names
         and len(set(names)) == len(names)
@@ -74,4 +83,6 @@ def check_setup(setup: Opened) -> None:
         and all(setup.moderator for phase in setup.phases if phase.order == "moderated")
     )
     if not sound:
-        raise Refused("Entry 1 (opened) opens no debate: its phases and seats do not fit together.")
+        raise InvalidRequestError(
+            "Entry 1 (opened) opens no debate: its phases and seats do not fit together."
+        )

@@ -1,71 +1,75 @@
 """Turns that the caller writes: for the seats whose model is `caller`."""
 
 from server.debate.facts.config import CALLER
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Failed, Judged, Spoke, Usage
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
-from server.debate.replies.extract import Reply, plain
+from server.debate.replies.extract import Reply, normalize_name
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call, pending
+from server.debate.rules.decide import Call, pending_calls
 
-LONGEST_SUBMISSION = 50_000
+MAX_SUBMISSION_LENGTH = 50_000
 
 
-def submission(debate: Debate, speaker: str, text: str) -> Event:
+def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     """The event that a submitted turn is.
 
     Raises:
         Refused: no turn of that speaker is awaited, or the text is not what was asked for.
     """
-    call = awaited_of(debate, speaker)
+    call = find_awaited_call(debate, speaker)
     if not clean(text):
-        raise Refused(f"The text is empty. Write in `text` what {call.seat} says.")
-    if len(text) > LONGEST_SUBMISSION:
-        raise Refused(f"The turn has {len(text):,} characters; {LONGEST_SUBMISSION:,} are allowed.")
+        raise InvalidRequestError(f"The text is empty. Write in `text` what {call.seat} says.")
+    if len(text) > MAX_SUBMISSION_LENGTH:
+        raise InvalidRequestError(
+            f"The turn has {len(text):,} characters; {MAX_SUBMISSION_LENGTH:,} are allowed."
+        )
     event = interpret(debate, call, Reply(text, Usage(model=CALLER, cost_usd="0")))
     if isinstance(event, Failed):
-        raise Refused(f"This is not what {call.seat} was asked for: {event.detail}. Submit it again.")
-    check_new(debate, event)
+        raise InvalidRequestError(
+            f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
+        )
+    check_not_repeated(debate, event)
     return event
 
 
-def check_new(debate: Debate, event: Event) -> None:
+def check_not_repeated(debate: Debate, event: Event) -> None:
     """Refuse the turn that this seat has given last: the call was made again, since its answer was lost."""
     if isinstance(event, Judged):
-        check_read_anew(debate, event)
+        check_second_reading(debate, event)
     if not isinstance(event, Spoke):
         return
     spoken = [turn for turn in debate.turns if turn.seat == event.seat]
     if spoken and spoken[-1].text == event.text:
-        raise Refused(
+        raise InvalidRequestError(
             f"{event.seat} said this in these words in round {spoken[-1].round}, and it is recorded. Awaited "
             f"now is another turn, in round {event.round}."
         )
 
 
-def check_read_anew(debate: Debate, event: Judged) -> None:
+def check_second_reading(debate: Debate, event: Judged) -> None:
     """Refuse the finding of the first reading for the second, which is there to tell them apart."""
-    mine = {"reading", "usage"}
-    found = [made.model_dump(exclude=mine) for made in debate.judged if made.seat == event.seat]
+    mine = {"slot_index", "usage"}
+    found = [made.model_dump(exclude=mine) for made in debate.judgments if made.seat == event.seat]
     if event.model_dump(exclude=mine) in found:
-        raise Refused(
+        raise InvalidRequestError(
             f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
             "is a finding on the turns in the other order; where it is the same, say so in the reasoning."
         )
 
 
-def awaited_of(debate: Debate, speaker: str) -> Call:
+def find_awaited_call(debate: Debate, speaker: str) -> Call:
     if debate.ended:
-        raise Refused(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
-    awaited = [call for call in pending(debate) if call.model == CALLER]
+        raise InvalidRequestError(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
+    awaited = [call for call in pending_calls(debate) if call.model == CALLER]
     if debate.paused:
         why = debate.paused.reason.rstrip(". ")
-        raise Refused(f"The debate is paused: {why}. Resume it with intervene first.")
-    found = [call for call in awaited if plain(call.seat) == plain(speaker)]
+        raise InvalidRequestError(f"The debate is paused: {why}. Resume it with intervene first.")
+    found = [call for call in awaited if normalize_name(call.seat) == normalize_name(speaker)]
     if found:
         return found[0]
     if awaited:
         names = ", ".join(dict.fromkeys(call.seat for call in awaited))
-        raise Refused(f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")
-    raise Refused("No turn of the caller's is awaited now. Call step_round to go on.")
+        raise InvalidRequestError(f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")
+    raise InvalidRequestError("No turn of the caller's is awaited now. Call step_round to go on.")

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Asks = Literal["debaters", "judges", "synthesizer"]
-Wanted = Literal["argument", "message", "ballot"]
+Participants = Literal["debaters", "judges", "synthesizer"]
+DebaterTask = Literal["argument", "message", "ballot"]
 Order = Literal["together", "declared", "moderated", "handoff"]
-Handoff = Literal["structured", "tool", "text"]
+HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
-Kind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
+SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
 
 
 class Fact(BaseModel):
@@ -48,7 +48,7 @@ class Document(Fact):
     url: str = ""
 
 
-class Panel(Fact):
+class JudgePanel(Fact):
     """The judges: one seat a model, each reading the debate once or in both orders."""
 
     models: tuple[str, ...]
@@ -80,15 +80,15 @@ class Phase(Fact):
     """A row of a format: who is asked for what, in what order, and whether it fills the rounds left."""
 
     name: str
-    asks: Asks
+    participants: Participants
     order: Order
     repeats: bool = False
-    wants: Wanted = "argument"  # of debaters
+    wants: DebaterTask = "argument"  # of debaters
     instruction: str = ""  # what it is about, where the name alone does not say
 
     @property
     def is_talk(self) -> bool:
-        return self.asks == "debaters" and self.wants != "ballot"
+        return self.participants == "debaters" and self.wants != "ballot"
 
 
 class Limits(Fact):
@@ -103,7 +103,7 @@ class Limits(Fact):
     on_budget: Literal["conclude", "pause"] = "conclude"
 
     @property
-    def bounding(self) -> bool:
+    def has_budget(self) -> bool:
         tokens = self.max_input_tokens or self.max_output_tokens
         return bool(self.max_calls or tokens or self.max_cost_usd or self.max_seconds)
 

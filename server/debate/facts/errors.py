@@ -5,5 +5,5 @@ class DebateError(Exception):
     """The caller can do something about this. The text says what, and is shown as it stands."""
 
 
-class Refused(DebateError):  # noqa: N818  (it is named for what happened)
+class InvalidRequestError(DebateError):
     """This debate cannot do what was asked. It is unchanged."""

@@ -20,16 +20,16 @@ from server.debate.facts.config import (
     Document,
     Dollars,
     Fact,
-    Handoff,
-    Kind,
+    HandoffMode,
+    JudgePanel,
     Limits,
     Moderator,
     Officer,
-    Panel,
     Phase,
     Price,
+    SeatKind,
 )
-from server.debate.facts.text import clean, one_line
+from server.debate.facts.text import clean, collapse_whitespace
 
 Task = Literal[
     "argument", "message", "answer", "ballot", "judgment", "opening", "closing", "audit", "deliverable"
@@ -59,7 +59,9 @@ Cause = Literal[
 class Usage(Fact):
     """What one answer took. Tokens as the provider counts them; 0 where it does not say."""
 
-    model: Annotated[str, AfterValidator(lambda name: one_line(clean(name))[:200])]  # that really answered
+    model: Annotated[
+        str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])
+    ]  # that really answered
     input_tokens: Count = 0
     cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: Count = 0
@@ -76,7 +78,7 @@ class Opened(Fact):
     format: str
     phases: tuple[Phase, ...]
     debaters: tuple[Debater, ...]
-    judges: Panel
+    judges: JudgePanel
     max_rounds: int
     seed: int
     documents: tuple[Document, ...] = ()
@@ -91,15 +93,15 @@ class Opened(Fact):
     referee: Officer | None = None
     synthesizer: Officer | None = None
     output_schema: str = ""  # of the synthesizer's result: a JSON Schema, as JSON
-    handoff: Handoff = "structured"  # how the choice of the next speaker is read
+    handoff: HandoffMode = "structured"  # how the choice of the next speaker is read
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # asked in turn where a seat's own model fails
     limits: Limits = Limits()
     prices: tuple[
         Price, ...
     ] = ()  # of every model that may be asked, where a limit or an estimate needs them
-    hidden_from_client: tuple[Kind, ...] = ()
-    hidden_from_seats: tuple[Kind, ...] = ()
+    hidden_from_client: tuple[SeatKind, ...] = ()
+    hidden_from_seats: tuple[SeatKind, ...] = ()
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_at_round: Count = 0  # how many rounds these are
     forked_hash: str = ""  # of the last of its entries that were taken over
@@ -123,7 +125,7 @@ class Spoke(Fact):
     text: str
     usage: Usage
     cut: bool = False  # the reply was longer than a turn may be, and was shortened
-    turn: int = 0  # which of the seat's answers in this round it is
+    slot_index: int = 0  # which of the seat's answers in this round it is
     act: Act = "argument"
     to: str = ""  # whom a message is for; whose message an answer answers
     hands_to: str = ""  # who is to speak next, where speakers choose that
@@ -138,7 +140,7 @@ class Failed(Fact):
     round: int
     cause: Cause
     detail: str
-    reading: int = 0
+    slot_index: int = 0
     usage: Usage | None = None  # what the useless answer cost, where there was one
     attempts: int = 1  # how often it was tried before it was given up
     handoff: bool = False  # the turn was good; only its choice of the next speaker was not
@@ -164,7 +166,7 @@ class Researched(Fact):
     round: int
     lookups: tuple[Lookup, ...]
     usage: Usage | None = None  # None where a server could not be reached, and no model was asked
-    reading: int = 0
+    slot_index: int = 0
 
 
 class RoundOpened(Fact):
@@ -233,7 +235,7 @@ class Judged(Fact):
     kind: Literal["judged"] = "judged"
     seat: str
     round: int
-    reading: int
+    slot_index: int
     winner: str  # a debater's name; "" for a synthesis
     margin: int  # 0 (none) to 3 (clear)
     verdict: str

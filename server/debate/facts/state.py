@@ -25,7 +25,7 @@ from server.debate.facts.events import (
     Usage,
 )
 
-Talk = RoundOpened | Spoke | Intervened | Audited | RoundClosed
+TranscriptEvent = RoundOpened | Spoke | Intervened | Audited | RoundClosed
 """What stands in the record of a round."""
 
 
@@ -34,21 +34,23 @@ class Debate:
     setup: Opened
     version: int = 1  # how many events it has seen
     rounds: tuple[PhaseEntered, ...] = ()
-    talk: tuple[Talk, ...] = ()  # as it was recorded
+    transcript_events: tuple[TranscriptEvent, ...] = ()  # as it was recorded
     handoffs: tuple[HandedOff, ...] = ()
     research: tuple[Researched, ...] = ()
     ballots: tuple[Balloted, ...] = ()
-    judged: tuple[Judged, ...] = ()
+    judgments: tuple[Judged, ...] = ()
     deliverable: Synthesized | None = None
     failures: tuple[Failed, ...] = ()
-    heard: frozenset[tuple[str, int]] = (
+    answered_slots: frozenset[tuple[str, int]] = (
         frozenset()
     )  # (seat, number) of the places that answered in this round
-    missed: tuple[Failed, ...] = ()  # the failures of this round that keep a seat from being asked
-    steering: tuple[Intervened, ...] = ()  # what was changed on the way: rounds, weights, models, retractions
-    gone: frozenset[tuple[str, str]] = frozenset()  # (seat, model) whose provider failed it
+    round_failures: tuple[Failed, ...] = ()  # the failures of this round that keep a seat from being asked
+    interventions: tuple[
+        Intervened, ...
+    ] = ()  # what was changed on the way: rounds, weights, models, retractions
+    failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model) whose provider failed it
     paused: Paused | None = None
-    concluding: bool = False
+    is_concluding: bool = False
     verdict: Concluded | None = None
     ended: Ended | None = None
 
@@ -59,122 +61,126 @@ class Debate:
     @property
     def max_rounds(self) -> int:
         """As agreed, and as extended since."""
-        return self.setup.max_rounds + sum(made.rounds for made in self.steering)
+        return self.setup.max_rounds + sum(made.rounds for made in self.interventions)
 
     @property
     def max_turns(self) -> int:
         """0 for as many as the rounds have; a round of hand-offs is a turn, so that they grow together."""
         most = self.setup.max_turns
-        return most and most + sum(made.rounds for made in self.steering)
+        return most and most + sum(made.rounds for made in self.interventions)
 
     @property
     def limits(self) -> Limits:
         """As agreed, or as last extended."""
-        extended = [made.limits for made in self.steering if made.limits is not None]
+        extended = [made.limits for made in self.interventions if made.limits is not None]
         return extended[-1] if extended else self.setup.limits
 
     @property
     def prices(self) -> tuple[Price, ...]:
         """Of every model that may be asked, those that took a seat on the way included."""
-        return (*self.setup.prices, *(made.price for made in self.steering if made.price is not None))
+        return (*self.setup.prices, *(made.price for made in self.interventions if made.price is not None))
 
     @property
     def weights(self) -> dict[str, Fraction]:
         """How much each vote counts where that is not 1."""
-        changed = (weight for made in self.steering for weight in made.weights)
+        changed = (weight for made in self.interventions for weight in made.weights)
         return {weight.seat: Fraction(weight.weight) for weight in changed}
 
     @property
     def threshold(self) -> Fraction | None:
         """The share of the votes' weight that a position needs; None for a majority."""
-        asked = [made.threshold for made in self.steering if made.threshold]
+        asked = [made.threshold for made in self.interventions if made.threshold]
         return Fraction(asked[-1]) if asked else None
 
     @property
-    def retracted(self) -> frozenset[tuple[str, int, int]]:
+    def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """The turns that were taken back: (seat, round, which of its turns in it). The record keeps them."""
-        return frozenset((made.to, *made.retracted) for made in self.steering if made.action == "retract")
+        return frozenset(
+            (made.to, *made.retracted) for made in self.interventions if made.action == "retract"
+        )
 
-    def stands(self, turn: Spoke) -> bool:
+    def is_active(self, turn: Spoke) -> bool:
         """Whether a turn was not retracted."""
-        return (turn.seat, turn.round, turn.turn) not in self.retracted
+        return (turn.seat, turn.round, turn.slot_index) not in self.retracted_turns
 
     @property
     def phase(self) -> Phase | None:
-        return self.phase_of(self.round) if self.rounds else None
+        return self.round_phase(self.round) if self.rounds else None
 
-    def phase_of(self, number: int) -> Phase:
-        name = self.rounds[number - 1].phase
+    def round_phase(self, round_number: int) -> Phase:
+        name = self.rounds[round_number - 1].phase
         return next(phase for phase in self.setup.phases if phase.name == name)
 
     @property
-    def talk_rounds(self) -> int:
-        return sum(self.phase_of(entered.round).is_talk for entered in self.rounds)
+    def talk_round_count(self) -> int:
+        return sum(self.round_phase(entered.round).is_talk for entered in self.rounds)
 
     @property
-    def rounds_held(self) -> int:
+    def held_round_count(self) -> int:
         """Those of the talk, without a last one that was concluded before anybody spoke in it."""
-        talked = [entered.round for entered in self.rounds if self.phase_of(entered.round).is_talk]
-        unspoken = self.concluding and talked and all(turn.round != talked[-1] for turn in self.turns)
+        talked = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
+        unspoken = self.is_concluding and talked and all(turn.round != talked[-1] for turn in self.turns)
         return len(talked) - bool(unspoken)
 
     @property
     def turns(self) -> tuple[Spoke, ...]:
-        return tuple(fact for fact in self.talk if isinstance(fact, Spoke))
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, Spoke))
 
     @property
     def notes(self) -> tuple[Intervened, ...]:
-        return tuple(fact for fact in self.talk if isinstance(fact, Intervened))
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, Intervened))
 
     @property
-    def openings(self) -> tuple[RoundOpened, ...]:
-        return tuple(fact for fact in self.talk if isinstance(fact, RoundOpened))
+    def round_plans(self) -> tuple[RoundOpened, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundOpened))
 
     @property
-    def closings(self) -> tuple[RoundClosed, ...]:
-        return tuple(fact for fact in self.talk if isinstance(fact, RoundClosed))
+    def round_summaries(self) -> tuple[RoundClosed, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundClosed))
 
     @property
     def audits(self) -> tuple[Audited, ...]:
-        return tuple(fact for fact in self.talk if isinstance(fact, Audited))
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, Audited))
 
-    def opening_of(self, number: int) -> RoundOpened | None:
-        return next((opened for opened in self.openings if opened.round == number), None)
+    def round_plan(self, round_number: int) -> RoundOpened | None:
+        return next((opened for opened in self.round_plans if opened.round == round_number), None)
 
-    def turns_of(self, number: int) -> tuple[Spoke, ...]:
+    def round_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The turns of a round in the order in which they are read, whatever order they arrived in."""
-        order = self.rounds[number - 1].order
-        turns = [turn for turn in self.turns if turn.round == number]
-        return tuple(sorted(turns, key=lambda turn: (order.index(turn.seat), turn.turn)))
+        order = self.rounds[round_number - 1].order
+        turns = [turn for turn in self.turns if turn.round == round_number]
+        return tuple(sorted(turns, key=lambda turn: (order.index(turn.seat), turn.slot_index)))
 
-    def exchanges_of(self, number: int) -> tuple[tuple[Spoke, ...], ...]:
+    def round_exchanges(self, round_number: int) -> tuple[tuple[Spoke, ...], ...]:
         """The messages of a round as they are read, each with its answer if there is one."""
-        turns = self.turns_of(number)
+        turns = self.round_turns(round_number)
         return tuple(
             (asked, *(t for t in turns if t.act == "answer" and (t.seat, t.to) == (asked.to, asked.seat)))
             for asked in turns
             if asked.act != "answer"
         )
 
-    def spoken_in(self, number: int) -> tuple[Spoke, ...]:
+    def transcript_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The turns of a round: as spoken where one answered another, in reading order where none did."""
-        phase = self.phase_of(number)
+        phase = self.round_phase(round_number)
         if phase.wants == "message":
-            return tuple(chain.from_iterable(self.exchanges_of(number)))
+            return tuple(chain.from_iterable(self.round_exchanges(round_number)))
         if phase.order == "together":
-            return self.turns_of(number)
-        return tuple(turn for turn in self.turns if turn.round == number)
+            return self.round_turns(round_number)
+        return tuple(turn for turn in self.turns if turn.round == round_number)
 
-    def ballots_of(self, number: int) -> tuple[Balloted, ...]:
+    def round_ballots(self, round_number: int) -> tuple[Balloted, ...]:
         """The ballots of a round in the order of the debaters, whatever order they arrived in."""
-        cast = [ballot for ballot in self.ballots if ballot.round == number]
+        cast = [ballot for ballot in self.ballots if ballot.round == round_number]
         return tuple(sorted(cast, key=lambda ballot: self.names.index(ballot.seat)))
 
     @property
     def last_ballots(self) -> tuple[Balloted, ...]:
         """Those of the last vote that was held."""
-        voting = [entered.round for entered in self.rounds if self.phase_of(entered.round).wants == "ballot"]
-        return self.ballots_of(voting[-1]) if voting else ()
+        voting = [
+            entered.round for entered in self.rounds if self.round_phase(entered.round).wants == "ballot"
+        ]
+        return self.round_ballots(voting[-1]) if voting else ()
 
     def debater(self, name: str) -> Debater:
         return next(debater for debater in self.setup.debaters if debater.name == name)
@@ -187,13 +193,13 @@ class Debate:
     @property
     def usage(self) -> tuple[Usage, ...]:
         """Every answer that this debate paid for, the useless ones too; not those it was forked with."""
-        spoken = (fact for fact in self.talk if not isinstance(fact, Intervened))
+        spoken = (fact for fact in self.transcript_events if not isinstance(fact, Intervened))
         result = () if self.deliverable is None else (self.deliverable,)
-        paid = (*spoken, *self.research, *self.ballots, *self.judged, *result, *self.failures)
+        paid = (*spoken, *self.research, *self.ballots, *self.judgments, *result, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
         return tuple(fact.usage for fact in own if fact.usage is not None)
 
 
-def judges(setup: Opened) -> tuple[str, ...]:
+def judge_seats(setup: Opened) -> tuple[str, ...]:
     """The judges' seats, in order. Debaters cannot take these names."""
     return tuple(f"judge {number}" for number in range(1, len(setup.judges.models) + 1))

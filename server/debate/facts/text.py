@@ -2,16 +2,16 @@
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def clean(text: str) -> str:
     """Text without control characters and lone surrogates; JSON and terminals can carry what is left."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
-    return _CONTROL.sub(" ", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    return _CONTROL_CHARACTERS.sub(" ", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
-def one_line(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -20,17 +20,17 @@ def quote(text: str) -> str:
     return "\n".join("> " + line for line in text.splitlines() or [""])
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """A number of things: 1 turn, 2 turns."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def size(text: str) -> int:
+def count_bytes(text: str) -> int:
     return len(text.encode())
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_to_bytes(text: str, max_bytes: int) -> str:
     """Text of at most so many bytes."""
-    if size(text) <= limit:
+    if count_bytes(text) <= max_bytes:
         return text
-    return text.encode()[: limit - size("…")].decode(errors="ignore").rstrip() + "…"
+    return text.encode()[: max_bytes - count_bytes("…")].decode(errors="ignore").rstrip() + "…"

@@ -21,18 +21,24 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, assert_never
 
-from server.debate.facts.config import Handoff
+from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.state import Debate
-from server.debate.facts.text import one_line, quote
+from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts import response_schemas as shapes
 from server.debate.prompts.tool_schemas import Function
-from server.debate.prompts.transcript import DEBATING, letter_of, lettered, preamble, record
-from server.debate.prompts.wording import LAST_ROUND, RULES, SEATS
-from server.debate.rules.decide import Call, talk_over_because
-from server.debate.rules.schedule import failures_of
+from server.debate.prompts.transcript import (
+    DEBATER_TASKS,
+    debater_letter,
+    lettered_debaters,
+    render_preamble,
+    render_transcript,
+)
+from server.debate.prompts.wording import COMMON_RULES, LAST_ROUND_INSTRUCTION, TASK_INSTRUCTIONS
+from server.debate.rules.decide import Call, find_talk_end_reason
+from server.debate.rules.schedule import slot_failures
 
-MOST_MESSAGES = 100
+MAX_DIRECT_MESSAGES = 100
 """Messages between a debater and others that it is shown; the older ones are left out (requirement D5)."""
 
 
@@ -43,23 +49,25 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class PromptSummary:
     """The gist of a prompt, for a model that is too small to make use of the whole."""
 
-    asks: Task
+    task: Task
     question: str
     round: int
     stance: str = ""
-    opponent: str = ""  # what was last said against the stance, or asked
+    opponent_text: str = ""  # what was last said against the stance, or asked
     positions: tuple[tuple[str, str], ...] = ()  # (letter, stance), in the order of the reading
-    others: tuple[str, ...] = ()  # the names there are to choose from, where one is to be
-    handoff: Handoff | None = None  # how the choice of the next speaker is to be made, if it is to be
+    choices: tuple[str, ...] = ()  # the names there are to choose from, where one is to be
+    handoff_mode: HandoffMode | None = (
+        None  # how the choice of the next speaker is to be made, if it is to be
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     messages: tuple[Message, ...]
-    cue: Cue
+    summary: PromptSummary
     schema: dict[str, Any] | None = None  # the JSON Schema of the answer; None for prose
     strict: bool = True  # the schema is ours, and fit for providers' strict modes
     functions: tuple[Function, ...] = ()
@@ -67,79 +75,83 @@ class Prompt:
 
 def render(debate: Debate, call: Call) -> Prompt:
     """The whole prompt of one call."""
-    body = [*preamble(debate), *record(debate, call)]
-    tail = "\n".join(last_words(debate, call))
+    body = [*render_preamble(debate), *render_transcript(debate, call)]
+    tail = "\n".join(render_tail(debate, call))
     if call.attempt > 1:
-        tail += "\n" + correction(debate, call)
+        tail += "\n" + render_correction(debate, call)
     messages = (
-        Message("system", RULES[debate.setup.brief]),
+        Message("system", COMMON_RULES[debate.setup.brief]),
         Message("user", "\n\n".join([*body, tail])),
     )
-    hands = handing_over(debate, call)
-    functions = (shapes.handoff_function(others(debate, call)),) if hands == "tool" else ()
-    schema, ours = schema_of(debate, call, hands)
-    return Prompt(messages, cue(debate, call, hands), schema, strict=ours, functions=functions)
+    hands = find_handoff_mode(debate, call)
+    functions = (shapes.handoff_function(other_debaters(debate, call)),) if hands == "tool" else ()
+    schema, ours = build_response_schema(debate, call, hands)
+    return Prompt(
+        messages, build_prompt_summary(debate, call, hands), schema, strict=ours, functions=functions
+    )
 
 
-def handing_over(debate: Debate, call: Call) -> Handoff | None:
-    phase = debate.phase_of(call.round)
+def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
+    phase = debate.round_phase(call.round)
     return debate.setup.handoff if call.task == "argument" and phase.order == "handoff" else None
 
 
-def schema_of(debate: Debate, call: Call, hands: Handoff | None) -> tuple[dict[str, Any] | None, bool]:
+def build_response_schema(
+    debate: Debate, call: Call, handoff_mode: HandoffMode | None
+) -> tuple[dict[str, Any] | None, bool]:
     """(the JSON Schema of the answer or None for prose, whether it is ours)."""
-    letters = [letter for letter, _ in lettered(debate)]
+    letters = [letter for letter, _ in lettered_debaters(debate)]
     schema: dict[str, Any] | None = None
     match call.task:
         case "judgment":
-            schema = shapes.judgment(letters)
+            schema = shapes.judgment_schema(letters)
         case "ballot":
-            schema = shapes.ballot(letters)
+            schema = shapes.ballot_schema(letters)
         case "message":
-            schema = shapes.message(others(debate, call))
+            schema = shapes.direct_message_schema(other_debaters(debate, call))
         case "opening":
-            schema = shapes.opening(debate.names)
+            schema = shapes.round_plan_schema(debate.names)
         case "closing":
-            schema = shapes.closing()
-        case "argument" if hands == "structured":
-            schema = shapes.handoff_schema(others(debate, call))
+            schema = shapes.closing_schema()
+        case "argument" if handoff_mode == "structured":
+            schema = shapes.handoff_schema(other_debaters(debate, call))
         case "deliverable" if debate.setup.output_schema:
             return json.loads(debate.setup.output_schema), False
     return schema, True
 
 
-def others(debate: Debate, call: Call) -> tuple[str, ...]:
+def other_debaters(debate: Debate, call: Call) -> tuple[str, ...]:
     return tuple(name for name in debate.names if name != call.seat)
 
 
 # The last words ------------------------------------------------------------------------------------
 
 
-def last_words(debate: Debate, call: Call) -> Iterator[str]:
+def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     """The only part of a prompt that is particular to its seat. Kept short: it is never cached."""
-    yield from own_instructions(debate, call)
+    yield from render_seat_instructions(debate, call)
     match call.task:
         case "argument" | "message" | "answer" | "ballot":
-            yield from debaters_words(debate, call)
+            yield from render_debater_task(debate, call)
         case "judgment":
             if not debate.setup.judges.anonymize:
-                yield who_is_who(debate)
-            yield f"{SEATS['judgment']} Answer with JSON only: {shapes.TOLD['judgment']}"
+                yield format_letter_legend(debate)
+            yield f"{TASK_INSTRUCTIONS['judgment']} Answer with JSON only: {shapes.RESPONSE_TEMPLATES['judgment']}"
         case "opening":
-            yield from openers_words(debate, call)
+            yield from render_round_plan_task(debate, call)
         case "closing":
-            last = LAST_ROUND if talk_over_because(debate) else ""
-            asked = f"{SEATS['closing']} {last}".strip()
-            yield f"{asked} Answer with JSON only: {shapes.TOLD['closing']}"
+            last = LAST_ROUND_INSTRUCTION if find_talk_end_reason(debate) else ""
+            asked = f"{TASK_INSTRUCTIONS['closing']} {last}".strip()
+            yield f"{asked} Answer with JSON only: {shapes.RESPONSE_TEMPLATES['closing']}"
         case "audit":
-            yield SEATS["audit"]
+            yield TASK_INSTRUCTIONS["audit"]
         case "deliverable":
-            yield from synthesizers_words(debate)
+            yield from render_synthesizer_task(debate)
         case _:
             assert_never(call.task)
 
 
-def own_instructions(debate: Debate, call: Call) -> Iterator[str]:
+def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
     """A seat's own prompt, or what was given for all that have none (requirement C14)."""
     setup = debate.setup
     officers = {
@@ -155,61 +167,65 @@ def own_instructions(debate: Debate, call: Call) -> Iterator[str]:
     else:
         debater = debate.debater(call.seat)
         if debater.role:
-            yield f"Your role: {one_line(debater.role)}"
+            yield f"Your role: {collapse_whitespace(debater.role)}"
         own = debater.system_prompt
     if own or setup.instructions:
         yield own or setup.instructions
 
 
-def debaters_words(debate: Debate, call: Call) -> Iterator[str]:
+def render_debater_task(debate: Debate, call: Call) -> Iterator[str]:
     for note in debate.notes:
         if note.to == call.seat and note.action == "inject":
             yield "A note for you alone:\n" + quote(note.text)
-    yield from correspondence(debate, call)
-    yield from looked_up(debate, call)
-    letter = letter_of(debate, call.seat)
-    hands = handing_over(debate, call)
+    yield from render_direct_messages(debate, call)
+    yield from render_research(debate, call)
+    letter = debater_letter(debate, call.seat)
+    hands = find_handoff_mode(debate, call)
     if hands:
-        yield f"You are {letter} ({call.seat}). {shapes.how_to_hand_over(hands, others(debate, call))}"
+        yield f"You are {letter} ({call.seat}). {shapes.render_handoff_instruction(hands, other_debaters(debate, call))}"
         return
     if call.task == "answer":
-        asker = next(t for t in debate.turns_of(call.round) if t.seat == call.to and t.act != "answer")
-        text = quote(asker.text) if debate.stands(asker) else "It was taken back since; answer in a sentence."
-        yield f"{letter_of(debate, call.to)} to you, {asker.act}:\n{text}"
-    yield f"You are {letter}. {SEATS[call.task]}"
+        asker = next(
+            t for t in debate.round_turns(call.round) if t.seat == call.message_author and t.act != "answer"
+        )
+        text = (
+            quote(asker.text) if debate.is_active(asker) else "It was taken back since; answer in a sentence."
+        )
+        yield f"{debater_letter(debate, call.message_author)} to you, {asker.act}:\n{text}"
+    yield f"You are {letter}. {TASK_INSTRUCTIONS[call.task]}"
     if call.task == "message":
-        yield f"The others: {named_by_letter(debate, others(debate, call))}"
-    if call.task in shapes.TOLD and call.task != "argument":
-        yield f"Answer with JSON only: {shapes.TOLD[call.task]}"
+        yield f"The others: {format_names_with_letters(debate, other_debaters(debate, call))}"
+    if call.task in shapes.RESPONSE_TEMPLATES and call.task != "argument":
+        yield f"Answer with JSON only: {shapes.RESPONSE_TEMPLATES[call.task]}"
 
 
-def correspondence(debate: Debate, call: Call) -> Iterator[str]:
+def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which nobody else at the table reads."""
-    pairs = [pair for number in range(1, call.round) for pair in debate.exchanges_of(number)]
+    pairs = [pair for number in range(1, call.round) for pair in debate.round_exchanges(number)]
     mine = [
         t
         for t in chain.from_iterable(pairs)
-        if t.act != "argument" and call.seat in (t.seat, t.to) and debate.stands(t)
+        if t.act != "argument" and call.seat in (t.seat, t.to) and debate.is_active(t)
     ]
-    for turn in mine[-MOST_MESSAGES:]:
-        who = "You" if turn.seat == call.seat else letter_of(debate, turn.seat)
-        whom = "you" if turn.to == call.seat else letter_of(debate, turn.to)
+    for turn in mine[-MAX_DIRECT_MESSAGES:]:
+        who = "You" if turn.seat == call.seat else debater_letter(debate, turn.seat)
+        whom = "you" if turn.to == call.seat else debater_letter(debate, turn.to)
         yield f"{who} to {whom}, {turn.act}:\n{quote(turn.text)}"
 
 
-def openers_words(debate: Debate, call: Call) -> Iterator[str]:
-    yield who_is_who(debate)
-    for opened in debate.openings:
+def render_round_plan_task(debate: Debate, call: Call) -> Iterator[str]:
+    yield format_letter_legend(debate)
+    for opened in debate.round_plans:
         yield f"In round {opened.round} you called {', '.join(opened.next_speakers) or 'nobody'}."
-    yield from looked_up(debate, call)
-    left = debate.max_rounds - debate.talk_rounds
-    yield f"{SEATS['opening']} Rounds left after this one: {max(left, 0)}."
-    yield f"Answer with JSON only: {shapes.TOLD['opening']}"
+    yield from render_research(debate, call)
+    left = debate.max_rounds - debate.talk_round_count
+    yield f"{TASK_INSTRUCTIONS['opening']} Rounds left after this one: {max(left, 0)}."
+    yield f"Answer with JSON only: {shapes.RESPONSE_TEMPLATES['opening']}"
 
 
-def looked_up(debate: Debate, call: Call) -> Iterator[str]:
+def render_research(debate: Debate, call: Call) -> Iterator[str]:
     """What this seat's research has brought for this answer."""
-    found = [r for r in debate.research if (r.seat, r.reading, r.round) == (*call.answers, call.round)]
+    found = [r for r in debate.research if (r.seat, r.slot_index, r.round) == (*call.slot_key, call.round)]
     if not found:
         return
     yield "What you looked up for this answer:"
@@ -217,69 +233,73 @@ def looked_up(debate: Debate, call: Call) -> Iterator[str]:
         result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
         if lookup.cut:
             result += "\n[cut here]"
-        yield f"{one_line(lookup.tool)} {one_line(lookup.arguments)}\n{quote(result)}"
+        yield f"{collapse_whitespace(lookup.tool)} {collapse_whitespace(lookup.arguments)}\n{quote(result)}"
 
 
-def synthesizers_words(debate: Debate) -> Iterator[str]:
+def render_synthesizer_task(debate: Debate) -> Iterator[str]:
     if debate.verdict:
         found = debate.verdict
         said = "\n".join(filter(None, (found.verdict, found.reasoning)))
         yield f"The verdict ({found.outcome}):\n{quote(said)}"
     if debate.setup.output_schema:
-        yield SEATS["deliverable"]
+        yield TASK_INSTRUCTIONS["deliverable"]
         yield f"Answer with JSON only, satisfying this JSON Schema: {debate.setup.output_schema}"
     else:
-        yield f"{SEATS['deliverable']} Write plain Markdown."
+        yield f"{TASK_INSTRUCTIONS['deliverable']} Write plain Markdown."
 
 
-def who_is_who(debate: Debate) -> str:
-    return "; ".join(f"{letter} is {d.name}" for letter, d in lettered(debate)) + "."
+def format_letter_legend(debate: Debate) -> str:
+    return "; ".join(f"{letter} is {d.name}" for letter, d in lettered_debaters(debate)) + "."
 
 
-def named_by_letter(debate: Debate, names: Sequence[str]) -> str:
-    return ", ".join(f"{letter_of(debate, name)} is {name}" for name in names) + "."
+def format_names_with_letters(debate: Debate, names: Sequence[str]) -> str:
+    return ", ".join(f"{debater_letter(debate, name)} is {name}" for name in names) + "."
 
 
-def correction(debate: Debate, call: Call) -> str:
+def render_correction(debate: Debate, call: Call) -> str:
     """What was wrong with the first reply, said to the seat that is asked again."""
-    wrong = failures_of(debate, call.answers)[-1]
-    return f"Your previous reply could not be used: {one_line(wrong.detail)}. Answer again, as asked."
+    wrong = slot_failures(debate, call.slot_key)[-1]
+    return (
+        f"Your previous reply could not be used: {collapse_whitespace(wrong.detail)}. Answer again, as asked."
+    )
 
 
 # The gist ------------------------------------------------------------------------------------------
 
 
-def cue(debate: Debate, call: Call, hands: Handoff | None) -> Cue:
-    positions = tuple((letter, d.stance) for letter, d in lettered(debate))
+def build_prompt_summary(debate: Debate, call: Call, handoff_mode: HandoffMode | None) -> PromptSummary:
+    positions = tuple((letter, d.stance) for letter, d in lettered_debaters(debate))
     debater = call.seat in debate.names
-    return Cue(
-        asks=call.task,
+    return PromptSummary(
+        task=call.task,
         question=debate.setup.question,
         round=call.round,
         stance=debate.debater(call.seat).stance if debater else "",
-        opponent=opponent(debate, call),
+        opponent_text=find_opponent_text(debate, call),
         positions=() if call.task == "argument" else positions[::-1] if call.reading == 2 else positions,  # noqa: PLR2004  (the second reading)
-        others=choices(debate, call, hands),
-        handoff=hands,
+        choices=list_choices(debate, call, handoff_mode),
+        handoff_mode=handoff_mode,
     )
 
 
-def choices(debate: Debate, call: Call, hands: Handoff | None) -> tuple[str, ...]:
+def list_choices(debate: Debate, call: Call, handoff_mode: HandoffMode | None) -> tuple[str, ...]:
     """The names that an answer has to choose from; elsewhere names are nobody's business."""
     if call.task == "opening":
         return debate.names
-    return others(debate, call) if hands or call.task == "message" else ()
+    return other_debaters(debate, call) if handoff_mode or call.task == "message" else ()
 
 
-def opponent(debate: Debate, call: Call) -> str:
+def find_opponent_text(debate: Debate, call: Call) -> str:
     """What was last said by somebody else, as far as this seat has seen it."""
     if call.task == "answer":
-        asker = next(t for t in debate.turns_of(call.round) if t.seat == call.to and t.act != "answer")
-        return asker.text if debate.stands(asker) else ""
-    if "debaters" in debate.setup.hidden_from_seats and call.task in DEBATING:
+        asker = next(
+            t for t in debate.round_turns(call.round) if t.seat == call.message_author and t.act != "answer"
+        )
+        return asker.text if debate.is_active(asker) else ""
+    if "debaters" in debate.setup.hidden_from_seats and call.task in DEBATER_TASKS:
         return ""
-    unseen = debate.phase_of(call.round).order == "together" and call.task in DEBATING
+    unseen = debate.round_phase(call.round).order == "together" and call.task in DEBATER_TASKS
     rounds = range(1, call.round + (not unseen))
-    turns = (turn for number in rounds for turn in debate.spoken_in(number) if debate.stands(turn))
+    turns = (turn for number in rounds for turn in debate.transcript_turns(number) if debate.is_active(turn))
     said = [turn.text for turn in turns if turn.seat != call.seat and turn.act == "argument"]
     return said[-1] if said else ""

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from server.debate.facts.config import Handoff
-from server.debate.prompts.tool_schemas import Function, function_of
+from server.debate.facts.config import HandoffMode
+from server.debate.prompts.tool_schemas import Function, build_function
 
-TOLD: dict[str, str] = {
+RESPONSE_TEMPLATES: dict[str, str] = {
     "judgment": '{"reasoning": "what decided it, naming positions by letter", "verdict": "the finding in one '
     'to three sentences", "winner": "the letter of the position that prevailed, or null", "margin": 0 to 3}',
     "ballot": '{"reasoning": "why, in a sentence or two", "choice": "the letter of a position, or null"}',
@@ -26,19 +26,19 @@ TOLD: dict[str, str] = {
 }
 
 
-def text(longest: int) -> dict[str, Any]:
-    return {"type": "string", "maxLength": longest}
+def text_schema(max_length: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": max_length}
 
 
-def one_of(names: Sequence[str]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(names)}
+def enum_schema(values: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
 
 
-def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+def nullable_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def an_object(**properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -47,34 +47,38 @@ def an_object(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def judgment(letters: Sequence[str]) -> dict[str, Any]:
-    return an_object(
-        reasoning=text(2000),
-        verdict=text(600),
-        winner=or_null(one_of(letters)),
+def judgment_schema(letters: Sequence[str]) -> dict[str, Any]:
+    return object_schema(
+        reasoning=text_schema(2000),
+        verdict=text_schema(600),
+        winner=nullable_schema(enum_schema(letters)),
         margin={"type": "integer", "minimum": 0, "maximum": 3},
     )
 
 
-def ballot(letters: Sequence[str]) -> dict[str, Any]:
-    return an_object(reasoning=text(600), choice=or_null(one_of(letters)))
+def ballot_schema(letters: Sequence[str]) -> dict[str, Any]:
+    return object_schema(reasoning=text_schema(600), choice=nullable_schema(enum_schema(letters)))
 
 
-def message(names: Sequence[str]) -> dict[str, Any]:
-    return an_object(to=one_of(names), kind=one_of(("question", "proposal", "critique")), text=text(1200))
+def direct_message_schema(names: Sequence[str]) -> dict[str, Any]:
+    return object_schema(
+        to=enum_schema(names), kind=enum_schema(("question", "proposal", "critique")), text=text_schema(1200)
+    )
 
 
-def opening(names: Sequence[str]) -> dict[str, Any]:
-    return an_object(
-        briefing=or_null(text(2000)),
-        new_angle=or_null(text(600)),
-        next_speakers={"type": "array", "items": one_of(names), "maxItems": 2 * len(names)},
+def round_plan_schema(names: Sequence[str]) -> dict[str, Any]:
+    return object_schema(
+        briefing=nullable_schema(text_schema(2000)),
+        new_angle=nullable_schema(text_schema(600)),
+        next_speakers={"type": "array", "items": enum_schema(names), "maxItems": 2 * len(names)},
         done={"type": "boolean"},
     )
 
 
-def closing() -> dict[str, Any]:
-    return an_object(summary=text(2000), status=one_of(("SETTLED", "CONTINUE")), decision=text(1200))
+def closing_schema() -> dict[str, Any]:
+    return object_schema(
+        summary=text_schema(2000), status=enum_schema(("SETTLED", "CONTINUE")), decision=text_schema(1200)
+    )
 
 
 class HandoffResponse(BaseModel):
@@ -98,22 +102,22 @@ def handoff_schema(names: Sequence[str]) -> dict[str, Any]:
     properties = HandoffResponse.model_json_schema()["properties"]
     kept = {key: {k: v for k, v in part.items() if k != "title"} for key, part in properties.items()}
     kept["next_agent_name"]["enum"] = list(names)
-    return an_object(**kept)
+    return object_schema(**kept)
 
 
 def handoff_function(names: Sequence[str]) -> Function:
-    made = function_of(handoff)
+    made = build_function(handoff)
     properties = {key: dict(part) for key, part in made.parameters["properties"].items()}
     properties["next_agent_name"]["enum"] = list(names)
     return Function(made.name, made.description, {**made.parameters, "properties": properties})
 
 
-def how_to_hand_over(how: Handoff, names: Sequence[str]) -> str:
+def render_handoff_instruction(handoff_mode: HandoffMode, names: Sequence[str]) -> str:
     """The sentence that asks a speaker for the choice of the next."""
     listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
-    if how == "tool":
+    if handoff_mode == "tool":
         return f"Call handoff(response, next_agent_name) with your turn and who speaks next: {listed}."
-    if how == "text":
+    if handoff_mode == "text":
         lines = " or ".join(f'"Transition to {name}"' for name in names)
         return f"End with a line that chooses who speaks next: {lines}."
-    return f"Answer with JSON only: {TOLD['argument']}. Who may speak next: {listed}."
+    return f"Answer with JSON only: {RESPONSE_TEMPLATES['argument']}. Who may speak next: {listed}."

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from server.debate.facts.text import one_line
+from server.debate.facts.text import collapse_whitespace
 from server.debate.schemas.output_schema import plain_json
 
-LONGEST_ARGUMENTS = 20_000
+MAX_ARGUMENTS_LENGTH = 20_000
 
 _ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:(.*)")
 
@@ -32,7 +32,7 @@ class FunctionCall:
     arguments: str  # JSON, as the model wrote it: it may be malformed
 
 
-def function_of(function: Callable[..., Any]) -> Function:
+def build_function(function: Callable[..., Any]) -> Function:
     """A Python function as a model is told of it, from its annotations and its docstring (Google's style).
 
     Raises:
@@ -45,15 +45,15 @@ def function_of(function: Callable[..., Any]) -> Function:
         _check_parameter(name, parameter)
     try:
         arguments: TypeAdapter[Any] = TypeAdapter(function)  # type: ignore[arg-type]  # it takes callables
-        schema = arguments.json_schema(schema_generator=_WithoutTitles)
+        schema = arguments.json_schema(schema_generator=_UntitledJsonSchema)
     except (PydanticUserError, NameError) as error:
         first = str(error).splitlines()[0]
         raise TypeError(f"the types of {name} cannot be told as JSON Schema: {first}") from error
     docstring = inspect.getdoc(function) or ""
-    for argument, description in described_arguments(docstring).items():
+    for argument, description in parse_argument_descriptions(docstring).items():
         if argument in schema["properties"]:
             schema["properties"][argument].setdefault("description", description)
-    return Function(name, one_line(docstring.partition("\n\n")[0]), schema)
+    return Function(name, collapse_whitespace(docstring.partition("\n\n")[0]), schema)
 
 
 def _check_parameter(name: str, parameter: inspect.Parameter) -> None:
@@ -65,7 +65,7 @@ def _check_parameter(name: str, parameter: inspect.Parameter) -> None:
         raise TypeError(f"{name} does not say of what type {parameter.name} is; annotate it")
 
 
-class _WithoutTitles(GenerateJsonSchema):
+class _UntitledJsonSchema(GenerateJsonSchema):
     """Titles repeat the names; models pay for them by the token."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (pydantic's signature)
@@ -75,7 +75,7 @@ class _WithoutTitles(GenerateJsonSchema):
         raise PydanticUserError(detail, code=None)
 
 
-def described_arguments(docstring: str) -> dict[str, str]:
+def parse_argument_descriptions(docstring: str) -> dict[str, str]:
     """What the section "Args:" says of each argument, on one line each."""
     lines = inspect.cleandoc(docstring).splitlines()
     if "Args:" not in lines:
@@ -93,27 +93,27 @@ def described_arguments(docstring: str) -> dict[str, str]:
             described[current] = begins[2]
         elif current:
             described[current] += " " + line
-    return {name: one_line(text) for name, text in described.items()}
+    return {name: collapse_whitespace(text) for name, text in described.items()}
 
 
-def arguments_of(call: FunctionCall, longest: int = LONGEST_ARGUMENTS) -> dict[str, Any]:
+def parse_arguments(function_call: FunctionCall, max_length: int = MAX_ARGUMENTS_LENGTH) -> dict[str, Any]:
     """The arguments of a call, by name; none where it has none. `longest`: in characters.
 
     Raises:
         ValueError: they are no JSON object, or hold what JSON cannot carry.
     """
-    if len(call.arguments) > longest:
+    if len(function_call.arguments) > max_length:
         raise ValueError(
-            f"the arguments of {call.name} have {len(call.arguments):,} characters; {longest:,} are allowed"
+            f"the arguments of {function_call.name} have {len(function_call.arguments):,} characters; {max_length:,} are allowed"
         )
     try:
-        arguments = json.loads(call.arguments or "{}")
+        arguments = json.loads(function_call.arguments or "{}")
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the arguments of {call.name} are not JSON: {error}") from error
+        raise ValueError(f"the arguments of {function_call.name} are not JSON: {error}") from error
     if not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of {call.name} must be a JSON object")  # noqa: TRY004
+        raise ValueError(f"the arguments of {function_call.name} must be a JSON object")  # noqa: TRY004
     try:
         plain_json(arguments)
     except ValueError as error:
-        raise ValueError(f"of the arguments of {call.name}, {error}") from error
+        raise ValueError(f"of the arguments of {function_call.name}, {error}") from error
     return arguments

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import assert_never
 
-from server.debate.facts.config import Debater, Kind
+from server.debate.facts.config import Debater, SeatKind
 from server.debate.facts.events import (
     Audited,
     Intervened,
@@ -19,141 +19,147 @@ from server.debate.facts.events import (
     Spoke,
     Task,
 )
-from server.debate.facts.state import Debate, Talk
-from server.debate.facts.text import one_line, quote
-from server.debate.prompts.wording import task_of
+from server.debate.facts.state import Debate, TranscriptEvent
+from server.debate.facts.text import collapse_whitespace, quote
+from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
 
-DEBATING: frozenset[Task] = frozenset({"argument", "message", "answer", "ballot"})
+DEBATER_TASKS: frozenset[Task] = frozenset({"argument", "message", "answer", "ballot"})
 
-LONGEST_TAG = 40
+MAX_STANCE_TAG_LENGTH = 40
 
 
-def preamble(debate: Debate) -> list[str]:
+def render_preamble(debate: Debate) -> list[str]:
     """What never changes within a debate."""
     setup = debate.setup
     parts = ["# Question\n" + quote(setup.question)]
-    lines = [f"{letter}. {one_line(d.stance)}" for letter, d in lettered(debate)]
+    lines = [f"{letter}. {collapse_whitespace(d.stance)}" for letter, d in lettered_debaters(debate)]
     parts.append("# Positions\n" + quote("\n".join(lines)))
     for document in setup.documents:
-        title = one_line(f"{document.title} {document.url}".strip())
+        title = collapse_whitespace(f"{document.title} {document.url}".strip())
         parts.append(f"# Document\n{quote(title)}\n>\n{quote(document.text)}")
     return parts
 
 
-def record(debate: Debate, call: Call) -> list[str]:
+def render_transcript(debate: Debate, call: Call) -> list[str]:
     """The debate so far as this reader may see it, a heading and its blocks for each round."""
     parts = []
     for entered in debate.rounds:
-        phase = debate.phase_of(entered.round)
-        parts.append(f"# Round {entered.round}: {entered.phase}\n{task_of(phase)}".rstrip())
+        phase = debate.round_phase(entered.round)
+        parts.append(f"# Round {entered.round}: {entered.phase}\n{phase_instruction(phase)}".rstrip())
         if phase.wants == "message":
-            parts += exchanges(debate, entered.round, call)
+            parts += render_exchanges(debate, entered.round, call)
         elif phase.is_talk:
-            parts += round_blocks(debate, entered, call)
+            parts += render_round(debate, entered, call)
     return parts
 
 
-def round_blocks(debate: Debate, entered: PhaseEntered, call: Call) -> list[str]:
+def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> list[str]:
     """What was said in one round: by turns, or, where order may not count, as it was drawn for reading."""
-    together = debate.phase_of(entered.round).order == "together"
-    talk = [fact for fact in debate.talk if belongs(fact, entered.round)]
+    together = debate.round_phase(phase_entered.round).order == "together"
+    talk = [fact for fact in debate.transcript_events if is_in_round(fact, phase_entered.round)]
     if not (together or call.reading):
-        return blocks(debate, talk, call)
-    hidden = together and entered.round == debate.round and call.task in DEBATING
-    turns = () if hidden else debate.turns_of(entered.round)
+        return render_blocks(debate, talk, call)
+    hidden = together and phase_entered.round == debate.round and call.task in DEBATER_TASKS
+    turns = () if hidden else debate.round_turns(phase_entered.round)
     ordered = turns[::-1] if call.reading == 2 else turns  # noqa: PLR2004  (the second reading)
     # What was there before the first turn stands before them all: what was shown stays in place.
     first = next((index for index, fact in enumerate(talk) if isinstance(fact, Spoke)), len(talk))
     early = [fact for fact in talk[:first] if not isinstance(fact, Spoke)]
     late = [fact for fact in talk[first:] if not isinstance(fact, Spoke)]
-    return blocks(debate, [*early, *ordered, *late], call)
+    return render_blocks(debate, [*early, *ordered, *late], call)
 
 
-def exchanges(debate: Debate, number: int, call: Call) -> list[str]:
+def render_exchanges(debate: Debate, round_number: int, call: Call) -> list[str]:
     """The messages of a round, each with its answer, for those who do not debate; the rest for all."""
-    found = () if call.task in DEBATING else debate.exchanges_of(number)
+    found = () if call.task in DEBATER_TASKS else debate.round_exchanges(round_number)
     ordered = found[::-1] if call.reading == 2 else found  # noqa: PLR2004  (the second reading)
-    others = [fact for fact in debate.talk if belongs(fact, number) and not isinstance(fact, Spoke)]
-    return blocks(debate, [*chain.from_iterable(ordered), *others], call)
+    others = [
+        fact
+        for fact in debate.transcript_events
+        if is_in_round(fact, round_number) and not isinstance(fact, Spoke)
+    ]
+    return render_blocks(debate, [*chain.from_iterable(ordered), *others], call)
 
 
-def belongs(fact: Talk, number: int) -> bool:
+def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
     """Whether this was said in that round. A note for one debater is in that debater's last words only."""
-    if isinstance(fact, Intervened):  # one made before the first round opens it
-        return (fact.action == "challenge" or not fact.to) and max(fact.round, 1) == number
-    return fact.round == number
+    if isinstance(event, Intervened):  # one made before the first round opens it
+        return (event.action == "challenge" or not event.to) and max(event.round, 1) == round_number
+    return event.round == round_number
 
 
-def blocks(debate: Debate, talk: Sequence[Talk], call: Call) -> list[str]:
-    return [text for fact in talk if seen(debate, fact, call) and (text := block(debate, fact))]
+def render_blocks(debate: Debate, events: Sequence[TranscriptEvent], call: Call) -> list[str]:
+    return [
+        text for fact in events if is_visible(debate, fact, call) and (text := render_block(debate, fact))
+    ]
 
 
-def seen(debate: Debate, fact: Talk, call: Call) -> bool:
+def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
     """Whether this reader's prompt holds it: a debate may keep a kind of seat from the others' histories.
 
     Those who decide, lead or sum up always see what debaters say.
     """
     hidden = debate.setup.hidden_from_seats
-    if isinstance(fact, Intervened) or fact.seat == call.seat:
+    if isinstance(event, Intervened) or event.seat == call.seat:
         return True
-    kind = kind_of(fact)
-    return kind not in hidden or (kind == "debaters" and call.task not in DEBATING)
+    kind = seat_kind(event)
+    return kind not in hidden or (kind == "debaters" and call.task not in DEBATER_TASKS)
 
 
-def kind_of(fact: RoundOpened | Spoke | Audited | RoundClosed) -> Kind:
-    if isinstance(fact, Spoke):
+def seat_kind(event: RoundOpened | Spoke | Audited | RoundClosed) -> SeatKind:
+    if isinstance(event, Spoke):
         return "debaters"
-    return "referee" if isinstance(fact, Audited) else "moderator"
+    return "referee" if isinstance(event, Audited) else "moderator"
 
 
-def block(debate: Debate, fact: Talk) -> str:
-    match fact:
+def render_block(debate: Debate, event: TranscriptEvent) -> str:
+    match event:
         case Intervened(action="challenge"):
-            whom = letter_of(debate, fact.to) if fact.to else "everybody"
-            return f"[challenge to {whom}, to be answered]\n" + quote(fact.text)
+            whom = debater_letter(debate, event.to) if event.to else "everybody"
+            return f"[challenge to {whom}, to be answered]\n" + quote(event.text)
         case Intervened():
-            return "[note to everybody]\n" + quote(fact.text)
+            return "[note to everybody]\n" + quote(event.text)
         case RoundOpened():
-            return opening_block(fact)
+            return render_briefing(event)
         case Audited():
-            return "[the referee on this round]\n" + quote(fact.text)
+            return "[the referee on this round]\n" + quote(event.text)
         case RoundClosed():
-            settled = f"\nSettled: {fact.decision}" if fact.settled else ""
-            return "[the moderator sums up]\n" + quote(fact.summary + settled)
+            settled = f"\nSettled: {event.decision}" if event.settled else ""
+            return "[the moderator sums up]\n" + quote(event.summary + settled)
         case Spoke():
-            return turn_block(debate, fact)
+            return render_turn(debate, event)
         case _:
-            assert_never(fact)
+            assert_never(event)
 
 
-def opening_block(opened: RoundOpened) -> str:
+def render_briefing(round_opened: RoundOpened) -> str:
     parts = []
-    if opened.briefing:
-        parts.append("[the moderator's briefing for this round]\n" + quote(opened.briefing))
-    if opened.new_angle:
-        parts.append("[the moderator asks this round to focus on]\n" + quote(opened.new_angle))
+    if round_opened.briefing:
+        parts.append("[the moderator's briefing for this round]\n" + quote(round_opened.briefing))
+    if round_opened.new_angle:
+        parts.append("[the moderator asks this round to focus on]\n" + quote(round_opened.new_angle))
     return "\n\n".join(parts)
 
 
-def turn_block(debate: Debate, turn: Spoke) -> str:
-    letter = letter_of(debate, turn.seat)
-    if not debate.stands(turn):
+def render_turn(debate: Debate, turn: Spoke) -> str:
+    letter = debater_letter(debate, turn.seat)
+    if not debate.is_active(turn):
         return f"[{letter}: retracted]"
     if turn.act == "argument":
-        return f"[{letter}: {tag(debate.debater(turn.seat))}]\n{quote(turn.text)}"
-    return f"[{letter} to {letter_of(debate, turn.to)}, {turn.act}]\n{quote(turn.text)}"
+        return f"[{letter}: {stance_tag(debate.debater(turn.seat))}]\n{quote(turn.text)}"
+    return f"[{letter} to {debater_letter(debate, turn.to)}, {turn.act}]\n{quote(turn.text)}"
 
 
-def lettered(debate: Debate) -> list[tuple[str, Debater]]:
+def lettered_debaters(debate: Debate) -> list[tuple[str, Debater]]:
     """The debaters by letter, in the order declared. There are no more debaters than letters."""
     return [(chr(ord("A") + index), debater) for index, debater in enumerate(debate.setup.debaters)]
 
 
-def letter_of(debate: Debate, seat: str) -> str:
+def debater_letter(debate: Debate, seat: str) -> str:
     return chr(ord("A") + debate.names.index(seat))
 
 
-def tag(debater: Debater) -> str:
-    stance = one_line(debater.stance)
-    return stance if len(stance) <= LONGEST_TAG else stance[: LONGEST_TAG - 1] + "…"
+def stance_tag(debater: Debater) -> str:
+    stance = collapse_whitespace(debater.stance)
+    return stance if len(stance) <= MAX_STANCE_TAG_LENGTH else stance[: MAX_STANCE_TAG_LENGTH - 1] + "…"

@@ -3,7 +3,7 @@
 from server.debate.facts.config import Brief, Phase
 from server.debate.facts.events import Task
 
-_ARGUE: dict[Brief, str] = {
+_DEBATER_RULES: dict[Brief, str] = {
     "advocate": """\
 - Debaters: argue your position to the end and do not concede it in public; what you privately think is
   asked elsewhere.""",
@@ -12,7 +12,7 @@ _ARGUE: dict[Brief, str] = {
   and then say which one; never for the sake of agreement.""",
 }
 
-_RULES = """\
+_COMMON_RULES_TEMPLATE = """\
 You take part in a debate that is held to give somebody a second opinion on a question. They will act
 on what comes out of it, so what counts is what is true and what follows from it, not eloquence.
 
@@ -30,9 +30,11 @@ How the debate works:
   find that no position prevails.
 - At the end you are told which seat is yours. Speak for that seat only."""
 
-RULES: dict[Brief, str] = {brief: _RULES.format(argue=argue) for brief, argue in _ARGUE.items()}
+COMMON_RULES: dict[Brief, str] = {
+    brief: _COMMON_RULES_TEMPLATE.format(argue=argue) for brief, argue in _DEBATER_RULES.items()
+}
 
-TASKS: dict[str, str] = {
+PHASE_INSTRUCTIONS: dict[str, str] = {
     "opening": "Opening statements. Every debater makes the best case for their position, without having "
     "seen the other openings.",
     "rebuttal": "Rebuttals. Every debater answers the strongest point made against them and adds one "
@@ -49,9 +51,9 @@ TASKS: dict[str, str] = {
     "deliverable": "The result is put into the shape that was asked for.",
 }
 
-MODERATED = "The moderator has chosen who speaks in this round; they speak one after the other."
+MODERATED_INSTRUCTION = "The moderator has chosen who speaks in this round; they speak one after the other."
 
-SEATS: dict[Task, str] = {
+TASK_INSTRUCTIONS: dict[Task, str] = {
     "argument": "Speak.",
     "message": "Put one message to one other debater: the question, proposal or critique that would bring "
     "the most to light.",
@@ -71,12 +73,12 @@ SEATS: dict[Task, str] = {
     "that was established, the dissent where it matters, and nothing that nobody said.",
 }
 
-LAST_ROUND = (
+LAST_ROUND_INSTRUCTION = (
     "This was the last round: if it is not settled, give in decision what you would do as things stand."
 )
 
 
-def task_of(phase: Phase) -> str:
+def phase_instruction(phase: Phase) -> str:
     """What a phase is about."""
-    told = phase.instruction or TASKS.get(phase.name.rstrip(" 0123456789"), "")
-    return f"{told} {MODERATED}".strip() if phase.order == "moderated" else told
+    told = phase.instruction or PHASE_INSTRUCTIONS.get(phase.name.rstrip(" 0123456789"), "")
+    return f"{told} {MODERATED_INSTRUCTION}".strip() if phase.order == "moderated" else told

@@ -21,85 +21,94 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.state import Debate
-from server.debate.facts.text import clean, one_line
-from server.debate.prompts.render import handing_over
-from server.debate.prompts.transcript import lettered
-from server.debate.replies.extract import Reply, called, failed, find_json, meant, plain, problem, shorten
-from server.debate.replies.handoffs import handed
+from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.prompts.render import find_handoff_mode
+from server.debate.prompts.transcript import lettered_debaters
+from server.debate.replies.extract import (
+    Reply,
+    build_failure,
+    describe_error,
+    find_debaters,
+    find_debaters_by_name,
+    find_json,
+    normalize_name,
+    shorten_turn,
+)
+from server.debate.replies.handoffs import parse_handoff
 from server.debate.rules.decide import Call
 from server.debate.schemas import output_schema as schemas
 
-LONGEST_FIELD = 4_000
+MAX_FIELD_LENGTH = 4_000
 """Characters of a field of an answer that are kept."""
 
-LONGEST_RESULT = 50_000
+MAX_RESULT_LENGTH = 50_000
 """Characters of the synthesizer's result that are kept, where it is prose."""
 
-Answer = Spoke | RoundOpened | RoundClosed | Audited | Balloted | Judged | Synthesized
-Reader = Callable[[Debate, Call, str, Reply], Answer]
+ReplyEvent = Spoke | RoundOpened | RoundClosed | Audited | Balloted | Judged | Synthesized
+ReplyParser = Callable[[Debate, Call, str, Reply], ReplyEvent]
 
 
-def interpret(debate: Debate, call: Call, reply: Reply) -> Answer | Failed:
+def interpret(debate: Debate, call: Call, reply: Reply) -> ReplyEvent | Failed:
     """The event that this reply is."""
     text = clean(reply.text)
-    by_function = bool(reply.calls) and handing_over(debate, call) == "tool"
+    by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"
     if not (text or by_function):
-        return failed(call, "empty", "the model said nothing", reply.usage)
+        return build_failure(call, "empty", "the model said nothing", reply.usage)
     try:
-        return READERS[call.task](debate, call, text, reply)
+        return REPLY_PARSERS[call.task](debate, call, text, reply)
     except (ValueError, RecursionError) as error:
-        return failed(call, "unreadable", problem(error, cut=reply.cut), reply.usage)
+        return build_failure(call, "unreadable", describe_error(error, cut=reply.cut), reply.usage)
 
 
-def required(text: str) -> str:
+def require_text(text: str) -> str:
     cleaned = clean(text)
     if not cleaned:
         raise ValueError("must not be empty")
-    return cleaned[:LONGEST_FIELD]
+    return cleaned[:MAX_FIELD_LENGTH]
 
 
-def or_empty(value: Any) -> Any:
+def null_to_empty(value: Any) -> Any:
     """Models write "nothing" as null, or leave it out."""
     return "" if value is None else value
 
 
-Optional = Annotated[str, BeforeValidator(or_empty)]
+OptionalText = Annotated[str, BeforeValidator(null_to_empty)]
 
 
-class Lenient(BaseModel):
+class LenientModel(BaseModel):
     """An answer as it comes in: any spare keys, `null` where nothing is said."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
-class Judgment(Lenient):
+class Judgment(LenientModel):
     verdict: str
     winner: str | None
     reasoning: str
     margin: int = 1
 
-    _texts = field_validator("verdict", "reasoning")(required)
+    _require_texts = field_validator("verdict", "reasoning")(require_text)
 
     @field_validator("margin")
     @classmethod
-    def within_bounds(cls, margin: int) -> int:
+    def clamp_margin(cls, margin: int) -> int:
         return min(max(margin, 0), 3)
 
 
-class Ballot(Lenient):
+class Ballot(LenientModel):
     choice: str | None
-    reasoning: Optional = ""
+    reasoning: OptionalText = ""
 
 
-class DirectMessage(Lenient):
+class DirectMessage(LenientModel):
     to: str
     text: str
     kind: Literal["question", "proposal", "critique"] = "question"
 
-    _text = field_validator("text")(required)
+    _require_text = field_validator("text")(require_text)
 
 
-class Decision(Lenient):
+class RoundPlan(LenientModel):
     """A moderator's opening of a round, by our names or by those of requirement C11."""
 
     next_speakers: Annotated[
@@ -107,69 +116,75 @@ class Decision(Lenient):
         BeforeValidator(lambda value: value or []),
         Field(validation_alias=AliasChoices("next_speakers", "nextSpeakers")),
     ] = []
-    briefing: Optional = ""
-    new_angle: Annotated[Optional, Field(validation_alias=AliasChoices("new_angle", "newAngle"))] = ""
+    briefing: OptionalText = ""
+    new_angle: Annotated[OptionalText, Field(validation_alias=AliasChoices("new_angle", "newAngle"))] = ""
     done: Annotated[bool, BeforeValidator(lambda value: value or False)] = False
 
 
-class Closing(Lenient):
+class Closing(LenientModel):
     summary: str
     status: str
-    decision: Optional = ""
+    decision: OptionalText = ""
 
-    _text = field_validator("summary")(required)
+    _require_text = field_validator("summary")(require_text)
 
 
-def argument(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
-    how = handing_over(debate, call)
+def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
+    how = find_handoff_mode(debate, call)
     to, why = "", ""
     if how:
-        text, to, why = handed(debate, call, text, reply, how)
-    return spoken(call, text, reply, hands_to=to, no_handoff=why)
+        text, to, why = parse_handoff(debate, call, text, reply, how)
+    return build_turn(call, text, reply, hands_to=to, no_handoff=why)
 
 
-def spoken(call: Call, text: str, reply: Reply, **more: Any) -> Spoke:
+def build_turn(call: Call, text: str, reply: Reply, **fields: Any) -> Spoke:
     if not text:
         raise ValueError("the turn itself is empty")
-    kept = shorten(text)
+    kept = shorten_turn(text)
     cut = reply.cut or kept != text
     return Spoke(
-        seat=call.seat, round=call.round, turn=call.number, text=kept, usage=reply.usage, cut=cut, **more
+        seat=call.seat,
+        round=call.round,
+        slot_index=call.slot_index,
+        text=kept,
+        usage=reply.usage,
+        cut=cut,
+        **fields,
     )
 
 
-def message(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
+def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
     read = DirectMessage.model_validate(find_json(text))
-    found = called(debate, read.to) - {call.seat}
+    found = find_debaters_by_name(debate, read.to) - {call.seat}
     if len(found) != 1:
         others = ", ".join(name for name in debate.names if name != call.seat)
         raise ValueError(f'"to" must name one other debater: {others}')
-    return spoken(call, read.text, reply, act=read.kind, to=found.pop())
+    return build_turn(call, read.text, reply, act=read.kind, to=found.pop())
 
 
-def answer(_debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
-    return spoken(call, text, reply, act="answer", to=call.to)
+def parse_answer(_debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
+    return build_turn(call, text, reply, act="answer", to=call.message_author)
 
 
-def ballot(debate: Debate, call: Call, text: str, reply: Reply) -> Balloted:
+def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> Balloted:
     read = Ballot.model_validate(find_json(text))
     return Balloted(
         seat=call.seat,
         round=call.round,
-        choice=named(debate, read.choice, "choice"),
-        reasoning=clean(read.reasoning)[:LONGEST_FIELD],
+        choice=resolve_vote(debate, read.choice, "choice"),
+        reasoning=clean(read.reasoning)[:MAX_FIELD_LENGTH],
         usage=reply.usage,
         informative=reply.informative,
     )
 
 
-def judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged:
+def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged:
     read = Judgment.model_validate(find_json(text))
-    winner = named(debate, read.winner, "winner")
+    winner = resolve_vote(debate, read.winner, "winner")
     return Judged(
         seat=call.seat,
         round=call.round,
-        reading=call.number,
+        slot_index=call.slot_index,
         winner=winner,
         margin=read.margin if winner else 0,
         verdict=read.verdict,
@@ -179,29 +194,31 @@ def judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged:
     )
 
 
-def named(debate: Debate, choice: str | None, field: str) -> str:
+def resolve_vote(debate: Debate, choice: str | None, field: str) -> str:
     """The debater whom a vote means; "" for nobody.
 
     Raises:
         ValueError: nobody here is called that, or two are.
     """
-    if plain(choice or "") in ("", "null", "none"):
+    if normalize_name(choice or "") in ("", "null", "none"):
         return ""
-    found = meant(debate, choice or "")
+    found = find_debaters(debate, choice or "")
     if len(found) != 1:
-        letters = ", ".join(letter for letter, _ in lettered(debate))
+        letters = ", ".join(letter for letter, _ in lettered_debaters(debate))
         raise ValueError(f'"{field}" must be one of {letters} or null')
     return found.pop()
 
 
-def opening(debate: Debate, call: Call, text: str, reply: Reply) -> RoundOpened:
-    read = Decision.model_validate(find_json(text))
+def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> RoundOpened:
+    read = RoundPlan.model_validate(find_json(text))
     known = ", ".join(debate.names)
     speakers = []
     for name in read.next_speakers:
-        found = called(debate, name)
+        found = find_debaters_by_name(debate, name)
         if len(found) != 1:
-            raise ValueError(f'next_speakers: nobody here is called "{one_line(name)[:60]}". Known: {known}')
+            raise ValueError(
+                f'next_speakers: nobody here is called "{collapse_whitespace(name)[:60]}". Known: {known}'
+            )
         speakers.append(found.pop())
     if not speakers and not read.done:
         raise ValueError(f"next_speakers is empty although done is false: name who speaks. Known: {known}")
@@ -212,8 +229,8 @@ def opening(debate: Debate, call: Call, text: str, reply: Reply) -> RoundOpened:
     return RoundOpened(
         round=call.round,
         next_speakers=tuple(speakers),
-        briefing=clean(read.briefing)[:LONGEST_FIELD],
-        new_angle=clean(read.new_angle)[:LONGEST_FIELD],
+        briefing=clean(read.briefing)[:MAX_FIELD_LENGTH],
+        new_angle=clean(read.new_angle)[:MAX_FIELD_LENGTH],
         done=read.done,
         usage=reply.usage,
     )
@@ -229,13 +246,13 @@ _STATUS = re.compile(
 )
 
 
-def closing(_debate: Debate, call: Call, text: str, reply: Reply) -> RoundClosed:
-    read = Closing.model_validate(sections(text) or find_json(text))
+def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> RoundClosed:
+    read = Closing.model_validate(parse_closing_sections(text) or find_json(text))
     status = _STATUS.search(read.status)
     if status is None:
         raise ValueError('"status" must be SETTLED or CONTINUE')
     settled = status["settled"] is not None
-    decision = clean(read.decision)[:LONGEST_FIELD]
+    decision = clean(read.decision)[:MAX_FIELD_LENGTH]
     if settled and not decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
     return RoundClosed(
@@ -248,7 +265,7 @@ def closing(_debate: Debate, call: Call, text: str, reply: Reply) -> RoundClosed
     )
 
 
-def sections(text: str) -> dict[str, str]:
+def parse_closing_sections(text: str) -> dict[str, str]:
     """What stands under the headings SUMMARY, STATUS and DECISION; {} without a status."""
     heads = list(_HEADING.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
@@ -262,17 +279,17 @@ def sections(text: str) -> dict[str, str]:
     return {"summary": before, **found} if before else found
 
 
-def audit(_debate: Debate, call: Call, text: str, reply: Reply) -> Audited:
-    kept = shorten(text)
+def parse_audit(_debate: Debate, call: Call, text: str, reply: Reply) -> Audited:
+    kept = shorten_turn(text)
     return Audited(round=call.round, text=kept, usage=reply.usage, cut=reply.cut or kept != text)
 
 
-def deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Synthesized:
+def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Synthesized:
     schema = debate.setup.output_schema
-    kept = text[:LONGEST_RESULT]
+    kept = text[:MAX_RESULT_LENGTH]
     if schema:
         value = find_json(text)
-        if wrong := schemas.misfit(schema, value):
+        if wrong := schemas.find_violation(schema, value):
             raise ValueError(wrong)
         kept = schemas.plain_json(value)
     return Synthesized(
@@ -284,14 +301,14 @@ def deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Synthesi
     )
 
 
-READERS: dict[str, Reader] = {
-    "argument": argument,
-    "message": message,
-    "answer": answer,
-    "ballot": ballot,
-    "judgment": judgment,
-    "opening": opening,
-    "closing": closing,
-    "audit": audit,
-    "deliverable": deliverable,
+REPLY_PARSERS: dict[str, ReplyParser] = {
+    "argument": parse_argument,
+    "message": parse_direct_message,
+    "answer": parse_answer,
+    "ballot": parse_ballot,
+    "judgment": parse_judgment,
+    "opening": parse_round_plan,
+    "closing": parse_closing,
+    "audit": parse_audit,
+    "deliverable": parse_deliverable,
 }

@@ -12,49 +12,49 @@ from decimal import Decimal
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
-from server.debate.facts.text import counted
-from server.debate.rules.schedule import decided_by, readings
+from server.debate.facts.text import format_count
+from server.debate.rules.schedule import judge_slots, verdict_source
 
-CHARACTERS_A_TOKEN = 4
-RULES_TOKENS = 700
+CHARACTERS_PER_TOKEN = 4
+PROMPT_OVERHEAD_TOKENS = 700
 """About what every prompt begins and ends with."""
 
-USUAL_ANSWER = 400
+DEFAULT_OUTPUT_TOKENS = 400
 """Tokens, while there are no answers to go by."""
 
-DECIDING_SHARE = Decimal("0.2")
+VERDICT_TIME_SHARE = Decimal("0.2")
 """Of `max_seconds`, kept back from the talk."""
 
-NO_TIME_LEFT = 0.1
+MIN_CALL_SECONDS = 0.1
 """Seconds. With less than that nothing is asked: it could not be answered, and clocks disagree."""
 
 UNBOUNDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Elapsed:
+class ElapsedTime:
     """Seconds. The core has no clock: who runs a debate says how late it is."""
 
-    debate: float = 0.0  # since it was opened
-    round: float = 0.0  # since this round was begun, or taken up again
+    debate_seconds: float = 0.0  # since it was opened
+    round_seconds: float = 0.0  # since this round was begun, or taken up again
 
 
-AT_ONCE = Elapsed()
+NO_ELAPSED_TIME = ElapsedTime()
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """How many seconds answers may still take, and whose time it is that is over then."""
 
-    seconds: float = math.inf
-    of: str = ""
+    seconds_left: float = math.inf
+    description: str = ""
 
 
 NO_DEADLINE = Deadline()
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     calls: int  # requests to models, retries included
     input_tokens: int
     output_tokens: int
@@ -62,53 +62,53 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Remaining:
     """How many questions may be on their way or put, and which limit says so."""
 
     calls: int
     reason: str = ""
 
 
-def spent(debate: Debate) -> Spent:
+def compute_spending(debate: Debate) -> Spending:
     """What was spent. An answer whose tokens nobody counted is taken for one of the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]
     own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
     # Of a hand-off that could not be used the turn itself is counted, and the caller's are no requests.
     unanswered = [failure.attempts for failure in own if failure.usage is None and not failure.handoff]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
-    tokens = a_question(debate) if uncounted else (0, 0)
+    tokens = estimate_next_call(debate) if uncounted else (0, 0)
     unpriced = len([usage for usage in uncounted if not usage.cost_usd])
-    return Spent(
+    return Spending(
         calls=sum(usage.attempts for usage in used) + sum(unanswered),
         input_tokens=sum(usage.input_tokens for usage in used) + len(uncounted) * tokens[0],
         output_tokens=sum(usage.output_tokens for usage in used) + len(uncounted) * tokens[1],
         cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0))
-        + unpriced * price_of(debate, tokens),
+        + unpriced * compute_max_call_cost(debate, tokens),
     )
 
 
-def kept_back(debate: Debate) -> int:
+def reserved_for_verdict(debate: Debate) -> int:
     """The questions that deciding will take, in phases that are still to come."""
     setup, phase = debate.setup, debate.phase
     here = setup.phases.index(phase) if phase else -1
     later = setup.phases[here + 1 :]
-    calls = sum(len(readings(setup)) for coming in later if coming.asks == "judges")
-    calls += sum(coming.asks == "synthesizer" for coming in later)
+    calls = sum(len(judge_slots(setup)) for coming in later if coming.participants == "judges")
+    calls += sum(coming.participants == "synthesizer" for coming in later)
     calls += sum(len(setup.debaters) for coming in later if coming.wants == "ballot")
-    return calls + (decided_by(setup) == "moderator" and not debate.concluding)
+    return calls + (verdict_source(setup) == "moderator" and not debate.is_concluding)
 
 
-def a_question(debate: Debate) -> tuple[int, int]:
+def estimate_next_call(debate: Debate) -> tuple[int, int]:
     """(input, output) tokens that one more question takes, by the record it quotes and the answers so far."""
     setup = debate.setup
     texts = [setup.question, *(document.text for document in setup.documents)]
     texts += [turn.text for turn in debate.turns]
-    asked = sum(map(len, texts)) // CHARACTERS_A_TOKEN + RULES_TOKENS
+    asked = sum(map(len, texts)) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
     answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
-    return asked, max(sum(answers) // len(answers), 1) if answers else USUAL_ANSWER
+    return asked, max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
 
 
-def price_of(debate: Debate, tokens: tuple[int, int]) -> Decimal:
+def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     """What a question costs at most: asked of the dearest of the models."""
     costs = [
         Decimal(price.input) * tokens[0] + Decimal(price.output) * tokens[1]
@@ -118,57 +118,63 @@ def price_of(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     return max(costs, default=Decimal(0))
 
 
-def room(debate: Debate, elapsed: Elapsed = AT_ONCE) -> Room:
+def compute_remaining(debate: Debate, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Remaining:
     """How many questions there is room for."""
     limits = debate.limits
-    if not limits.bounding:
-        return Room(UNBOUNDED)
-    used = spent(debate)
-    kept, tokens = kept_back(debate), a_question(debate)
+    if not limits.has_budget:
+        return Remaining(UNBOUNDED)
+    used = compute_spending(debate)
+    kept, tokens = reserved_for_verdict(debate), estimate_next_call(debate)
     bounds = [
-        bound("calls", limits.max_calls, used.calls, 1, kept),
-        bound("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
-        bound("output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept),
-        bound("US dollars", limits.max_cost_usd, used.cost_usd, price_of(debate, tokens), kept),
-        time_left(debate, elapsed),
+        compute_limit_remaining("calls", limits.max_calls, used.calls, 1, kept),
+        compute_limit_remaining("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
+        compute_limit_remaining(
+            "output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept
+        ),
+        compute_limit_remaining(
+            "US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, tokens), kept
+        ),
+        compute_time_remaining(debate, elapsed),
     ]
     return min(bounds, key=lambda one: one.calls)
 
 
-def bound(what: str, most: int | str, used: int | Decimal, each: int | Decimal, kept: int) -> Room:
+def compute_limit_remaining(
+    unit: str, limit: int | str, used: int | Decimal, per_call: int | Decimal, reserved: int
+) -> Remaining:
     """How many questions of this size one limit leaves room for, what is kept back taken off."""
-    allowed = Decimal(most or 0)
+    allowed = Decimal(limit or 0)
     if not allowed:
-        return Room(UNBOUNDED)
-    told = f"budget: {used} of {allowed} {what} spent"
-    if kept:
-        told += f", and {counted(kept, 'question')} kept back for deciding"
-    if not each:
-        return Room(UNBOUNDED if used < allowed else 0, told)
-    return Room(max(int((allowed - used) / each) - kept, 0), told)
+        return Remaining(UNBOUNDED)
+    told = f"budget: {used} of {allowed} {unit} spent"
+    if reserved:
+        told += f", and {format_count(reserved, 'question')} kept back for deciding"
+    if not per_call:
+        return Remaining(UNBOUNDED if used < allowed else 0, told)
+    return Remaining(max(int((allowed - used) / per_call) - reserved, 0), told)
 
 
-def time_left(debate: Debate, elapsed: Elapsed) -> Room:
-    left = budgeted(debate, elapsed).seconds > NO_TIME_LEFT
-    told = f"budget: {int(elapsed.debate)} of {debate.limits.max_seconds} seconds spent"
-    return Room(UNBOUNDED if left else 0, told)
+def compute_time_remaining(debate: Debate, elapsed: ElapsedTime) -> Remaining:
+    left = debate_deadline(debate, elapsed).seconds_left > MIN_CALL_SECONDS
+    told = f"budget: {int(elapsed.debate_seconds)} of {debate.limits.max_seconds} seconds spent"
+    return Remaining(UNBOUNDED if left else 0, told)
 
 
-def budgeted(debate: Debate, elapsed: Elapsed) -> Deadline:
+def debate_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
     """When the time of the debate is over; while there is talk, when that of the talk is."""
     most = debate.limits.max_seconds
     if not most:
         return NO_DEADLINE
-    talking = debate.phase is not None and debate.phase.is_talk and not debate.concluding
-    share = float(most * (1 - DECIDING_SHARE)) if talking else float(most)
-    return Deadline(share - elapsed.debate, f"{share:g} s of the {'talk' if talking else 'debate'}")
+    talking = debate.phase is not None and debate.phase.is_talk and not debate.is_concluding
+    share = float(most * (1 - VERDICT_TIME_SHARE)) if talking else float(most)
+    return Deadline(share - elapsed.debate_seconds, f"{share:g} s of the {'talk' if talking else 'debate'}")
 
 
-def deadline(debate: Debate, elapsed: Elapsed) -> Deadline:
+def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
     """When an answer of this round is too late."""
     most = debate.limits.round_timeout
-    of_round = Deadline(most - elapsed.round, f"{most} s of the round") if most else NO_DEADLINE
-    return min(of_round, budgeted(debate, elapsed), key=lambda one: one.seconds)
+    of_round = Deadline(most - elapsed.round_seconds, f"{most} s of the round") if most else NO_DEADLINE
+    return min(of_round, debate_deadline(debate, elapsed), key=lambda one: one.seconds_left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +187,7 @@ class Estimate:
     cost_usd: tuple[str, str]
 
 
-def calls_expected(debate: Debate) -> int:
+def count_expected_calls(debate: Debate) -> int:
     """How many answers the whole debate has, if none fails and the talk does not end early."""
     setup = debate.setup
     seats = len(setup.debaters)
@@ -189,20 +195,22 @@ def calls_expected(debate: Debate) -> int:
     answers = 0 if debate.max_turns else seats * sum(phase.wants == "message" for phase in setup.phases)
     leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
     each_round = leading + (setup.referee is not None)
-    deciding = kept_back(Debate(setup)) - (decided_by(setup) == "moderator")
+    deciding = reserved_for_verdict(Debate(setup)) - (verdict_source(setup) == "moderator")
     return turns + answers + each_round * debate.max_rounds + deciding
 
 
 def estimate(setup: Opened) -> Estimate:
     """By rounds and seats: answers of 100 to 400 tokens, prompts that grow with what was said."""
     debate = Debate(setup)
-    calls = calls_expected(debate)
-    first, _ = a_question(debate)
+    calls = count_expected_calls(debate)
+    first, _ = estimate_next_call(debate)
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
-    return Estimate(calls, (low[0], high[0]), (low[1], high[1]), (cost(setup, low), cost(setup, high)))
+    return Estimate(
+        calls, (low[0], high[0]), (low[1], high[1]), (estimate_cost(setup, low), estimate_cost(setup, high))
+    )
 
 
-def cost(setup: Opened, tokens: tuple[int, int]) -> str:
+def estimate_cost(setup: Opened, tokens: tuple[int, int]) -> str:
     """In dollars, shared among the models as if each were asked alike; "" where a price is unknown."""
     if not setup.prices or any(not price.input for price in setup.prices):
         return ""

@@ -2,25 +2,25 @@
 
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
-from server.debate.facts.state import Debate, judges
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.schedule import (
-    ASKED_AGAIN,
-    CLOSING,
-    Place,
-    decided_by,
-    failures_of,
-    gave_up,
+    CLOSING_SLOT,
+    REPAIRABLE_CAUSES,
+    Slot,
+    is_exhausted,
     is_open,
-    places,
+    round_slots,
+    slot_failures,
+    verdict_source,
 )
 
-MOST_CAUSES = 3
+MAX_LISTED_CAUSES = 3
 """How many failures the reason of a pause tells; the record has them all."""
 
-VOICES: frozenset[Task] = frozenset({"argument", "message"})
+QUORUM_TASKS: frozenset[Task] = frozenset({"argument", "message"})
 
 
-def lacks_quorum(debate: Debate) -> str:
+def find_quorum_shortfall(debate: Debate) -> str:
     """Why this round cannot be completed, or "".
 
     A round of talk needs as many voices as agreed, and a judgment as many judges; a talk that is being
@@ -29,43 +29,45 @@ def lacks_quorum(debate: Debate) -> str:
     phase = debate.phase
     if phase is None:
         return ""
-    counted, needed = quorum(debate, phase)
-    seats: dict[str, list[Place]] = {}
+    counted, needed = compute_quorum(debate, phase)
+    seats: dict[str, list[Slot]] = {}
     for place in counted:
         seats.setdefault(place.seat, []).append(place)
     # A debater who speaks twice in a round is one voice; a judge's reading counts with the other order's.
-    complete = all if phase.asks == "judges" else any
-    heard = [seat for seat, own in seats.items() if complete(place.key in debate.heard for place in own)]
+    complete = all if phase.participants == "judges" else any
+    heard = [
+        seat for seat, own in seats.items() if complete(place.key in debate.answered_slots for place in own)
+    ]
     hoped = [
         seat
         for seat, own in seats.items()
-        if complete(place.key in debate.heard or is_open(debate, place) for place in own)
+        if complete(place.key in debate.answered_slots or is_open(debate, place) for place in own)
     ]
     if len(hoped) >= needed:
         return ""
-    causes = list(dict.fromkeys(f"{f.seat}: {f.detail}" for f in debate.missed))
-    told = "; ".join(causes[:MOST_CAUSES])
-    if len(causes) > MOST_CAUSES:
-        told += f"; and {len(causes) - MOST_CAUSES} more"
+    causes = list(dict.fromkeys(f"{f.seat}: {f.detail}" for f in debate.round_failures))
+    told = "; ".join(causes[:MAX_LISTED_CAUSES])
+    if len(causes) > MAX_LISTED_CAUSES:
+        told += f"; and {len(causes) - MAX_LISTED_CAUSES} more"
     counts = f"{len(heard)} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {told}"
 
 
-def quorum(debate: Debate, phase: Phase) -> tuple[tuple[Place, ...], int]:
+def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:
     """(the places that count, how many of the seats they belong to must answer)."""
-    here = places(debate)
-    if phase.asks == "judges":
-        return here, min(debate.setup.judges.quorum, len(judges(debate.setup)))
-    if phase.asks == "synthesizer":
-        bad = failures_of(debate, (SYNTHESIZER, 0))
-        return here, 0 if bad and all(failure.cause in ASKED_AGAIN for failure in bad) else 1
-    decides = decided_by(debate.setup)
+    here = round_slots(debate)
+    if phase.participants == "judges":
+        return here, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
+    if phase.participants == "synthesizer":
+        bad = slot_failures(debate, (SYNTHESIZER, 0))
+        return here, 0 if bad and all(failure.cause in REPAIRABLE_CAUSES for failure in bad) else 1
+    decides = verdict_source(debate.setup)
     if phase.wants == "ballot":
         last = [later for later in debate.setup.phases if later.wants == "ballot"][-1]
         return here, int(decides == "ballots" and phase == last)
-    if decides == "moderator" and gave_up(debate, CLOSING.key):
-        return (CLOSING,), 1
-    if debate.concluding:
+    if decides == "moderator" and is_exhausted(debate, CLOSING_SLOT.key):
+        return (CLOSING_SLOT,), 1
+    if debate.is_concluding:
         return (), 0
-    voices = tuple(place for place in here if place.task in VOICES)
+    voices = tuple(place for place in here if place.task in QUORUM_TASKS)
     return voices, min(debate.setup.quorum, len({place.seat for place in voices}))

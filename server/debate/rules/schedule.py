@@ -21,92 +21,93 @@ from dataclasses import dataclass
 
 from server.debate.facts.config import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Cause, Failed, Opened, Task
-from server.debate.facts.state import Debate, judges
+from server.debate.facts.state import Debate, judge_seats
 
-ASKED_AGAIN: frozenset[Cause] = frozenset({"empty", "unreadable"})
+REPAIRABLE_CAUSES: frozenset[Cause] = frozenset({"empty", "unreadable"})
 """Bad replies, as opposed to failing providers: the same seat is asked once more, told what was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Slot:
     """An answer that a round wants. (seat, number) names it within the round."""
 
     seat: str
-    number: int  # a judge's reading, 1 or 2; which of its answers it is for the others, from 0
+    index: int  # a judge's reading, 1 or 2; which of its answers it is for the others, from 0
     task: Task
-    to: str = ""  # whose message it answers
+    message_author: str = ""  # whose message it answers
 
     @property
     def key(self) -> tuple[str, int]:
-        return self.seat, self.number
+        return self.seat, self.index
 
 
-Groups = tuple[tuple[Place, ...], ...]
+SlotGroups = tuple[tuple[Slot, ...], ...]
 
-CLOSING = Place(MODERATOR, 1, "closing")
+CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
 
 
-def agenda(debate: Debate) -> Groups:
+def build_slot_groups(debate: Debate) -> SlotGroups:
     """The places of this round, as far as they are settled."""
     phase = debate.phase
     if phase is None:
         return ()
-    if phase.asks == "judges":
-        return (readings(debate.setup),)
-    if phase.asks == "synthesizer":
-        return ((Place(SYNTHESIZER, 0, "deliverable"),),)
+    if phase.participants == "judges":
+        return (judge_slots(debate.setup),)
+    if phase.participants == "synthesizer":
+        return ((Slot(SYNTHESIZER, 0, "deliverable"),),)
     if phase.wants == "ballot":
-        return (tuple(Place(name, 0, "ballot") for name in debate.names),)
+        return (tuple(Slot(name, 0, "ballot") for name in debate.names),)
     if phase.wants == "message":
-        spoken = examination(debate)
-        return (*spoken, *reviews(debate.setup, spoken))
-    return moderation(debate, phase)
+        spoken = build_message_groups(debate)
+        return (*spoken, *build_review_groups(debate.setup, spoken))
+    return build_talk_groups(debate, phase)
 
 
-def readings(setup: Opened) -> tuple[Place, ...]:
+def judge_slots(setup: Opened) -> tuple[Slot, ...]:
     numbers = (1, 2) if setup.judges.both_orders else (1,)
-    return tuple(Place(judge, number, "judgment") for number in numbers for judge in judges(setup))
+    return tuple(Slot(judge, number, "judgment") for number in numbers for judge in judge_seats(setup))
 
 
-def examination(debate: Debate) -> Groups:
+def build_message_groups(debate: Debate) -> SlotGroups:
     """Messages, then their answers. An answer's number is its asker's, whatever order messages arrive in."""
-    asking = tuple(Place(name, 0, "message") for name in debate.names)
-    messages = [asked for asked, *_ in debate.exchanges_of(debate.round)]
+    asking = tuple(Slot(name, 0, "message") for name in debate.names)
+    messages = [asked for asked, *_ in debate.round_exchanges(debate.round)]
     answers = tuple(
-        Place(turn.to, 1 + debate.names.index(turn.seat), "answer", to=turn.seat) for turn in messages
+        Slot(turn.to, 1 + debate.names.index(turn.seat), "answer", message_author=turn.seat)
+        for turn in messages
     )
-    return within_limit(debate, (asking, answers))
+    return apply_turn_limit(debate, (asking, answers))
 
 
-def moderation(debate: Debate, phase: Phase) -> Groups:
+def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     """The turns of a round, with what the moderator and the referee do before and after them."""
-    opening = ((Place(MODERATOR, 0, "opening"),),)
-    if phase.order == "moderated" and debate.opening_of(debate.round) is None:
+    opening = ((Slot(MODERATOR, 0, "opening"),),)
+    if phase.order == "moderated" and debate.round_plan(debate.round) is None:
         return opening
-    spoken = within_limit(debate, turns(debate, phase))
+    spoken = apply_turn_limit(debate, build_turn_groups(debate, phase))
     before = opening if phase.order == "moderated" else ()
-    return (*before, *spoken, *reviews(debate.setup, spoken))
+    return (*before, *spoken, *build_review_groups(debate.setup, spoken))
 
 
-def reviews(setup: Opened, spoken: Groups) -> Groups:
+def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
     """Who looks back on a round: the referee, where something was said, and the moderator."""
-    audit = ((Place(REFEREE, 0, "audit"),),) if setup.referee and spoken else ()
+    audit = ((Slot(REFEREE, 0, "audit"),),) if setup.referee and turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
-    return (*audit, (CLOSING,)) if closes else audit
+    return (*audit, (CLOSING_SLOT,)) if closes else audit
 
 
-def turns(debate: Debate, phase: Phase) -> Groups:
+def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
     names = debate.names
     if phase.order == "together":
-        return (tuple(Place(name, 0, "argument") for name in names),)
+        return (tuple(Slot(name, 0, "argument") for name in names),)
     if phase.order == "handoff":
         names = debate.rounds[-1].order
-    if opening := debate.opening_of(debate.round):
+    if opening := debate.round_plan(debate.round):
         names = opening.next_speakers
-    return tuple((Place(name, names[:index].count(name), "argument"),) for index, name in enumerate(names))
+    return tuple((Slot(name, names[:index].count(name), "argument"),) for index, name in enumerate(names))
 
 
-def within_limit(debate: Debate, groups: Groups) -> Groups:
+def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
     """As many of the places as the limit on turns leaves room for."""
     most = debate.max_turns
     if not most:
@@ -119,91 +120,101 @@ def within_limit(debate: Debate, groups: Groups) -> Groups:
     return tuple(group for group in kept if group)
 
 
-def places(debate: Debate) -> tuple[Place, ...]:
-    return tuple(place for group in agenda(debate) for place in group)
+def round_slots(debate: Debate) -> tuple[Slot, ...]:
+    return tuple(place for group in build_slot_groups(debate) for place in group)
 
 
-def failures_of(debate: Debate, key: tuple[str, int]) -> tuple[Failed, ...]:
+def slot_failures(debate: Debate, slot_key: tuple[str, int]) -> tuple[Failed, ...]:
     """The failures of a place in this round that still count; resuming a paused debate forgives them."""
-    return tuple(failure for failure in debate.missed if (failure.seat, failure.reading) == key)
+    return tuple(
+        failure for failure in debate.round_failures if (failure.seat, failure.slot_index) == slot_key
+    )
 
 
-def gave_up(debate: Debate, key: tuple[str, int]) -> bool:
+def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
     """Whether a place has failed for good in this round: its last model, and no other is left to ask."""
-    failures = failures_of(debate, key)
+    failures = slot_failures(debate, slot_key)
     if not failures:
         return False
     if any(failure.cause == "late" for failure in failures):
         return True  # the others could not answer in time either
-    nobody_left = all((key[0], model) in debate.gone for model in candidates(debate, key[0]))
-    return nobody_left and final(failures)
+    nobody_left = all(
+        (slot_key[0], model) in debate.failed_models for model in candidate_models(debate, slot_key[0])
+    )
+    return nobody_left and has_final_failure(failures)
 
 
-def final(failures: Sequence[Failed]) -> bool:
+def has_final_failure(failures: Sequence[Failed]) -> bool:
     """Whether the model that failed last is done with: its provider failed, or it answered badly twice."""
     last = [failure for failure in failures if failure.model == failures[-1].model]
-    return len(last) > 1 or last[-1].cause not in ASKED_AGAIN
+    return len(last) > 1 or last[-1].cause not in REPAIRABLE_CAUSES
 
 
-def is_open(debate: Debate, place: Place) -> bool:
+def is_open(debate: Debate, slot: Slot) -> bool:
     """Whether this answer is missing and would still be taken."""
-    return place.key not in debate.heard and not gave_up(debate, place.key)
+    return slot.key not in debate.answered_slots and not is_exhausted(debate, slot.key)
 
 
-def open_places(debate: Debate) -> tuple[Place, ...]:
+def open_slots(debate: Debate) -> tuple[Slot, ...]:
     """The places whose answer is missing and whose turn it is."""
     if debate.ended:
         return ()
-    for group in agenda(debate):
+    for group in build_slot_groups(debate):
         if missing := tuple(place for place in group if is_open(debate, place)):
             return missing
     return ()
 
 
-def decided_by(setup: Opened) -> str:
+def verdict_source(setup: Opened) -> str:
     """Who makes the verdict: judges, moderator, ballots; "" where the talk itself is the result."""
-    if any(phase.asks == "judges" for phase in setup.phases):
+    if any(phase.participants == "judges" for phase in setup.phases):
         return "judges"
     if setup.moderator and setup.moderator.closes:
         return "moderator"
     return "ballots" if any(phase.wants == "ballot" for phase in setup.phases) else ""
 
 
-def last_word(debate: Debate) -> tuple[Place, ...]:
+def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:
     """The moderator's closing, where a talk that is being concluded still needs it."""
     phase = debate.phase
-    if debate.ended or not (debate.concluding and debate.turns and phase and phase.is_talk):
+    if debate.ended or not (debate.is_concluding and debate.turns and phase and phase.is_talk):
         return ()
-    return (CLOSING,) if decided_by(debate.setup) == "moderator" and is_open(debate, CLOSING) else ()
+    return (
+        (CLOSING_SLOT,)
+        if verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
+        else ()
+    )
 
 
-def talk_is_over(debate: Debate) -> bool:
+def is_talk_over(debate: Debate) -> bool:
     """Whether nobody will argue any more: what is left is to vote, to judge, to sum up."""
     phase = debate.phase
     if phase is None:
         return False
     here = debate.setup.phases.index(phase)
-    over = debate.concluding or bool(debate.rounds[-1].because)
+    over = debate.is_concluding or bool(debate.rounds[-1].because)
     return over or not any(later.is_talk for later in debate.setup.phases[here:])
 
 
-def seated(setup: Opened) -> dict[str, str]:
+def seat_models(setup: Opened) -> dict[str, str]:
     """Every seat with the model that it was given."""
     models = {debater.name: debater.model for debater in setup.debaters}
-    models |= dict(zip(judges(setup), setup.judges.models, strict=True))
+    models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
     officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
     return models | {name: officer.model for name, officer in officers.items() if officer}
 
 
-def candidates(debate: Debate, seat: str) -> tuple[str, ...]:
+def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
     """The models that a seat may be asked of, the first while it answers. The caller is nobody's fallback."""
-    replaced = [made.model for made in debate.steering if made.action == "replace_model" and made.to == seat]
-    own = replaced[-1] if replaced else seated(debate.setup)[seat]
+    replaced = [
+        made.model for made in debate.interventions if made.action == "replace_model" and made.to == seat
+    ]
+    own = replaced[-1] if replaced else seat_models(debate.setup)[seat]
     fallback = () if own == CALLER else debate.setup.fallback_models
     return tuple(dict.fromkeys((own, *fallback)))
 
 
-def model_of(debate: Debate, seat: str) -> str:
+def current_model(debate: Debate, seat: str) -> str:
     """The model that a seat is asked of now: the first that has not failed it, or its own again."""
-    there = candidates(debate, seat)
-    return next((model for model in there if (seat, model) not in debate.gone), there[0])
+    there = candidate_models(debate, seat)
+    return next((model for model in there if (seat, model) not in debate.failed_models), there[0])

@@ -40,17 +40,17 @@ from server.debate.facts.events import (
     Synthesized,
     Task,
 )
-from server.debate.facts.state import Debate, judges
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.schedule import (
-    Place,
-    decided_by,
-    failures_of,
-    final,
-    gave_up,
-    last_word,
-    model_of,
-    open_places,
-    seated,
+    Slot,
+    current_model,
+    final_closing_slots,
+    has_final_failure,
+    is_exhausted,
+    open_slots,
+    seat_models,
+    slot_failures,
+    verdict_source,
 )
 
 
@@ -70,73 +70,73 @@ def apply(debate: Debate | None, event: Event) -> Debate:
         raise IllegalEvent(f"{event.kind} before the debate was opened")
     if debate.ended:
         raise IllegalEvent(f"{event.kind} after the end")
-    return replace(changed(debate, event), version=debate.version + 1)
+    return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
-def changed(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
+def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     match event:
         case Opened():
             raise IllegalEvent("it was opened already")
         case PhaseEntered():
-            return entered(debate, event)
+            return apply_phase_entered(debate, event)
         case RoundOpened() | Spoke() | Audited() | RoundClosed():
-            return said(debate, event)
+            return apply_transcript_event(debate, event)
         case Balloted():
-            check_open(debate, event, 0, "ballot")
+            check_open_slot(debate, event, 0, "ballot")
             check_name(debate, event.choice)
-            return heard(debate, event.seat, 0, ballots=(*debate.ballots, event))
+            return fill_slot(debate, event.seat, 0, ballots=(*debate.ballots, event))
         case Judged():
-            check(event.seat in judges(debate.setup), f"{event.seat} is no judge")
-            check_open(debate, event, event.reading, "judgment")
+            check(event.seat in judge_seats(debate.setup), f"{event.seat} is no judge")
+            check_open_slot(debate, event, event.slot_index, "judgment")
             check_name(debate, event.winner)
-            return heard(debate, event.seat, event.reading, judged=(*debate.judged, event))
+            return fill_slot(debate, event.seat, event.slot_index, judgments=(*debate.judgments, event))
         case Synthesized():
-            check_open(debate, event, 0, "deliverable")
-            return heard(debate, event.seat, 0, deliverable=event)
+            check_open_slot(debate, event, 0, "deliverable")
+            return fill_slot(debate, event.seat, 0, deliverable=event)
         case Researched():
-            check_open(debate, event, event.reading)
+            check_open_slot(debate, event, event.slot_index)
             return replace(debate, research=(*debate.research, event))
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
         case Failed():
-            return failed(debate, event)
+            return apply_failed(debate, event)
         case Concluded():
             check_verdict(debate, event)
             return replace(debate, verdict=event)
         case Intervened() | Paused() | Resumed():
-            return steered(debate, event)
+            return apply_control_event(debate, event)
         case Ended():
-            decided = debate.verdict is not None or not decided_by(debate.setup)
+            decided = debate.verdict is not None or not verdict_source(debate.setup)
             check(event.ending == "truncated" or decided, "concluded without a verdict")
             return replace(debate, ended=event)
         case _:
             assert_never(event)
 
 
-def entered(debate: Debate, event: PhaseEntered) -> Debate:
+def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     phase = next((phase for phase in debate.setup.phases if phase.name == event.phase), None)
     check(phase is not None, f"no phase {event.phase}")
     check(event.round == debate.round + 1, "rounds follow one another")
     assert phase is not None
-    check(follows(debate, phase), f"{event.phase} cannot follow")
+    check(can_follow(debate, phase), f"{event.phase} cannot follow")
     asked = {
         "debaters": debate.names,
-        "judges": judges(debate.setup),
+        "judges": judge_seats(debate.setup),
         "synthesizer": ("synthesizer",),
-    }[phase.asks]
+    }[phase.participants]
     if phase.order == "handoff":
         check(len(event.order) == 1 and event.order[0] in asked, "one debater speaks at a time")
         chosen = [handed.to for handed in debate.handoffs if handed.round == debate.round]
         check(not chosen or event.order == (chosen[0],), "somebody else was chosen to speak")
     else:
         check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
-    return replace(debate, rounds=(*debate.rounds, event), heard=frozenset(), missed=())
+    return replace(debate, rounds=(*debate.rounds, event), answered_slots=frozenset(), round_failures=())
 
 
-def follows(debate: Debate, phase: Phase) -> bool:
+def can_follow(debate: Debate, phase: Phase) -> bool:
     """Whether this phase may be held now: in their order, and the result made of what was decided."""
-    if phase.asks == "synthesizer" and decided_by(debate.setup) and debate.verdict is None:
+    if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
         return False
     here = debate.phase
     if here is None:
@@ -145,123 +145,127 @@ def follows(debate: Debate, phase: Phase) -> bool:
     return phases.index(here) < phases.index(phase) or (here is phase and phase.repeats)
 
 
-def said(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> Debate:
+def apply_transcript_event(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> Debate:
     match event:
         case RoundOpened():
-            check_opening(debate, event)
+            check_round_opened(debate, event)
             number = 0
         case Spoke():
             check_turn(debate, event)
-            number = event.turn
+            number = event.slot_index
         case Audited():
-            check_open(debate, event, 0, "audit")
+            check_open_slot(debate, event, 0, "audit")
             number = 0
         case RoundClosed():
-            check_open(debate, event, 1, "closing")
+            check_open_slot(debate, event, 1, "closing")
             check(not event.settled or bool(event.decision), "settled without a decision")
             number = 1
         case _:
             assert_never(event)
-    return heard(debate, event.seat, number, talk=(*debate.talk, event))
+    return fill_slot(debate, event.seat, number, transcript_events=(*debate.transcript_events, event))
 
 
-def heard(debate: Debate, seat: str, number: int, **said: Any) -> Debate:
-    return replace(debate, heard=debate.heard | {(seat, number)}, **said)
+def fill_slot(debate: Debate, seat: str, slot_index: int, **changes: Any) -> Debate:
+    return replace(debate, answered_slots=debate.answered_slots | {(seat, slot_index)}, **changes)
 
 
-def failed(debate: Debate, event: Failed) -> Debate:
+def apply_failed(debate: Debate, event: Failed) -> Debate:
     failures = (*debate.failures, event)
     if event.handoff:
-        turn = handing(debate, event)
+        turn = find_handoff_turn(debate, event)
         check(not turn.hands_to, "the choice was a good one")
         told = any(failure.handoff and failure.round == event.round for failure in debate.failures)
         check(not told, "it was told already")
         return replace(debate, failures=failures)
-    check_open(debate, event, event.reading)
-    model = event.model or model_of(debate, event.seat)
-    after = replace(debate, failures=failures, missed=(*debate.missed, event))
+    check_open_slot(debate, event, event.slot_index)
+    model = event.model or current_model(debate, event.seat)
+    after = replace(debate, failures=failures, round_failures=(*debate.round_failures, event))
     # A model that was too late for this round may be in time for the next.
-    if event.cause != "late" and final(failures_of(after, (event.seat, event.reading))):
-        return replace(after, gone=debate.gone | {(event.seat, model)})
+    if event.cause != "late" and has_final_failure(slot_failures(after, (event.seat, event.slot_index))):
+        return replace(after, failed_models=debate.failed_models | {(event.seat, model)})
     return after
 
 
-def steered(debate: Debate, event: Intervened | Paused | Resumed) -> Debate:
+def apply_control_event(debate: Debate, event: Intervened | Paused | Resumed) -> Debate:
     match event:
         case Intervened(action="inject" | "challenge"):
-            return replace(debate, talk=(*debate.talk, event))
+            return replace(debate, transcript_events=(*debate.transcript_events, event))
         case Intervened(action="conclude"):
-            return replace(debate, concluding=True, paused=None, steering=(*debate.steering, event))
+            return replace(
+                debate, is_concluding=True, paused=None, interventions=(*debate.interventions, event)
+            )
         case Intervened():
-            return changed_course(debate, event)
+            return apply_intervention(debate, event)
         case Paused():
             check(debate.paused is None, "it is paused already")
             return replace(debate, paused=event)
         case Resumed():
             check(debate.paused is not None, "it is not paused")
-            return replace(debate, paused=None, missed=(), gone=frozenset())
+            return replace(debate, paused=None, round_failures=(), failed_models=frozenset())
         case _:
             assert_never(event)
 
 
-def changed_course(debate: Debate, event: Intervened) -> Debate:
+def apply_intervention(debate: Debate, event: Intervened) -> Debate:
     """Rounds, weights, threshold, a model or a retraction: from now on."""
-    after = replace(debate, steering=(*debate.steering, event))
+    after = replace(debate, interventions=(*debate.interventions, event))
     if event.action == "retract":
-        spoken = {(turn.seat, turn.round, turn.turn) for turn in debate.turns}
-        check((event.to, *event.retracted) in spoken - debate.retracted, "there is no such turn")
+        spoken = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns}
+        check((event.to, *event.retracted) in spoken - debate.retracted_turns, "there is no such turn")
     if event.action != "replace_model":
         return after
-    check(event.to in seated(debate.setup), f"nobody here is called {event.to}")
+    check(event.to in seat_models(debate.setup), f"nobody here is called {event.to}")
     return replace(
         after,
-        missed=tuple(failure for failure in debate.missed if failure.seat != event.to),
-        gone=frozenset((seat, model) for seat, model in debate.gone if seat != event.to),
+        round_failures=tuple(failure for failure in debate.round_failures if failure.seat != event.to),
+        failed_models=frozenset((seat, model) for seat, model in debate.failed_models if seat != event.to),
     )
 
 
-def check(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise IllegalEvent(otherwise)
+def check(condition: bool, message: str) -> None:
+    if not condition:
+        raise IllegalEvent(message)
 
 
-Answer = RoundOpened | Spoke | Researched | Failed | Audited | RoundClosed | Balloted | Judged | Synthesized
+SlotEvent = (
+    RoundOpened | Spoke | Researched | Failed | Audited | RoundClosed | Balloted | Judged | Synthesized
+)
 
 
-def check_open(debate: Debate, event: Answer, number: int, *tasks: Task) -> Place:
+def check_open_slot(debate: Debate, event: SlotEvent, slot_index: int, *tasks: Task) -> Slot:
     """The place that an answer fills."""
     check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
-    wanted = (*open_places(debate), *last_word(debate))
-    place = next((place for place in wanted if place.key == (event.seat, number)), None)
+    wanted = (*open_slots(debate), *final_closing_slots(debate))
+    place = next((place for place in wanted if place.key == (event.seat, slot_index)), None)
     if place is None or (tasks and place.task not in tasks):
-        raise IllegalEvent(f"nobody is asking {event.seat} (number {number}) for that")
+        raise IllegalEvent(f"nobody is asking {event.seat} (number {slot_index}) for that")
     return place
 
 
-def check_opening(debate: Debate, event: RoundOpened) -> None:
+def check_round_opened(debate: Debate, event: RoundOpened) -> None:
     check(event.seat == MODERATOR, f"{event.seat} is no moderator")
     phase = debate.phase
     check(phase is not None and phase.order == "moderated", "nobody opens rounds here")
     check(event.round == debate.round, "another round is under way")
-    check(debate.opening_of(debate.round) is None, "the round was opened already")
+    check(debate.round_plan(debate.round) is None, "the round was opened already")
     spoken = bool(debate.turns) and event.done
     check(bool(event.next_speakers) or spoken, "nobody is to speak")
     for name in event.next_speakers:
         check(name in debate.names, f"nobody here is called {name}")
     if event.usage is None:
-        check(gave_up(debate, (MODERATOR, 0)), "the moderator may still answer")
+        check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
     else:
-        check_open(debate, event, 0, "opening")
+        check_open_slot(debate, event, 0, "opening")
 
 
 def check_turn(debate: Debate, event: Spoke) -> None:
-    place = check_open(debate, event, event.turn, "argument", "message", "answer")
+    place = check_open_slot(debate, event, event.slot_index, "argument", "message", "answer")
     others = {name for name in debate.names if name != event.seat}
     match place.task:
         case "argument":
             check(event.act == "argument" and not event.to, "an argument is for everybody")
         case "answer":
-            check(event.act == "answer" and event.to == place.to, "it answers another message")
+            check(event.act == "answer" and event.to == place.message_author, "it answers another message")
         case _:
             check(event.act in ("question", "proposal", "critique"), "a message was asked for")
             check(event.to in others, f"no message can go to {event.to}")
@@ -269,13 +273,13 @@ def check_turn(debate: Debate, event: Spoke) -> None:
 
 
 def check_handoff(debate: Debate, event: HandedOff) -> None:
-    turn = handing(debate, event)
+    turn = find_handoff_turn(debate, event)
     check((event.because == "chosen") == bool(turn.hands_to), "that is not how it was handed over")
     check(event.to == (turn.hands_to or event.to), f"{turn.hands_to} was chosen")
     check(event.to in debate.names and event.to != event.seat, f"{event.to} cannot speak next")
 
 
-def handing(debate: Debate, event: HandedOff | Failed) -> Spoke:
+def find_handoff_turn(debate: Debate, event: HandedOff | Failed) -> Spoke:
     """The turn whose choice of the next speaker this is about, made in this round and not yet followed."""
     phase = debate.phase
     check(phase is not None and phase.order == "handoff", "nobody hands over here")
@@ -290,8 +294,8 @@ def check_verdict(debate: Debate, event: Concluded) -> None:
     check(debate.verdict is None, "there is a verdict already")
     check(debate.phase is not None, "nothing was said")
     assert debate.phase is not None
-    if decided_by(debate.setup) == "judges":
-        check(debate.phase.asks == "judges", "the judges were not heard")
+    if verdict_source(debate.setup) == "judges":
+        check(debate.phase.participants == "judges", "the judges were not heard")
     check_name(debate, event.winner)
 
 

@@ -7,35 +7,39 @@ debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv
 from fractions import Fraction
 
 from server.debate.facts.events import Concluded, Event, Judged, Outcome, Vote
-from server.debate.facts.state import Debate, judges
-from server.debate.facts.text import counted as count_of
-from server.debate.rules.schedule import decided_by
+from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.text import format_count as count_of
+from server.debate.rules.schedule import verdict_source
 
 
-def conclude(debate: Debate) -> tuple[Event, ...]:
+def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     """The verdict of a debate that has heard everybody; none where the talk itself is the result."""
-    deciding = {"judges": judged, "moderator": settled, "ballots": voted}.get(decided_by(debate.setup))
+    deciding = {
+        "judges": build_judges_verdict,
+        "moderator": build_moderator_verdict,
+        "ballots": build_ballots_verdict,
+    }.get(verdict_source(debate.setup))
     return (deciding(debate),) if deciding else ()
 
 
-def judged(debate: Debate) -> Concluded:
+def build_judges_verdict(debate: Debate) -> Concluded:
     """As the judges found."""
-    votes = tuple(vote(debate, judge) for judge in judges(debate.setup))
+    votes = tuple(compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup))
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted, debate.threshold)
-    spokesman = spokesman_for(debate, winner, counted)
+    spokesman = find_verdict_reading(debate, winner, counted)
     return Concluded(
         outcome=outcome,
         winner=winner,
-        verdict=spokesman.verdict if spokesman else no_finding(votes),
+        verdict=spokesman.verdict if spokesman else format_no_finding(votes),
         reasoning=spokesman.reasoning if spokesman else "",
         votes=votes,
     )
 
 
-def vote(debate: Debate, judge: str) -> Vote:
+def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     """What the readings of one judge come to."""
-    readings = [found for found in debate.judged if found.seat == judge]
+    readings = [found for found in debate.judgments if found.seat == judge]
     asked = 2 if debate.setup.judges.both_orders else 1
     if not readings:
         return Vote(judge=judge, winner="", margin=0, abstains="gave no usable answer")
@@ -52,11 +56,11 @@ def vote(debate: Debate, judge: str) -> Vote:
         judge=judge,
         winner=winners.pop(),
         margin=min(found.margin for found in readings),
-        weight=weight_of(debate, judge),
+        weight=seat_weight(debate, judge),
     )
 
 
-def weight_of(debate: Debate, seat: str) -> str:
+def seat_weight(debate: Debate, seat: str) -> str:
     return str(debate.weights.get(seat, 1))
 
 
@@ -83,46 +87,46 @@ def tally(votes: list[Vote], threshold: Fraction | None = None) -> tuple[Outcome
     return ("leaning", winner) if enough and max(margins) >= 1 else ("contested", "")
 
 
-def spokesman_for(debate: Debate, winner: str, votes: list[Vote]) -> Judged | None:
+def find_verdict_reading(debate: Debate, winner: str, votes: list[Vote]) -> Judged | None:
     """The reading whose words the verdict takes: the first of a judge who voted as the panel did.
 
     Where nobody won, the first reading of the first judge whose vote counts.
     """
     of_the_panel = [v.judge for v in votes if v.winner == winner] or [v.judge for v in votes]
-    readings = [found for found in debate.judged if found.seat in of_the_panel[:1]]
-    return min(readings, key=lambda found: found.reading, default=None)
+    readings = [found for found in debate.judgments if found.seat in of_the_panel[:1]]
+    return min(readings, key=lambda found: found.slot_index, default=None)
 
 
-def settled(debate: Debate) -> Concluded:
+def build_moderator_verdict(debate: Debate) -> Concluded:
     """As the moderator decided: settled, or not within the rounds there were."""
-    if not debate.closings:
+    if not debate.round_summaries:
         return Concluded(
             outcome="undecided", winner="", verdict="No finding: no round was closed.", reasoning="", votes=()
         )
-    last = debate.closings[-1]
+    last = debate.round_summaries[-1]
     if last.settled:
         outcome: Outcome = "decided" if last.informative else "undecided"
         return Concluded(outcome=outcome, winner="", verdict=last.decision, reasoning=last.summary, votes=())
-    unsettled = f"Not settled in {count_of(debate.rounds_held, 'round')}."
+    unsettled = f"Not settled in {count_of(debate.held_round_count, 'round')}."
     verdict = f"{unsettled} {last.decision}".rstrip()
     return Concluded(outcome="undecided", winner="", verdict=verdict, reasoning=last.summary, votes=())
 
 
-def voted(debate: Debate) -> Concluded:
+def build_ballots_verdict(debate: Debate) -> Concluded:
     """As the debaters voted. A missing or unreadable ballot is no vote."""
-    votes = tuple(ballot_of(debate, name) for name in debate.names)
+    votes = tuple(compute_ballot_vote(debate, name) for name in debate.names)
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted, debate.threshold)
     return Concluded(
         outcome=outcome,
         winner=winner,
-        verdict=told(debate, winner, counted) if counted else no_finding(votes),
+        verdict=format_ballot_result(debate, winner, counted) if counted else format_no_finding(votes),
         reasoning=next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), ""),
         votes=votes,
     )
 
 
-def ballot_of(debate: Debate, name: str) -> Vote:
+def compute_ballot_vote(debate: Debate, name: str) -> Vote:
     """What a debater cast in the last vote. Ballots have no margin: each counts as clear."""
     last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
     if last is None:
@@ -131,15 +135,15 @@ def ballot_of(debate: Debate, name: str) -> Vote:
         return Vote(judge=name, winner="", margin=0, abstains="is too small a model to judge")
     if not last.choice:
         return Vote(judge=name, winner="", margin=0, abstains="abstained")
-    return Vote(judge=name, winner=last.choice, margin=2, weight=weight_of(debate, name))
+    return Vote(judge=name, winner=last.choice, margin=2, weight=seat_weight(debate, name))
 
 
-def told(debate: Debate, winner: str, counted: list[Vote]) -> str:
+def format_ballot_result(debate: Debate, winner: str, valid_votes: list[Vote]) -> str:
     if not winner:
-        return f"The {count_of(len(counted), 'ballot')} are split: no position has a majority."
-    votes = sum(v.winner == winner for v in counted)
-    return f"{votes} of {count_of(len(counted), 'ballot')} for: {debate.debater(winner).stance}"
+        return f"The {count_of(len(valid_votes), 'ballot')} are split: no position has a majority."
+    votes = sum(v.winner == winner for v in valid_votes)
+    return f"{votes} of {count_of(len(valid_votes), 'ballot')} for: {debate.debater(winner).stance}"
 
 
-def no_finding(votes: tuple[Vote, ...]) -> str:
+def format_no_finding(votes: tuple[Vote, ...]) -> str:
     return "No finding: " + "; ".join(f"{v.judge} {v.abstains}" for v in votes) + "."

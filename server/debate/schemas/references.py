@@ -3,94 +3,115 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-Part = dict[str, Any] | bool
+Schema = dict[str, Any] | bool
 
-ALONE = {
+SINGLE_SCHEMA_KEYWORDS = {
     *("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames"),
     *("then", "unevaluatedItems", "unevaluatedProperties"),
 }
-LISTED = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-NAMED = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-REFERENCES = {"$dynamicRef", "$recursiveRef", "$ref"}
-ANCHORS = {"$anchor", "$dynamicAnchor"}
+SCHEMA_LIST_KEYWORDS = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+SCHEMA_MAP_KEYWORDS = {
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+}
+REFERENCE_KEYWORDS = {"$dynamicRef", "$recursiveRef", "$ref"}
+ANCHOR_KEYWORDS = {"$anchor", "$dynamicAnchor"}
 
-ON_THE_SAME_VALUE = {
+IN_PLACE_APPLICATORS = {
     *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas")
 }
 
-MOST_EXPANDED = 1_000
-LONGEST_CHAIN = 50
-TOO_MUCH = f"more than {MOST_EXPANDED:,} schemas look at one value, or {LONGEST_CHAIN} refer to each other"
+MAX_SCHEMAS_PER_VALUE = 1_000
+MAX_CHAIN_LENGTH = 50
+TOO_MANY_SCHEMAS = f"more than {MAX_SCHEMAS_PER_VALUE:,} schemas look at one value, or {MAX_CHAIN_LENGTH} refer to each other"
 
 
-def pointer(*steps: str | int) -> str:
+def build_pointer(*steps: str | int) -> str:
     """These steps as the end of a JSON pointer."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def children(part: Part, keywords: Collection[str]) -> Iterator[tuple[str, str, Part]]:
+def iterate_children(schema: Schema, keywords: Collection[str]) -> Iterator[tuple[str, str, Schema]]:
     """The keyword, the rest of the pointer and the schema of each direct part."""
-    if isinstance(part, bool):
+    if isinstance(schema, bool):
         return
     for keyword in keywords:
-        value = part.get(keyword)
-        if keyword in ALONE and isinstance(value, dict | bool):
-            yield keyword, pointer(keyword), value
-        elif keyword in LISTED and isinstance(value, list):
+        value = schema.get(keyword)
+        if keyword in SINGLE_SCHEMA_KEYWORDS and isinstance(value, dict | bool):
+            yield keyword, build_pointer(keyword), value
+        elif keyword in SCHEMA_LIST_KEYWORDS and isinstance(value, list):
             for index, one in enumerate(value):
-                yield keyword, pointer(keyword, index), one
-        elif keyword in NAMED and isinstance(value, dict):
+                yield keyword, build_pointer(keyword, index), one
+        elif keyword in SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
             for name, one in value.items():
                 if isinstance(one, dict | bool):  # `dependencies` may hold lists of names
-                    yield keyword, pointer(keyword, name), one
+                    yield keyword, build_pointer(keyword, name), one
 
 
-def parts_of(schema: Part, keywords: Collection[str], at: str = "#") -> Iterator[tuple[str, Part]]:
+def iterate_subschemas(
+    schema: Schema, keywords: Collection[str], pointer: str = "#"
+) -> Iterator[tuple[str, Schema]]:
     """Every schema in this one, itself first, by its JSON pointer."""
-    yield at, schema
-    for _, step, part in children(schema, keywords):
-        yield from parts_of(part, keywords, at + step)
+    yield pointer, schema
+    for _, step, part in iterate_children(schema, keywords):
+        yield from iterate_subschemas(part, keywords, pointer + step)
 
 
-def targets(parts: Mapping[str, Part], keywords: Collection[str]) -> dict[str, str]:
+def find_reference_targets(schemas: Mapping[str, Schema], keywords: Collection[str]) -> dict[str, str]:
     """What a reference may say, and the pointer of the part that it means."""
-    anchors = {f"#{anchor}": at for at, part in parts.items() for anchor in said(part, ANCHORS, keywords)}
-    return {**anchors, **{at: at for at in parts}}
+    anchors = {
+        f"#{anchor}": at
+        for at, part in schemas.items()
+        for anchor in keyword_values(part, ANCHOR_KEYWORDS, keywords)
+    }
+    return {**anchors, **{at: at for at in schemas}}
 
 
-def references(part: Part, keywords: Collection[str]) -> list[str]:
-    return said(part, REFERENCES, keywords)
+def find_references(schema: Schema, keywords: Collection[str]) -> list[str]:
+    return keyword_values(schema, REFERENCE_KEYWORDS, keywords)
 
 
-def said(part: Part, some: Collection[str], keywords: Collection[str]) -> list[str]:
+def keyword_values(
+    schema: Schema, selected_keywords: Collection[str], keywords: Collection[str]
+) -> list[str]:
     """What a part says under these keywords, as far as they mean anything in its draft."""
-    if isinstance(part, bool):
+    if isinstance(schema, bool):
         return []
-    return [value for keyword, value in part.items() if keyword in some and keyword in keywords]
+    return [
+        value for keyword, value in schema.items() if keyword in selected_keywords and keyword in keywords
+    ]
 
 
-def applied_together(
-    parts: Mapping[str, Part], keywords: Collection[str], meant: Mapping[str, str]
+def build_application_graph(
+    schemas: Mapping[str, Schema], keywords: Collection[str], targets: Mapping[str, str]
 ) -> dict[str, list[str]]:
     """Of each part, those that look at the same value as it does, for they may not lead back to it."""
     return {
         at: [
-            *(at + step for keyword, step, _ in children(part, keywords) if keyword in ON_THE_SAME_VALUE),
-            *(meant[reference] for reference in references(part, keywords)),
+            *(
+                at + step
+                for keyword, step, _ in iterate_children(part, keywords)
+                if keyword in IN_PLACE_APPLICATORS
+            ),
+            *(targets[reference] for reference in find_references(part, keywords)),
         ]
-        for at, part in parts.items()
+        for at, part in schemas.items()
     }
 
 
-class Endless(ValueError):  # noqa: N818  (it is named for what is wrong with a schema)
+class EndlessSchemaError(ValueError):
     """Checking one value would never end, or take too long. At which part, and why."""
 
-    def __init__(self, at: str, problem: str) -> None:
+    def __init__(self, pointer: str, problem: str) -> None:
         super().__init__(problem)
-        self.at = at
+        self.pointer = pointer
 
 
-def expanded(together: Mapping[str, list[str]]) -> None:
+def check_expansion(application_graph: Mapping[str, list[str]]) -> None:
     """Follows what is applied to one value, as checking it will.
 
     Raises:
@@ -98,20 +119,22 @@ def expanded(together: Mapping[str, list[str]]) -> None:
     """
     known: dict[str, tuple[int, int]] = {}
 
-    def follow(at: str, trail: tuple[str, ...]) -> tuple[int, int]:
-        if at in trail:
-            raise Endless(at, "it refers to itself without looking at a field or an item first")
-        if at not in known:
-            if len(trail) >= LONGEST_CHAIN:  # before Python's own limit
-                raise Endless(at, TOO_MUCH)
-            below = [follow(one, (*trail, at)) for one in together[at]]
-            known[at] = (
+    def follow(pointer: str, trail: tuple[str, ...]) -> tuple[int, int]:
+        if pointer in trail:
+            raise EndlessSchemaError(
+                pointer, "it refers to itself without looking at a field or an item first"
+            )
+        if pointer not in known:
+            if len(trail) >= MAX_CHAIN_LENGTH:  # before Python's own limit
+                raise EndlessSchemaError(pointer, TOO_MANY_SCHEMAS)
+            below = [follow(one, (*trail, pointer)) for one in application_graph[pointer]]
+            known[pointer] = (
                 1 + sum(count for count, _ in below),
                 1 + max((chain for _, chain in below), default=0),
             )
-            if known[at][0] > MOST_EXPANDED or known[at][1] > LONGEST_CHAIN:
-                raise Endless(at, TOO_MUCH)
-        return known[at]
+            if known[pointer][0] > MAX_SCHEMAS_PER_VALUE or known[pointer][1] > MAX_CHAIN_LENGTH:
+                raise EndlessSchemaError(pointer, TOO_MANY_SCHEMAS)
+        return known[pointer]
 
-    for at in together:
+    for at in application_graph:
         follow(at, ())

@@ -8,21 +8,21 @@ left, `Effort.steps` is an upper bound.
 import re
 from dataclasses import dataclass, replace
 
-LONGEST_PATTERN = 200
-MOST_OPEN_REPEATS = 4
-MOST_WAYS = 10_000
-MOST_COPIES = 1_000
-DEEPEST_GROUP = 10
+MAX_PATTERN_LENGTH = 200
+MAX_OPEN_REPEATS = 4
+MAX_WAYS = 10_000
+MAX_COPIES = 1_000
+MAX_GROUP_DEPTH = 10
 
-_NARROW = 10
+_OPEN_RANGE = 10
 """A repeat with a wider range than this counts as open."""
 
-_COUNTS = re.compile(r"\{(\d*)(,?)(\d*)\}")
+_QUANTIFIER = re.compile(r"\{(\d*)(,?)(\d*)\}")
 _SET_OPERATIONS = ("--", "&&", "~~", "||")
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RegexCost:
     """What it takes to match: `ways` times the text's length to the power of `open_repeats`."""
 
     open_repeats: int = 0
@@ -30,149 +30,149 @@ class Effort:
     copies: int = 0  # characters it matches, not counting what open repeats add
 
     @property
-    def varies(self) -> bool:
+    def is_ambiguous(self) -> bool:
         return self.open_repeats > 0 or self.ways > 1
 
-    def steps(self, length: int) -> int:
+    def max_steps(self, length: int) -> int:
         """At most so many steps for a text of this length."""
         paths: int = self.ways * (length + 1) ** self.open_repeats
         return paths * (1 + self.copies // 10)
 
 
-def effort_of(pattern: str) -> Effort:
+def regex_cost(pattern: str) -> RegexCost:
     """What it takes to search with this pattern.
 
     Raises:
         ValueError: it is none, or could take too long; the text says what to change.
     """
-    if len(pattern) > LONGEST_PATTERN:
-        raise ValueError(f"it has {len(pattern)} characters, and {LONGEST_PATTERN} are allowed")
-    reader = _Reader(pattern)
-    effort = reader.alternatives()
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise ValueError(f"it has {len(pattern)} characters, and {MAX_PATTERN_LENGTH} are allowed")
+    reader = _RegexParser(pattern)
+    effort = reader.parse_alternatives()
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"Python cannot read it ({error})") from error
-    if not pattern.startswith(("^", r"\A")) or reader.alternatives_at_top:
+    if not pattern.startswith(("^", r"\A")) or reader.has_top_level_alternatives:
         effort = replace(effort, open_repeats=effort.open_repeats + 1)
-    if effort.open_repeats > MOST_OPEN_REPEATS:
+    if effort.open_repeats > MAX_OPEN_REPEATS:
         raise ValueError(
             "it has too many open repeats (*, +, {n,}): "
-            f"{MOST_OPEN_REPEATS} are allowed, or {MOST_OPEN_REPEATS - 1} where it does not begin with ^"
+            f"{MAX_OPEN_REPEATS} are allowed, or {MAX_OPEN_REPEATS - 1} where it does not begin with ^"
         )
-    if effort.ways > MOST_WAYS:
+    if effort.ways > MAX_WAYS:
         raise ValueError("its options multiply to too many ways of matching; use fewer")
     return effort
 
 
-class _Reader:
+class _RegexParser:
     """Reads a pattern from left to right. What Python would refuse, it may read in any way."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.at = 0
+        self.position = 0
         self.depth = 0
-        self.alternatives_at_top = False
+        self.has_top_level_alternatives = False
 
-    def follows(self, text: str) -> bool:
-        return self.pattern.startswith(text, self.at)
+    def is_next(self, text: str) -> bool:
+        return self.pattern.startswith(text, self.position)
 
-    def alternatives(self) -> Effort:
-        branches = [self.sequence()]
-        while self.follows("|"):
-            self.at += 1
-            self.alternatives_at_top |= self.depth == 0
-            branches.append(self.sequence())
-        return Effort(
+    def parse_alternatives(self) -> RegexCost:
+        branches = [self.parse_sequence()]
+        while self.is_next("|"):
+            self.position += 1
+            self.has_top_level_alternatives |= self.depth == 0
+            branches.append(self.parse_sequence())
+        return RegexCost(
             max(branch.open_repeats for branch in branches),
             sum(branch.ways for branch in branches),
             max(branch.copies for branch in branches),
         )
 
-    def sequence(self) -> Effort:
-        whole = Effort()
-        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            part = self.repeated(self.atom())
-            whole = Effort(
+    def parse_sequence(self) -> RegexCost:
+        whole = RegexCost()
+        while self.position < len(self.pattern) and self.pattern[self.position] not in "|)":
+            part = self.parse_repeat(self.parse_atom())
+            whole = RegexCost(
                 whole.open_repeats + part.open_repeats,
-                min(whole.ways * part.ways, MOST_WAYS + 1),
+                min(whole.ways * part.ways, MAX_WAYS + 1),
                 whole.copies + part.copies,
             )
         return whole
 
-    def atom(self) -> Effort:
-        mark = self.pattern[self.at]
-        self.at += 1
+    def parse_atom(self) -> RegexCost:
+        mark = self.pattern[self.position]
+        self.position += 1
         if mark == "(":
-            return self.group()
+            return self.parse_group()
         if mark == "[":
-            self.character_class()
+            self.parse_character_class()
         elif mark == "\\":
-            if self.pattern[self.at : self.at + 1] in tuple("123456789"):
+            if self.pattern[self.position : self.position + 1] in tuple("123456789"):
                 raise ValueError("it refers back to a group, which can take too long; write the group out")
-            self.at += 1
-        return Effort(copies=1)
+            self.position += 1
+        return RegexCost(copies=1)
 
-    def group(self) -> Effort:
-        if self.follows("?:"):
-            self.at += 2
-        elif self.follows("?"):
+    def parse_group(self) -> RegexCost:
+        if self.is_next("?:"):
+            self.position += 2
+        elif self.is_next("?"):
             raise ValueError("of the groups with (? only (?:…) is allowed; write it without")
         self.depth += 1
-        if self.depth > DEEPEST_GROUP:
-            raise ValueError(f"its groups are nested deeper than {DEEPEST_GROUP}; write it flatter")
-        inside = self.alternatives()
+        if self.depth > MAX_GROUP_DEPTH:
+            raise ValueError(f"its groups are nested deeper than {MAX_GROUP_DEPTH}; write it flatter")
+        inside = self.parse_alternatives()
         self.depth -= 1
-        self.at += 1
+        self.position += 1
         return replace(inside, copies=max(inside.copies, 1))  # an empty group takes its time too
 
-    def character_class(self) -> None:
-        self.at += self.follows("^")
+    def parse_character_class(self) -> None:
+        self.position += self.is_next("^")
         first = True
-        while self.at < len(self.pattern) and (first or not self.follows("]")):
-            if self.follows("[") or any(self.follows(mark) for mark in _SET_OPERATIONS):
+        while self.position < len(self.pattern) and (first or not self.is_next("]")):
+            if self.is_next("[") or any(self.is_next(mark) for mark in _SET_OPERATIONS):
                 raise ValueError("a class holds [, --, &&, ~~ or ||; put a backslash before each of these")
-            self.at += 2 if self.follows("\\") else 1
+            self.position += 2 if self.is_next("\\") else 1
             first = False
-        self.at += 1
+        self.position += 1
 
-    def repeated(self, part: Effort) -> Effort:
-        counts = self.counts()
+    def parse_repeat(self, part: RegexCost) -> RegexCost:
+        counts = self.parse_quantifier()
         if counts is None:
             return part
         least, most = counts
-        if part.varies and most != 1:
+        if part.is_ambiguous and most != 1:
             raise ValueError(
                 "it repeats what can match in several ways itself (a repeat, ? or | within a repeat), which "
                 "can take exponential time; repeat single characters or classes, or ask for an array"
             )
         if most is None:
-            return Effort(1, 1, self.bounded(part.copies * least))
-        copies = self.bounded(part.copies * most)
-        if most - least >= _NARROW:
-            return Effort(1, 1, copies)
+            return RegexCost(1, 1, self.check_copies(part.copies * least))
+        copies = self.check_copies(part.copies * most)
+        if most - least >= _OPEN_RANGE:
+            return RegexCost(1, 1, copies)
         skipped = 1 if least == 0 and most == 1 else most - least
-        return Effort(part.open_repeats, part.ways + skipped, copies)
+        return RegexCost(part.open_repeats, part.ways + skipped, copies)
 
-    def bounded(self, copies: int) -> int:
-        if copies > MOST_COPIES:
-            raise ValueError(f"it repeats something more than {MOST_COPIES:,} times; use maxLength")
+    def check_copies(self, copies: int) -> int:
+        if copies > MAX_COPIES:
+            raise ValueError(f"it repeats something more than {MAX_COPIES:,} times; use maxLength")
         return copies
 
-    def counts(self) -> tuple[int, int | None] | None:
+    def parse_quantifier(self) -> tuple[int, int | None] | None:
         """How often what was just read is to be there: the least and the most; None where once."""
-        mark = self.pattern[self.at : self.at + 1]
-        braces = _COUNTS.match(self.pattern, self.at)
+        mark = self.pattern[self.position : self.position + 1]
+        braces = _QUANTIFIER.match(self.pattern, self.position)
         if mark and mark in "*+?":
-            self.at += 1
+            self.position += 1
             found = {"*": (0, None), "+": (1, None), "?": (0, 1)}[mark]
         elif braces and braces[0] != "{}":
-            self.at = braces.end()
+            self.position = braces.end()
             least = int(braces[1] or 0)
             most = least if not braces[2] else int(braces[3]) if braces[3] else None
             found = (least, most)
         else:
             return None
-        if self.follows("?") or self.follows("+"):  # reluctant or possessive: as many ways at most
-            self.at += 1
+        if self.is_next("?") or self.is_next("+"):  # reluctant or possessive: as many ways at most
+            self.position += 1
         return found

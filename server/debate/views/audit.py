@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Kind
+from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, SeatKind
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -25,11 +25,11 @@ from server.debate.facts.events import (
     Task,
     Usage,
 )
-from server.debate.facts.state import Debate, judges
-from server.debate.facts.text import counted
-from server.debate.rules.decide import pending, round_is_over, status
-from server.debate.rules.schedule import model_of, seated
-from server.debate.views.state import decision, judgments, shows, turns
+from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.text import format_count
+from server.debate.rules.decide import is_round_over, pending_calls, status
+from server.debate.rules.schedule import current_model, seat_models
+from server.debate.views.state import is_visible, judgments, moderator_decision, turns
 
 EVENT_NAMES: dict[str, tuple[str, ...]] = {
     "opened": ("debate_start",),
@@ -86,47 +86,53 @@ def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
     for entry in log:
         match entry.event:
             case Intervened() as made:
-                rows.append(row(entry, made.action, made.reason, changes(made), made.to))
+                rows.append(
+                    intervention_row(entry, made.action, made.reason, describe_intervention(made), made.to)
+                )
             case Paused() | Resumed() as made:
-                rows.append(row(entry, "pause" if made.kind == "paused" else "resume", made.reason))
+                rows.append(
+                    intervention_row(entry, "pause" if made.kind == "paused" else "resume", made.reason)
+                )
             case _:
                 pass
     settings = {
         "paused": debate.paused is not None,
-        "concluding": debate.concluding,
+        "concluding": debate.is_concluding,
         "max_rounds": debate.max_rounds,
         "limits": debate.limits.model_dump(),
         "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
         "threshold": str(debate.threshold or ""),
-        "models": {seat: model_of(debate, seat) for seat in seated(debate.setup)},
-        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted)],
+        "models": {seat: current_model(debate, seat) for seat in seat_models(debate.setup)},
+        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted_turns)],
         "actions": ACTIONS,
     }
     return {"settings": settings, "log": [made.model_dump() for made in rows]}
 
 
-def changes(made: Intervened) -> str:
+def describe_intervention(intervention: Intervened) -> str:
     """What an intervention says, or what it changes."""
-    match made.action:
+    match intervention.action:
         case "extend":
-            more = [f"{counted(made.rounds, 'round')} more"] if made.rounds else []
-            limits = made.limits.model_dump(exclude_defaults=True) if made.limits else {}
+            more = [f"{format_count(intervention.rounds, 'round')} more"] if intervention.rounds else []
+            limits = intervention.limits.model_dump(exclude_defaults=True) if intervention.limits else {}
             return ", ".join([*more, *(f"{name}={value}" for name, value in limits.items())])
         case "weights":
-            return ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
+            return ", ".join(f"{weight.seat}: {weight.weight}" for weight in intervention.weights)
         case "threshold":
-            return made.threshold
+            return intervention.threshold
         case "replace_model":
-            return made.model
+            return intervention.model
         case "retract":
-            return f"the turn of round {made.retracted[0]}"
+            return f"the turn of round {intervention.retracted[0]}"
         case _:
-            return made.text
+            return intervention.text
 
 
-def row(entry: Recorded, action: str, why: str, text: str = "", to: str = "") -> InterventionRow:
+def intervention_row(
+    entry: Recorded, action: str, reason: str, text: str = "", to: str = ""
+) -> InterventionRow:
     return InterventionRow(
-        seq=entry.seq, at=entry.at, actor=entry.actor, action=action, reason=why, text=text, to=to
+        seq=entry.seq, at=entry.at, actor=entry.actor, action=action, reason=reason, text=text, to=to
     )
 
 
@@ -138,7 +144,7 @@ def analysis(debate: Debate) -> dict[str, Any]:
                 "round": entered.round,
                 "phase": entered.phase,
                 "turns": sum(turn.round == entered.round for turn in debate.turns),
-                "judgments": sum(judged.round == entered.round for judged in debate.judged),
+                "judgments": sum(judged.round == entered.round for judged in debate.judgments),
                 "failures": sum(failure.round == entered.round for failure in debate.failures),
             }
             for entered in debate.rounds
@@ -154,11 +160,11 @@ def analysis(debate: Debate) -> dict[str, Any]:
         },
         "judges": {
             judge: [
-                {"reading": judged.reading, "winner": judged.winner, "margin": judged.margin}
+                {"reading": judged.slot_index, "winner": judged.winner, "margin": judged.margin}
                 for judged in judgments(debate)
                 if judged.seat == judge
             ]
-            for judge in judges(debate.setup)
+            for judge in judge_seats(debate.setup)
         },
     }
 
@@ -176,10 +182,10 @@ def receipt(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> dict[str
     }
 
 
-def event_row(entry: Recorded, hidden: Sequence[Kind] = ()) -> dict[str, Any]:
+def event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> dict[str, Any]:
     """An entry as it was recorded. Of a seat that is hidden from clients it says only that it answered."""
     event = entry.event
-    kept = {"kind", "seat", "round", "usage"} if kind_of(event) in hidden else None
+    kept = {"kind", "seat", "round", "usage"} if find_seat_kind(event) in hidden_kinds else None
     return {
         "seq": entry.seq,
         "at": entry.at,
@@ -196,7 +202,7 @@ def event_names(event: Event) -> list[str]:
     return ["phase_end", *names] if ends_one else list(names)
 
 
-def kind_of(event: Event) -> Kind | None:  # noqa: PLR0911  (a table of cases)
+def find_seat_kind(event: Event) -> SeatKind | None:  # noqa: PLR0911  (a table of cases)
     match event:
         case Researched():
             return "moderator" if event.seat == MODERATOR else "debaters"
@@ -216,25 +222,29 @@ def kind_of(event: Event) -> Kind | None:  # noqa: PLR0911  (a table of cases)
 
 def tasks(debate: Debate) -> list[TaskRow]:
     """Every question of the debate, round by round: the answered, the failed, the open ones."""
-    answers = (*debate.talk, *debate.research, *debate.ballots, *debate.judged)
+    answers = (*debate.transcript_events, *debate.research, *debate.ballots, *debate.judgments)
     result = () if debate.deliverable is None else (debate.deliverable,)
     rows = [
-        task(debate, fact.round, fact.seat, task_of(fact), "done", fact.usage)
+        task_row(debate, fact.round, fact.seat, task_name(fact), "done", fact.usage)
         for fact in (*answers, *result)
         if not isinstance(fact, Intervened) and fact.usage is not None
     ]
     rows += [
-        task(debate, f.round, f.seat, failed_task(debate, f), "failed", f.usage, f.attempts, f.detail)
+        task_row(
+            debate, f.round, f.seat, failed_task_name(debate, f), "failed", f.usage, f.attempts, f.detail
+        )
         for f in debate.failures
     ]
     if not debate.ended:
-        rows += [task(debate, c.round, c.seat, c.task, "open", None, c.attempt) for c in pending(debate)]
+        rows += [
+            task_row(debate, c.round, c.seat, c.task, "open", None, c.attempt) for c in pending_calls(debate)
+        ]
     return sorted(rows, key=lambda row: row.round)
 
 
-def task(
+def task_row(
     debate: Debate,
-    number: int,
+    round_number: int,
     seat: str,
     name: str,
     state: str,
@@ -243,31 +253,31 @@ def task(
     detail: str = "",
 ) -> TaskRow:
     return TaskRow(
-        round=number,
-        phase=debate.rounds[number - 1].phase,
+        round=round_number,
+        phase=debate.rounds[round_number - 1].phase,
         seat=seat,
         task=name,
         state=state,
-        model=usage.model if usage else model_of(debate, seat),
+        model=usage.model if usage else current_model(debate, seat),
         milliseconds=usage.milliseconds if usage else 0,
         attempts=usage.attempts if usage else attempts,
         detail=detail,
     )
 
 
-def failed_task(debate: Debate, failure: Failed) -> str:
+def failed_task_name(debate: Debate, failure: Failed) -> str:
     """What the seat was asked for when it failed."""
     if failure.handoff:
         return "handoff"
     if failure.seat == MODERATOR:
-        return "closing" if failure.reading else "opening"
+        return "closing" if failure.slot_index else "opening"
     if failure.seat in debate.names:
-        wants = debate.phase_of(failure.round).wants
-        return "answer" if wants == "message" and failure.reading else wants
+        wants = debate.round_phase(failure.round).wants
+        return "answer" if wants == "message" and failure.slot_index else wants
     return {REFEREE: "audit", SYNTHESIZER: "deliverable"}.get(failure.seat, "judgment")
 
 
-def task_of(fact: Event) -> str:
+def task_name(event: Event) -> str:
     names: dict[str, Task] = {
         "round_opened": "opening",
         "round_closed": "closing",
@@ -276,38 +286,44 @@ def task_of(fact: Event) -> str:
         "judged": "judgment",
         "synthesized": "deliverable",
     }
-    if isinstance(fact, Spoke):
-        return fact.act if fact.act in ("argument", "answer") else "message"
-    return names.get(fact.kind, "research")
+    if isinstance(event, Spoke):
+        return event.act if event.act in ("argument", "answer") else "message"
+    return names.get(event.kind, "research")
 
 
-def round_view(debate: Debate, number: int) -> dict[str, Any]:
+def round_view(debate: Debate, round_number: int) -> dict[str, Any]:
     """One round: what was said, judged and decided in it, its failures, and whether more is to come."""
-    entered = debate.rounds[number - 1]
-    led, audited = shows(debate, "moderator"), shows(debate, "referee")
-    ballots = debate.ballots_of(number) if shows(debate, "debaters") else ()
+    entered = debate.rounds[round_number - 1]
+    led, audited = is_visible(debate, "moderator"), is_visible(debate, "referee")
+    ballots = debate.round_ballots(round_number) if is_visible(debate, "debaters") else ()
     return {
-        "round": number,
+        "round": round_number,
         "phase": entered.phase,
         "because": entered.because,
-        "over": number < debate.round or round_is_over(debate),
-        "openings": [decision(made) for made in debate.openings if led and made.round == number],
-        "turns": [t.model_dump(exclude_defaults=True) for t in turns(debate, number) if t.round == number],
-        "audits": [made.text for made in debate.audits if audited and made.round == number],
+        "over": round_number < debate.round or is_round_over(debate),
+        "openings": [
+            moderator_decision(made) for made in debate.round_plans if led and made.round == round_number
+        ],
+        "turns": [
+            t.model_dump(exclude_defaults=True)
+            for t in turns(debate, round_number)
+            if t.round == round_number
+        ],
+        "audits": [made.text for made in debate.audits if audited and made.round == round_number],
         "closings": [
             made.model_dump(include={"summary", "settled", "decision"})
-            for made in debate.closings
-            if led and made.round == number
+            for made in debate.round_summaries
+            if led and made.round == round_number
         ],
         "ballots": [ballot.model_dump(include={"seat", "choice", "reasoning"}) for ballot in ballots],
-        "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == number],
-        "failures": [failure_row(failure) for failure in debate.failures if failure.round == number],
+        "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == round_number],
+        "failures": [failure_row(failure) for failure in debate.failures if failure.round == round_number],
     }
 
 
 def judgment_row(judged: Judged) -> dict[str, Any]:
-    return judged.model_dump(include={"seat", "reading", "winner", "margin", "verdict", "reasoning"})
+    return judged.model_dump(include={"seat", "slot_index", "winner", "margin", "verdict", "reasoning"})
 
 
 def failure_row(failure: Failed) -> dict[str, Any]:
-    return failure.model_dump(include={"seat", "reading", "cause", "detail"})
+    return failure.model_dump(include={"seat", "slot_index", "cause", "detail"})

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.facts.config import SYNTHESIZER, Kind
+from server.debate.facts.config import SYNTHESIZER, SeatKind
 from server.debate.facts.events import Judged, Recorded, RoundOpened, Usage, Vote
-from server.debate.facts.state import Debate, judges
-from server.debate.facts.text import counted, shortened
-from server.debate.prompts.transcript import letter_of
-from server.debate.rules.decide import awaited, pending, status
-from server.debate.rules.schedule import failures_of, gave_up
-from server.debate.views.warnings import cautions, failure_lines
+from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.text import format_count, shorten_to_bytes
+from server.debate.prompts.transcript import debater_letter
+from server.debate.rules.decide import format_wait_reason, pending_calls, status
+from server.debate.rules.schedule import is_exhausted, slot_failures
+from server.debate.views.warnings import failure_lines, find_verdict_warnings
 
-LONGEST_DISSENT = 600
+MAX_DISSENT_LENGTH = 600
 """Bytes of each dissent in a verdict; the record has it whole."""
 
 
@@ -45,7 +45,7 @@ class UsageSum(BaseModel):
     calls_of_unknown_cost: int
 
 
-class Seat(BaseModel):
+class DebaterRow(BaseModel):
     name: str
     letter: str
     stance: str
@@ -65,7 +65,7 @@ class State(BaseModel):
     round: int
     rounds_of_talk: int
     max_rounds: int
-    debaters: list[Seat]
+    debaters: list[DebaterRow]
     judges: list[str]
     awaiting: list[str]
     outcome: str
@@ -102,14 +102,14 @@ class Verdict(BaseModel):
     deliverable_problem: str = ""  # why there is none
 
 
-def shows(debate: Debate, kind: Kind) -> bool:
+def is_visible(debate: Debate, seat_kind: SeatKind) -> bool:
     """Whether what these seats said is for the client's eyes."""
-    return kind not in debate.setup.hidden_from_client
+    return seat_kind not in debate.setup.hidden_from_client
 
 
 def turns(debate: Debate, since_round: int = 0) -> list[Turn]:
     """The transcript from a round on, each round in the order in which it is read."""
-    if not shows(debate, "debaters"):
+    if not is_visible(debate, "debaters"):
         return []
     return [
         Turn(
@@ -120,25 +120,25 @@ def turns(debate: Debate, since_round: int = 0) -> list[Turn]:
             text=fact.text,
             act=fact.act,
             to=fact.to,
-            retracted=not debate.stands(fact),
+            retracted=not debate.is_active(fact),
         )
         for number in range(max(since_round, 1), debate.round + 1)
-        for fact in debate.spoken_in(number)
+        for fact in debate.transcript_turns(number)
     ]
 
 
 def judgments(debate: Debate) -> list[Judged]:
     """Each reading, the first ones first, whatever order they arrived in."""
-    if not shows(debate, "judges"):
+    if not is_visible(debate, "judges"):
         return []
-    return sorted(debate.judged, key=lambda judged: (judged.reading, judged.seat))
+    return sorted(debate.judgments, key=lambda judged: (judged.slot_index, judged.seat))
 
 
 def raw_result(debate: Debate) -> dict[str, Any]:
     """The whole outcome as plain data (requirement C11), with what only some formats have."""
-    verdict = verdict_of(debate)
+    verdict = build_verdict(debate)
     found: dict[str, Any] = {
-        "rounds": debate.rounds_held,
+        "rounds": debate.held_round_count,
         "question": debate.setup.question,
         "transcript": [turn.model_dump(exclude_defaults=True) for turn in turns(debate)],
         "verdict": {
@@ -146,33 +146,35 @@ def raw_result(debate: Debate) -> dict[str, Any]:
             "winner": verdict.winner_stance or None,
             "reasoning": verdict.reasoning,
         },
-        "moderatorDecisions": [decision(made) for made in debate.openings if shows(debate, "moderator")],
+        "moderatorDecisions": [
+            moderator_decision(made) for made in debate.round_plans if is_visible(debate, "moderator")
+        ],
     }
-    if debate.closings:
-        closed = debate.closings[-1]
+    if debate.round_summaries:
+        closed = debate.round_summaries[-1]
         found["settlement"] = {
             "settled": closed.settled,
-            "summary": summary(debate),
+            "summary": moderator_summary(debate),
             "decision": closed.decision if closed.settled else "",
         }
     if debate.ballots:
-        found["ballots"] = tally(debate)
+        found["ballots"] = tally_ballots(debate)
     if debate.setup.synthesizer:
         found["deliverable"] = verdict.deliverable
     return found
 
 
-def decision(made: RoundOpened) -> dict[str, Any]:
+def moderator_decision(round_plan: RoundOpened) -> dict[str, Any]:
     return {
-        "round": made.round,
-        "nextSpeakers": list(made.next_speakers),
-        "briefing": made.briefing or None,
-        "newAngle": made.new_angle or None,
-        "done": made.done,
+        "round": round_plan.round,
+        "nextSpeakers": list(round_plan.next_speakers),
+        "briefing": round_plan.briefing or None,
+        "newAngle": round_plan.new_angle or None,
+        "done": round_plan.done,
     }
 
 
-def tally(debate: Debate) -> dict[str, Any]:
+def tally_ballots(debate: Debate) -> dict[str, Any]:
     """The ballots by stance. Missing and unreadable ones are counted as that, never as votes."""
     cast = debate.last_ballots
     counting = [ballot for ballot in cast if ballot.informative]
@@ -189,8 +191,8 @@ def tally(debate: Debate) -> dict[str, Any]:
 def ballot_lines(debate: Debate) -> list[str]:
     if not debate.ballots:
         return []
-    found = tally(debate)
-    lines = [f"{stance}: {counted(count, 'vote')}" for stance, count in found["votes"].items()]
+    found = tally_ballots(debate)
+    lines = [f"{stance}: {format_count(count, 'vote')}" for stance, count in found["votes"].items()]
     lines += [f"{word}: {found[word]}" for word in ("abstained", "not counted", "missing") if found[word]]
     return lines
 
@@ -212,22 +214,22 @@ def usage_by_model(debate: Debate) -> dict[str, UsageSum]:
     return {model: usage_sum([u for u in debate.usage if u.model == model]) for model in models}
 
 
-def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
+def build_state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
     setup = debate.setup
     return State(
         debate_id=debate_id,
         question=setup.question,
         format=setup.format,
         status=status(debate),
-        reason=reason(debate),
+        reason=status_reason(debate),
         phase=debate.phase.name if debate.phase else "",
         round=debate.round,
-        rounds_of_talk=debate.rounds_held,
+        rounds_of_talk=debate.held_round_count,
         max_rounds=debate.max_rounds,
         debaters=[
-            Seat(
+            DebaterRow(
                 name=d.name,
-                letter=letter_of(debate, d.name),
+                letter=debater_letter(debate, d.name),
                 stance=d.stance,
                 role=d.role,
                 model=d.model,
@@ -236,12 +238,14 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
             )
             for d in setup.debaters
         ],
-        judges=[f"{judge}: {model}" for judge, model in zip(judges(setup), setup.judges.models, strict=True)],
-        moderator_summary=summary(debate),
-        final_decision=debate.closings[-1].decision if settled(debate) else "",
-        settled=settled(debate),
+        judges=[
+            f"{judge}: {model}" for judge, model in zip(judge_seats(setup), setup.judges.models, strict=True)
+        ],
+        moderator_summary=moderator_summary(debate),
+        final_decision=debate.round_summaries[-1].decision if is_settled(debate) else "",
+        settled=is_settled(debate),
         turns=len(debate.turns),
-        awaiting=awaiting(debate),
+        awaiting=awaited_seats(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         winner=debate.verdict.winner if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
@@ -257,26 +261,30 @@ def state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> State:
     )
 
 
-def summary(debate: Debate) -> str:
+def moderator_summary(debate: Debate) -> str:
     """Where the debate stands, as the moderator last put it."""
-    return debate.closings[-1].summary if debate.closings and shows(debate, "moderator") else ""
+    return (
+        debate.round_summaries[-1].summary
+        if debate.round_summaries and is_visible(debate, "moderator")
+        else ""
+    )
 
 
-def settled(debate: Debate) -> bool:
+def is_settled(debate: Debate) -> bool:
     """Whether the moderator has settled the question."""
-    return bool(debate.closings) and debate.closings[-1].settled
+    return bool(debate.round_summaries) and debate.round_summaries[-1].settled
 
 
-def reason(debate: Debate) -> str:
+def status_reason(debate: Debate) -> str:
     """Why the debate stands where it stands; "" while it is on its way."""
     if debate.ended:
         return debate.ended.reason
     if debate.paused:
         return debate.paused.reason
-    return awaited(pending(debate)) if status(debate) == "waiting" else ""
+    return format_wait_reason(pending_calls(debate)) if status(debate) == "waiting" else ""
 
 
-def provenance(debate: Debate) -> str:
+def fork_origin_line(debate: Debate) -> str:
     """What a fork has its past from, and that it is not paid for twice; "" for a debate that is none."""
     setup = debate.setup
     if not setup.forked_from:
@@ -285,16 +293,16 @@ def provenance(debate: Debate) -> str:
     return f"Forked from {setup.forked_from} {where}; what that past cost is counted there."
 
 
-def awaiting(debate: Debate) -> list[str]:
-    return list(dict.fromkeys(call.seat for call in pending(debate)))
+def awaited_seats(debate: Debate) -> list[str]:
+    return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
 
 
-def verdict_of(debate: Debate) -> Verdict:
+def build_verdict(debate: Debate) -> Verdict:
     """The verdict with its dissent and what weakens it; empty as long as there is none."""
     found = debate.verdict
-    result, problem = deliverable(debate)
+    result, problem = find_deliverable(debate)
     if found is None:
-        said = cautions(debate) if result else []
+        said = find_verdict_warnings(debate) if result else []
         return Verdict(cautions=said, deliverable=result, deliverable_problem=problem)
     return Verdict(
         outcome=found.outcome,
@@ -305,7 +313,7 @@ def verdict_of(debate: Debate) -> Verdict:
         votes=[vote_line(debate, vote.judge) for vote in found.votes],
         ballots=ballot_lines(debate),
         dissent=dissent(debate),
-        cautions=cautions(debate),
+        cautions=find_verdict_warnings(debate),
         deliverable=result,
         deliverable_problem=problem,
     )
@@ -317,30 +325,30 @@ def winner_stance(debate: Debate) -> str:
     return debate.debater(found.winner).stance if found and found.winner else ""
 
 
-def deliverable(debate: Debate) -> tuple[Any, str]:
+def find_deliverable(debate: Debate) -> tuple[Any, str]:
     """(the synthesizer's result or "", why there is none)."""
-    if debate.deliverable and shows(debate, "synthesizer"):
+    if debate.deliverable and is_visible(debate, "synthesizer"):
         text = debate.deliverable.text
         return (json.loads(text) if debate.setup.output_schema else text), ""
     place = (SYNTHESIZER, 0)
-    if debate.phase and debate.phase.asks == "synthesizer" and gave_up(debate, place):
-        return "", failures_of(debate, place)[-1].detail
+    if debate.phase and debate.phase.participants == "synthesizer" and is_exhausted(debate, place):
+        return "", slot_failures(debate, place)[-1].detail
     return "", ""
 
 
 def vote_line(debate: Debate, judge: str) -> str:
     assert debate.verdict is not None
     vote = next(v for v in debate.verdict.votes if v.judge == judge)
-    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judged if j.seat == judge))
+    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judgments if j.seat == judge))
     who = f"{judge} ({models})" if models else judge
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
-    if not debate.judged:
-        return f"{who} votes for {vote.winner}{weighing(vote)}"
-    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weighing(vote)}"
+    if not debate.judgments:
+        return f"{who} votes for {vote.winner}{weight_suffix(vote)}"
+    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weight_suffix(vote)}"
 
 
-def weighing(vote: Vote) -> str:
+def weight_suffix(vote: Vote) -> str:
     return "" if vote.weight == "1" else f", weight {vote.weight}"
 
 
@@ -348,5 +356,5 @@ def dissent(debate: Debate) -> list[str]:
     """What judges said who voted for another side than the one that prevailed."""
     assert debate.verdict is not None
     others = [v.judge for v in debate.verdict.votes if not v.abstains and v.winner != debate.verdict.winner]
-    firsts = [judged for judged in judgments(debate) if judged.reading == 1 and judged.seat in others]
-    return [f"{judged.seat}: {shortened(judged.verdict, LONGEST_DISSENT)}" for judged in firsts]
+    firsts = [judged for judged in judgments(debate) if judged.slot_index == 1 and judged.seat in others]
+    return [f"{judged.seat}: {shorten_to_bytes(judged.verdict, MAX_DISSENT_LENGTH)}" for judged in firsts]

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import anyio
 
 from server.models import Model, ModelError, OnText, Reply, Request
-from server.models.fakes.faults import CORRUPTIONS, FAILURES, crash, half, one_of
+from server.models.fakes.faults import CORRUPTIONS, FAILURES, choose_item, first_half, raise_crash
 
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
 
@@ -32,9 +32,9 @@ FAULTS: dict[Fault, str] = {
 
 _NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
 
-LONGEST_LATENCY = 3600.0
-MOST_SEED = 2**31 - 1
-EXAMPLE = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
+MAX_LATENCY = 3600.0
+MAX_SEED = 2**31 - 1
+EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +63,24 @@ class Chaos:
             name, sign, value = (piece.strip() for piece in part.partition("="))
             if not (name and sign) or name in given:
                 raise ValueError(
-                    f'Chaos is written as in "{EXAMPLE}", each word once: "{part[:60]}" does not fit.'
+                    f'Chaos is written as in "{EXAMPLE_SPEC}", each word once: "{part[:60]}" does not fit.'
                 )
             given[name] = value
-        return cls.of(given)
+        return cls.from_mapping(given)
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Self:
+    def from_mapping(cls, values: Mapping[str, str]) -> Self:
         """As `parse`, from names and values."""
         known = [field.name for field in fields(cls)]
-        if unknown := next((name for name in given if name not in known), ""):
+        if unknown := next((name for name in values if name not in known), ""):
             raise ValueError(f'Chaos knows no "{unknown[:60]}". It knows {", ".join(known)}.')
-        rates = {name: number(name, given.get(name, "0"), most=1.0) for name in FAULTS}
+        rates = {name: parse_number(name, values.get(name, "0"), maximum=1.0) for name in FAULTS}
         if (total := math.fsum(rates.values())) > 1 + 1e-9:
             raise ValueError(f"The rates of chaos come to {total:g}; 1 is the most, as a call has one fault.")
         return cls(
             **{str(name): rate for name, rate in rates.items()},
-            latency=number("latency", given.get("latency", "0"), most=LONGEST_LATENCY),
-            seed=whole("seed", given.get("seed", "0")),
+            latency=parse_number("latency", values.get("latency", "0"), maximum=MAX_LATENCY),
+            seed=parse_integer("seed", values.get("seed", "0")),
         )
 
     def __str__(self) -> str:
@@ -88,9 +88,9 @@ class Chaos:
         told = [f"{name}={amount:g}" for name, amount in amounts.items() if amount]
         return ",".join([*told, f"seed={self.seed}"])
 
-    def fault(self, request: Request) -> Fault | None:
+    def choose_fault(self, request: Request) -> Fault | None:
         """What befalls this call."""
-        point = self.drawn(request, "fault")
+        point = self.draw_fraction(request, "fault")
         for name in FAULTS:
             rate: float = getattr(self, name)
             if point < rate:
@@ -98,24 +98,24 @@ class Chaos:
             point -= rate
         return None
 
-    def drawn(self, request: Request, what: str) -> float:
+    def draw_fraction(self, request: Request, purpose: str) -> float:
         """A number from 0 to below 1. By hash, so that every release and every Python draws the same."""
-        call = f"{self.seed}:{request.seed}:{request.prompt.cue.round}:{request.seat}:{what}"
+        call = f"{self.seed}:{request.seed}:{request.prompt.summary.round}:{request.seat}:{purpose}"
         return int.from_bytes(sha256(call.encode("utf-8", "replace")).digest()[:6]) / 2**48
 
 
-def number(name: str, value: str, *, most: float) -> float:
+def parse_number(name: str, value: str, *, maximum: float) -> float:
     found = float(value) if _NUMBER.fullmatch(value) else math.nan
-    if not 0 <= found <= most:
-        raise ValueError(f'Chaos: {name} is a number from 0 to {most:g}, not "{value[:60]}".')
+    if not 0 <= found <= maximum:
+        raise ValueError(f'Chaos: {name} is a number from 0 to {maximum:g}, not "{value[:60]}".')
     return found
 
 
-def whole(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= len(str(MOST_SEED))) or (
-        int(value) > MOST_SEED
+def parse_integer(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= len(str(MAX_SEED))) or (
+        int(value) > MAX_SEED
     ):
-        raise ValueError(f'Chaos: {name} is a whole number from 0 to {MOST_SEED}, not "{value[:60]}".')
+        raise ValueError(f'Chaos: {name} is a whole number from 0 to {MAX_SEED}, not "{value[:60]}".')
     return int(value)
 
 
@@ -123,7 +123,7 @@ def is_faulty(name: str) -> bool:
     return name.partition("?")[0] == "faulty"
 
 
-def parts(name: str) -> tuple[str, Chaos]:
+def parse_faulty_name(name: str) -> tuple[str, Chaos]:
     """(the model behind it, what befalls it) of a name such as "faulty?model=scripted&failure=0.1".
 
     Raises:
@@ -140,10 +140,10 @@ def parts(name: str) -> tuple[str, Chaos]:
             f'"{name}" is not understood. Write one such as "faulty?model=scripted&failure=0.1&seed=7": a '
             "model, percent-encoded where it has signs of its own, and what is to go wrong, each word once."
         )
-    return inner, Chaos.of(given)
+    return inner, Chaos.from_mapping(given)
 
 
-class Faulty:
+class FaultyModel:
     """Answers as `model` does, but for what `chaos` has in store. Errors of its own say that they are."""
 
     def __init__(self, model: Model, chaos: Chaos, *, name: str = "faulty") -> None:
@@ -152,48 +152,48 @@ class Faulty:
         self.name = name
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        fault = self.chaos.fault(request)
-        left = await self.delayed(request)
+        fault = self.chaos.choose_fault(request)
+        left = await self.apply_latency(request)
         if fault is None:
             return await self.model.reply(left, on_text)
         if fault in ("failure", "timeout", "never", "crash"):
-            await self.leave_unanswered(fault, left)
+            await self.withhold_reply(fault, left)
         reply = await self.model.reply(left)  # nobody reads along what is not going to arrive like that
         match fault:
             case "empty":
-                return replace(reply, text="", calls=())
+                return replace(reply, text="", function_calls=())
             case "truncated":
-                return replace(reply, text=half(reply.text), cut=True)
+                return replace(reply, text=first_half(reply.text), cut=True)
             case _:
                 kinds = tuple(CORRUPTIONS.values())
-                return one_of(kinds, self.chaos.drawn(request, "corruption"))(reply)
+                return choose_item(kinds, self.chaos.draw_fraction(request, "corruption"))(reply)
 
-    async def leave_unanswered(self, fault: Fault, request: Request) -> None:
+    async def withhold_reply(self, fault: Fault, request: Request) -> None:
         match fault:
             case "failure":
-                cause, told, attempts = one_of(FAILURES, self.chaos.drawn(request, "cause"))
-                tried = min(attempts, request.attempts)
+                cause, told, attempts = choose_item(FAILURES, self.chaos.draw_fraction(request, "cause"))
+                tried = min(attempts, request.max_attempts)
                 raise ModelError(cause, f"{self.name}: {told} (chaos).", attempts=tried)
             case "timeout":
                 await anyio.sleep(request.timeout)
-                raise self.late(request)
+                raise self.build_timeout_error(request)
             case "crash":
-                crash(self.chaos.drawn(request, "crash"))
+                raise_crash(self.chaos.draw_fraction(request, "crash"))
             case _:
                 await anyio.sleep_forever()
 
-    async def delayed(self, request: Request) -> Request:
+    async def apply_latency(self, request: Request) -> Request:
         """Let this call's latency pass. What is left of it has that much less time."""
-        latency = self.chaos.latency * self.chaos.drawn(request, "latency")
+        latency = self.chaos.latency * self.chaos.draw_fraction(request, "latency")
         if not latency:
             return request
         if latency >= request.timeout:
             await anyio.sleep(request.timeout)
-            raise self.late(request)
+            raise self.build_timeout_error(request)
         await anyio.sleep(latency)
         return replace(request, timeout=request.timeout - latency)
 
-    def late(self, request: Request) -> ModelError:
+    def build_timeout_error(self, request: Request) -> ModelError:
         return ModelError(
             "timeout", f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
         )

@@ -10,7 +10,7 @@ from server.models import Cause, FunctionCall, Reply
 
 T = TypeVar("T")
 
-LONGEST_ANSWER = 1_000_000  # characters
+MAX_REPLY_LENGTH = 1_000_000  # characters
 
 FAILURES: tuple[tuple[Cause, str, int], ...] = (
     ("rate_limited", "the provider limits the rate of requests", 3),
@@ -23,7 +23,7 @@ FAILURES: tuple[tuple[Cause, str, int], ...] = (
 """(cause, what is said of it, after how many attempts)."""
 
 
-class Unprintable(Exception):  # noqa: N818  (it is named for what is wrong with it)
+class UnprintableError(Exception):
     """An error that makes another of whoever wants to know its text."""
 
     def __str__(self) -> str:
@@ -42,55 +42,57 @@ CRASHES: tuple[Callable[[], BaseException], ...] = (
     lambda: ExceptionGroup("chaos", [ValueError("one"), OSError("another")]),
     lambda: asyncio.CancelledError("chaos"),
     lambda: SystemExit("chaos"),
-    Unprintable,
+    UnprintableError,
 )
 
 
-def one_of(several: tuple[T, ...], point: float) -> T:
+def choose_item(items: tuple[T, ...], fraction: float) -> T:
     """point: from 0 to below 1."""
-    return several[int(point * len(several))]
+    return items[int(fraction * len(items))]
 
 
-def crash(point: float) -> Never:
-    error = one_of(CRASHES, point)()
+def raise_crash(fraction: float) -> Never:
+    error = choose_item(CRASHES, fraction)()
     raise error
 
 
-def with_text(text: str) -> Callable[[Reply], Reply]:
-    return lambda reply: replace(reply, text=text, calls=())
+def build_text_replacer(text: str) -> Callable[[Reply], Reply]:
+    return lambda reply: replace(reply, text=text, function_calls=())
 
 
-def broken_off(reply: Reply) -> Reply:
+def truncate_reply(reply: Reply) -> Reply:
     """Without a word of it, as opposed to an answer that its model knows was cut."""
-    halves = tuple(replace(call, arguments=half(call.arguments)) for call in reply.calls)
-    return replace(reply, text=half(reply.text), calls=halves)
+    halves = tuple(replace(call, arguments=first_half(call.arguments)) for call in reply.function_calls)
+    return replace(reply, text=first_half(reply.text), function_calls=halves)
 
 
-def half(text: str) -> str:
+def first_half(text: str) -> str:
     return text[: (len(text) + 1) // 2]
 
 
-def controlled(reply: Reply) -> Reply:
+def insert_control_characters(reply: Reply) -> Reply:
     """With what moves a cursor, turns the direction of writing, and is no text at all."""
     return replace(reply, text=reply.text.replace(" ", " \x00\x1b[2J\x07\u202e\ud800\r"))
 
 
-def endless(reply: Reply) -> Reply:
+def repeat_text(reply: Reply) -> Reply:
     text = reply.text or "So it is. "
-    return replace(reply, text=(text * (LONGEST_ANSWER // len(text) + 1))[:LONGEST_ANSWER])
+    return replace(reply, text=(text * (MAX_REPLY_LENGTH // len(text) + 1))[:MAX_REPLY_LENGTH])
 
 
 CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
-    "broken off": broken_off,
-    "wrong fields": with_text(json.dumps({"answer": 42, "winner": ["?"], "margin": "lots", "to": None})),
-    "wrong types": with_text(json.dumps([None, True, 1e308])),
-    "no JSON": with_text("I would rather not put that into a form. {Really}: I would not."),
-    "control characters": controlled,
-    "another language": with_text("我不同意这个观点。 \u202bلست موافقا.\u202c"),
-    "a megabyte": endless,
-    "nested": with_text('{"a":' * 50_000),
+    "broken off": truncate_reply,
+    "wrong fields": build_text_replacer(
+        json.dumps({"answer": 42, "winner": ["?"], "margin": "lots", "to": None})
+    ),
+    "wrong types": build_text_replacer(json.dumps([None, True, 1e308])),
+    "no JSON": build_text_replacer("I would rather not put that into a form. {Really}: I would not."),
+    "control characters": insert_control_characters,
+    "another language": build_text_replacer("我不同意这个观点。 \u202bلست موافقا.\u202c"),
+    "a megabyte": repeat_text,
+    "nested": build_text_replacer('{"a":' * 50_000),
     "functions that nobody offered": lambda reply: replace(
-        reply, text="", calls=(FunctionCall("no_such_function", '{"response": '),)
+        reply, text="", function_calls=(FunctionCall("no_such_function", '{"response": '),)
     ),
     "no reply": lambda _: cast("Reply", None),
 }

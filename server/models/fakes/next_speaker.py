@@ -3,12 +3,12 @@
 from server.models import Request
 
 
-def next_of(request: Request, step: int = 1) -> str:
+def choose_next_speaker(request: Request, step: int = 1) -> str:
     """Whoever comes after the seat, in the order of the names and round the table; "" where nobody can be.
 
     As everybody goes round the same table, everybody's turn comes.
     """
-    others = sorted(name for name in set(request.prompt.cue.others) if name != request.seat)
+    others = sorted(name for name in set(request.prompt.summary.choices) if name != request.seat)
     if not others:
         return ""
     after = sum(name < request.seat for name in others)

@@ -12,14 +12,14 @@ from urllib.parse import parse_qsl
 import anyio
 
 from server.models import FunctionCall, ModelError, OnText, Reply, Request, Usage
-from server.models.fakes.lines import answer, calls
+from server.models.fakes.default_script import build_function_calls, build_reply_text
 
-Said = str | tuple[FunctionCall, ...]
+ScriptOutput = str | tuple[FunctionCall, ...]
 """A text, or the functions that are called in place of one."""
 
-Script = Callable[[Request], Said | Awaitable[Said]]
+Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
 
-_LONGEST = 1_000_000  # characters: written in one go, while nothing else of the process runs
+_MAX_CHARS = 1_000_000  # characters: written in one go, while nothing else of the process runs
 
 
 class ScriptedModel:
@@ -32,14 +32,14 @@ class ScriptedModel:
         delay: float = 0.0,
         name: str = "scripted",
         chars: int = 0,
-        remember: bool = True,
+        record_requests: bool = True,
     ) -> None:
         self.script = script
         self.delay = delay  # seconds before an answer
         self.name = name
         self.chars = chars  # the exact length of an argument; 0 for about 80 words
-        self.remember = remember
-        self.asked: list[Request] = []  # everything, for tests and scripts; nothing without `remember`
+        self.record_requests = record_requests
+        self.requests: list[Request] = []  # everything, for tests and scripts; nothing without `remember`
 
     @classmethod
     def from_name(cls, name: str) -> Self:
@@ -57,21 +57,21 @@ class ScriptedModel:
         except ValueError:
             given = {query: ""}
             delay, chars = 0.0, 0
-        if given or not 0 <= delay <= 3600 or not 0 <= chars <= _LONGEST:  # noqa: PLR2004  (as the text says)
+        if given or not 0 <= delay <= 3600 or not 0 <= chars <= _MAX_CHARS:  # noqa: PLR2004  (as the text says)
             raise ValueError(
                 f'"{name}" is not understood. Write "scripted", or with parameters '
-                f'"scripted?delay=0.2&chars=1200" (delay: 0 to 3600 seconds; chars: 0 to {_LONGEST}).'
+                f'"scripted?delay=0.2&chars=1200" (delay: 0 to 3600 seconds; chars: 0 to {_MAX_CHARS}).'
             )
-        return cls(delay=delay, chars=chars, name=name, remember=False)
+        return cls(delay=delay, chars=chars, name=name, record_requests=False)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        if self.remember:
-            self.asked.append(request)
+        if self.record_requests:
+            self.requests.append(request)
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
                 await anyio.sleep(self.delay)
-                said = await self._said(request)
+                said = await self._produce_output(request)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail) from None
@@ -86,10 +86,10 @@ class ScriptedModel:
             cost_usd="0",
             milliseconds=round((anyio.current_time() - started) * 1000),
         )
-        return Reply(text, usage, calls=called)
+        return Reply(text, usage, function_calls=called)
 
-    async def _said(self, request: Request) -> Said:
+    async def _produce_output(self, request: Request) -> ScriptOutput:
         if self.script is not None:
             told = self.script(request)
             return await told if isawaitable(told) else told
-        return calls(request, self.chars) or answer(request, self.chars)
+        return build_function_calls(request, self.chars) or build_reply_text(request, self.chars)

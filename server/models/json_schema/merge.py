@@ -7,11 +7,11 @@ from typing import Any
 Schema = dict[str, Any]
 
 
-def merged(one: Schema, other: Schema) -> Schema:
+def merge_schemas(one: Schema, other: Schema) -> Schema:
     """The schema that fits what fits both."""
     whole = {**one, **other}
     for key in one.keys() & other.keys():
-        if one[key] != other[key] and (merge := merger(key)):
+        if one[key] != other[key] and (merge := find_merger(key)):
             whole[key] = merge(one[key], other[key])
     constants = [schema["const"] for schema in (one, other) if "const" in schema]
     if "enum" in whole and constants:
@@ -23,7 +23,7 @@ def merged(one: Schema, other: Schema) -> Schema:
     return whole
 
 
-def merger(key: str) -> Callable[[Any, Any], Any] | None:
+def find_merger(key: str) -> Callable[[Any, Any], Any] | None:
     if key.startswith(("min", "exclusiveMin")):
         return max
     if key.startswith(("max", "exclusiveMax")):
@@ -31,7 +31,7 @@ def merger(key: str) -> Callable[[Any, Any], Any] | None:
     return _MERGERS.get(key)
 
 
-def properties(one: Schema, other: Schema) -> Schema:
+def merge_properties(one: Schema, other: Schema) -> Schema:
     return {
         **one,
         **other,
@@ -39,26 +39,26 @@ def properties(one: Schema, other: Schema) -> Schema:
     }
 
 
-def required(one: list[str], other: list[str]) -> list[str]:
+def merge_required(one: list[str], other: list[str]) -> list[str]:
     return [*one, *(name for name in other if name not in one)]
 
 
-def kinds(one: Any, other: Any) -> list[str]:
+def merge_types(one: Any, other: Any) -> list[str]:
     """The types that both allow: an integer is a number."""
     found = [
         kind
         for mine, theirs in ((one, other), (other, one))
-        for kind in types(mine)
-        if kind in types(theirs) or (kind == "integer" and "number" in types(theirs))
+        for kind in to_type_list(mine)
+        if kind in to_type_list(theirs) or (kind == "integer" and "number" in to_type_list(theirs))
     ]
     return list(dict.fromkeys(found))
 
 
-def types(given: Any) -> list[str]:
-    return given if isinstance(given, list) else [given]
+def to_type_list(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
 
 
-def steps(one: Any, other: Any) -> Any:
+def merge_multiple_of(one: Any, other: Any) -> Any:
     return lcm(one, other) if isinstance(one, int) and isinstance(other, int) else other
 
 
@@ -67,22 +67,22 @@ _MERGERS: dict[str, Callable[[Any, Any], Any]] = {
     "contains": lambda one, other: {"allOf": [one, other]},
     "enum": lambda one, other: [option for option in one if option in other],
     "items": lambda one, other: {"allOf": [one, other]},
-    "multipleOf": steps,
+    "multipleOf": merge_multiple_of,
     "not": lambda one, other: {"anyOf": [one, other]},
     "pattern": lambda one, other: one if "^" in one else other,
-    "patternProperties": properties,
-    "properties": properties,
-    "required": required,
-    "type": kinds,
+    "patternProperties": merge_properties,
+    "properties": merge_properties,
+    "required": merge_required,
+    "type": merge_types,
 }
 
 
-def resolve(root: Any, pointer: str) -> Any:
+def resolve_reference(root: Any, pointer: str) -> Any:
     """What a reference within the schema points at; a schema that fits all where it points elsewhere."""
     if pointer == "#":
         return root
     if not pointer.startswith("#/"):
-        return next((part for part in within(root) if pointer[1:] in anchors(part)), True)
+        return next((part for part in iterate_subschemas(root) if pointer[1:] in anchors(part)), True)
     found = root
     for step in pointer[2:].split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
@@ -95,14 +95,14 @@ def resolve(root: Any, pointer: str) -> Any:
     return found
 
 
-def within(schema: Any) -> Iterator[Mapping[str, Any]]:
+def iterate_subschemas(schema: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(schema, Mapping):
         yield schema
         for inner in schema.values():
-            yield from within(inner)
+            yield from iterate_subschemas(inner)
     elif isinstance(schema, list):
         for inner in schema:
-            yield from within(inner)
+            yield from iterate_subschemas(inner)
 
 
 def anchors(schema: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import Any
 
-from server.models.json_schema.merge import merged, resolve, types
-from server.models.json_schema.regex_sample import sample
+from server.models.json_schema.merge import merge_schemas, resolve_reference, to_type_list
+from server.models.json_schema.regex_sample import build_sample
 
 Node = dict[str, Any]
 """A schema of the small kind: `enum`, `anyOf`, or one `type` with its bounds."""
 
-MOST_NODES = 8_000  # steps for one schema: references to references multiply
-MOST_ALTERNATIVES = 12
-DEEPEST = 2  # how often a schema may come up within itself
+MAX_STEPS = 8_000  # steps for one schema: references to references multiply
+MAX_ALTERNATIVES = 12
+MAX_RECURSION = 2  # how often a schema may come up within itself
 
-FORMATS = {
+FORMAT_EXAMPLES = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
     "duration": "P1D",
@@ -52,7 +52,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "array": list,
     "object": dict,
 }
-_HINTS = {  # what a schema without a type is about, by the words it uses
+_TYPE_BY_KEYWORD = {  # what a schema without a type is about, by the words it uses
     "properties": "object",
     "required": "object",
     "additionalProperties": "object",
@@ -73,99 +73,103 @@ _HINTS = {  # what a schema without a type is about, by the words it uses
     "exclusiveMaximum": "number",
     "multipleOf": "number",
 }
-_TOGETHER = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else")
+_COMBINING_KEYWORDS = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else")
 
-Found = list[tuple[dict[str, Any], tuple[str, ...]]]
+Alternatives = list[tuple[dict[str, Any], tuple[str, ...]]]
 """Schemas without the words of `_TOGETHER`, each with the references it was reached by."""
 
 
-def narrowed(schema: Any, *, string: int = 160, items: int = 3) -> Node | None:
+def narrow_schema(schema: Any, *, max_length: int = 160, max_items: int = 3) -> Node | None:
     """The small schema; None where there is none, because nothing fits or it has no end.
 
     string: the longest text, in characters, where the schema asks for no longer one. items: likewise of
     lists.
     """
     try:
-        return _Narrowing(schema, string, items).narrow(schema)
+        return _SchemaNarrower(schema, max_length, max_items).narrow(schema)
     except (RecursionError, TypeError, ValueError):
         return None  # too deep, or no schema: those of tools are anybody's
 
 
 @dataclass
-class _Narrowing:
+class _SchemaNarrower:
     root: Any
-    string: int
-    items: int
-    left: int = field(default=MOST_NODES)
+    max_length: int
+    max_items: int
+    steps_left: int = field(default=MAX_STEPS)
 
     def narrow(self, schema: Any, refs: tuple[str, ...] = ()) -> Node | None:
-        self.left -= 1
-        if self.left < 0:
+        self.steps_left -= 1
+        if self.steps_left < 0:
             return None
-        nodes = [node for flat, seen in self.flat(schema, refs) if (node := self.one(flat, seen))]
-        return either(nodes)
+        nodes = [node for flat, seen in self.flatten(schema, refs) if (node := self.narrow_flat(flat, seen))]
+        return build_any_of(nodes)
 
-    def flat(self, schema: Any, refs: tuple[str, ...]) -> Found:
+    def flatten(self, schema: Any, refs: tuple[str, ...]) -> Alternatives:
         """What the schema comes to: one of these."""
-        self.left -= 1
-        if schema is False or self.left < 0:
+        self.steps_left -= 1
+        if schema is False or self.steps_left < 0:
             return []
         if not isinstance(schema, Mapping):
             return [({}, refs)]
-        found: Found = [({key: value for key, value in schema.items() if key not in _TOGETHER}, refs)]
+        found: Alternatives = [
+            ({key: value for key, value in schema.items() if key not in _COMBINING_KEYWORDS}, refs)
+        ]
         pointer = schema.get("$ref") or schema.get("$dynamicRef")
         if isinstance(pointer, str):
-            if refs.count(pointer) >= DEEPEST:
+            if refs.count(pointer) >= MAX_RECURSION:
                 return []
-            found = both(found, self.flat(resolve(self.root, pointer), (*refs, pointer)), len(refs))
-        for part in listed(schema, "allOf"):
-            found = both(found, self.flat(part, refs), len(refs))
+            found = combine_alternatives(
+                found, self.flatten(resolve_reference(self.root, pointer), (*refs, pointer)), len(refs)
+            )
+        for part in get_list(schema, "allOf"):
+            found = combine_alternatives(found, self.flatten(part, refs), len(refs))
         for key in ("anyOf", "oneOf"):
             if key in schema:
-                some = [flat for part in listed(schema, key) for flat in self.flat(part, refs)]
-                found = both(found, some, len(refs))
+                some = [flat for part in get_list(schema, key) for flat in self.flatten(part, refs)]
+                found = combine_alternatives(found, some, len(refs))
         if "if" in schema:
             met = {"allOf": [schema["if"], schema.get("then", True)]}
-            some = self.flat(met, refs) + self.flat(schema.get("else", True), refs)
-            found = both(found, some, len(refs))
-        return found[:MOST_ALTERNATIVES]
+            some = self.flatten(met, refs) + self.flatten(schema.get("else", True), refs)
+            found = combine_alternatives(found, some, len(refs))
+        return found[:MAX_ALTERNATIVES]
 
-    def one(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
-        kinds = kinds_of(flat)
+    def narrow_flat(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
+        kinds = find_types(flat)
         if "enum" in flat or "const" in flat:
             options = flat["enum"] if "const" not in flat else [flat["const"]]
-            denied = denied_by(flat)
-            fit = [option for option in options if option not in denied and is_one(option, kinds)]
+            denied = forbidden_values(flat)
+            fit = [option for option in options if option not in denied and has_type(option, kinds)]
             return {"enum": fit} if fit else None
-        return either([node for kind in kinds if (node := self.typed(kind, flat, refs))])
+        return build_any_of([node for kind in kinds if (node := self.narrow_typed(kind, flat, refs))])
 
-    def typed(self, kind: str, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
-        match kind:
+    def narrow_typed(self, type_name: str, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
+        match type_name:
             case "string":
-                return self.text(flat)
+                return self.narrow_string(flat)
             case "integer" | "number":
-                return number(flat, whole=kind == "integer")
+                return narrow_number(flat, is_integer=type_name == "integer")
             case "array":
-                return self.array(flat, refs)
+                return self.narrow_array(flat, refs)
             case "object":
-                return self.object(flat, refs)
-        return {"type": kind}
+                return self.narrow_object(flat, refs)
+        return {"type": type_name}
 
-    def text(self, flat: dict[str, Any]) -> Node | None:
+    def narrow_string(self, flat: dict[str, Any]) -> Node | None:
         if isinstance(flat.get("pattern"), str):
-            return {"enum": [sample(flat["pattern"], flat.get("minLength", 0), flat.get("maxLength"))]}
-        if flat.get("format") in FORMATS:
-            return {"enum": [FORMATS[flat["format"]]]}
+            return {"enum": [build_sample(flat["pattern"], flat.get("minLength", 0), flat.get("maxLength"))]}
+        if flat.get("format") in FORMAT_EXAMPLES:
+            return {"enum": [FORMAT_EXAMPLES[flat["format"]]]}
         low = max(flat.get("minLength", 0), min(1, flat.get("maxLength", 1)))
-        high = max(low, min(flat.get("maxLength", self.string), self.string))
+        high = max(low, min(flat.get("maxLength", self.max_length), self.max_length))
         return (
             {"type": "string", "minLength": low, "maxLength": high}
             if high <= flat.get("maxLength", high)
             else None
         )
 
-    def array(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
-        first = [self.narrow(part, refs) for part in listed(flat, "prefixItems")]
+    def narrow_array(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
+        first = [self.narrow(part, refs) for part in get_list(flat, "prefixItems")]
         rest = self.narrow(flat.get("items", True), refs)
         wanted = self.narrow(flat["contains"], refs) if "contains" in flat else None
         low = int(flat.get("minItems", 0))
@@ -175,7 +179,7 @@ class _Narrowing:
             first += [wanted] * int(flat.get("minContains", 1))
         fit = first if None not in first else first[: first.index(None)]
         node: Node = {"type": "array", "prefixItems": fit, "items": rest}
-        high = flat.get("maxItems", max(low, self.items, len(fit)))
+        high = flat.get("maxItems", max(low, self.max_items, len(fit)))
         if rest is None or len(fit) < len(first):
             high = min(high, len(fit))
         if flat.get("uniqueItems"):
@@ -186,8 +190,8 @@ class _Narrowing:
         low = max(low, min(1, high), min(high, len(fit)))
         return node | {"minItems": low, "maxItems": high} if low <= high else None
 
-    def object(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
-        required = [name for name in listed(flat, "required") if isinstance(name, str)]
+    def narrow_object(self, flat: dict[str, Any], refs: tuple[str, ...]) -> Node | None:
+        required = [name for name in get_list(flat, "required") if isinstance(name, str)]
         given = dict(flat.get("properties") or {})
         for name, needed in (flat.get("dependentRequired") or {}).items():
             if name in given:
@@ -198,7 +202,7 @@ class _Narrowing:
             if name not in given:
                 given[name] = extra
                 required.append(name)
-        forbidden = forbidden_by(flat)
+        forbidden = forbidden_properties(flat)
         properties: dict[str, Node] = {}
         for name, inner in given.items():
             node = None if name in forbidden else self.narrow(inner, refs)
@@ -217,84 +221,88 @@ class _Narrowing:
         }
 
 
-def either(nodes: list[Node]) -> Node | None:
+def build_any_of(nodes: list[Node]) -> Node | None:
     if not nodes:
         return None
-    return nodes[0] if len(nodes) == 1 else {"anyOf": nodes[:MOST_ALTERNATIVES]}
+    return nodes[0] if len(nodes) == 1 else {"anyOf": nodes[:MAX_ALTERNATIVES]}
 
 
-def listed(schema: Mapping[str, Any], key: str) -> list[Any]:
+def get_list(schema: Mapping[str, Any], key: str) -> list[Any]:
     found = schema.get(key)
     return found if isinstance(found, list) else []
 
 
-def both(first: Found, second: Found, shared: int) -> Found:
+def combine_alternatives(first: Alternatives, second: Alternatives, shared_refs: int) -> Alternatives:
     """What fits one of the first and one of the second. `shared`: how many references they began with."""
     return [
-        (merged(one, other), (*refs, *others[shared:])) for one, refs in first for other, others in second
-    ][:MOST_ALTERNATIVES]
+        (merge_schemas(one, other), (*refs, *others[shared_refs:]))
+        for one, refs in first
+        for other, others in second
+    ][:MAX_ALTERNATIVES]
 
 
-def kinds_of(flat: Mapping[str, Any]) -> list[str]:
+def find_types(flat: Mapping[str, Any]) -> list[str]:
     if "type" in flat:
-        return [kind for kind in types(flat["type"]) if kind in _TYPES]
+        return [kind for kind in to_type_list(flat["type"]) if kind in _TYPES]
     if "enum" in flat or "const" in flat:
         return list(_TYPES)
-    return [next((_HINTS[word] for word in flat if word in _HINTS), "string")]
+    return [next((_TYPE_BY_KEYWORD[word] for word in flat if word in _TYPE_BY_KEYWORD), "string")]
 
 
-def is_one(value: Any, kinds: list[str]) -> bool:
+def has_type(value: Any, type_names: list[str]) -> bool:
     """Whether it is of one of these types. True is no number, and 1.0 is an integer."""
     if isinstance(value, bool):
-        return "boolean" in kinds
-    if isinstance(value, float) and value.is_integer() and "integer" in kinds:
+        return "boolean" in type_names
+    if isinstance(value, float) and value.is_integer() and "integer" in type_names:
         return True
-    return any(isinstance(value, _TYPES[kind]) for kind in kinds if kind != "boolean")
+    return any(isinstance(value, _TYPES[kind]) for kind in type_names if kind != "boolean")
 
 
-def denied_by(flat: Mapping[str, Any]) -> list[Any]:
+def forbidden_values(flat: Mapping[str, Any]) -> list[Any]:
     """The values that are forbidden one by one."""
     return [
         value
-        for part in negated(flat)
-        for value in ([part["const"]] if "const" in part else listed(part, "enum"))
+        for part in negated_schemas(flat)
+        for value in ([part["const"]] if "const" in part else get_list(part, "enum"))
     ]
 
 
-def forbidden_by(flat: Mapping[str, Any]) -> list[Any]:
+def forbidden_properties(flat: Mapping[str, Any]) -> list[Any]:
     """The properties that must not be there."""
-    return [listed(part, "required")[0] for part in negated(flat) if listed(part, "required")]
+    return [get_list(part, "required")[0] for part in negated_schemas(flat) if get_list(part, "required")]
 
 
-def negated(flat: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def negated_schemas(flat: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     denied = flat.get("not")
     if not isinstance(denied, Mapping):
         return []
-    return [part for part in listed(denied, "anyOf") or [denied] if isinstance(part, Mapping)]
+    return [part for part in get_list(denied, "anyOf") or [denied] if isinstance(part, Mapping)]
 
 
-def number(flat: Mapping[str, Any], *, whole: bool) -> Node | None:
+def narrow_number(flat: Mapping[str, Any], *, is_integer: bool) -> Node | None:
     """Integers where there are some to choose from; a grammar would go on writing decimals for ever."""
-    low, high = limits(flat)
+    low, high = find_bounds(flat)
     step = flat.get("multipleOf")
     if not isinstance(step, int | float) or step <= 0:
-        step = 1 if whole or high - low > MOST_ALTERNATIVES else None
-    elif whole and isinstance(step, float):
+        step = 1 if is_integer or high - low > MAX_ALTERNATIVES else None
+    elif is_integer and isinstance(step, float):
         step = 1 if (1 / step).is_integer() else step
     if step is None:
         tenths = [low + (high - low) * count / 10 for count in range(11)]
-        options = [round(value, 6) for value in tenths if within_limits(round(value, 6), flat)]
+        options = [round(value, 6) for value in tenths if is_within_bounds(round(value, 6), flat)]
         return {"enum": options} if options else None
     first, last = ceil(low / step), floor(high / step)
     spaced = max(1, (last - first) // 10)
-    if step == 1 and within_limits(first, flat) and within_limits(last, flat):
+    if step == 1 and is_within_bounds(first, flat) and is_within_bounds(last, flat):
         return {"type": "integer", "minimum": first, "maximum": last} if first <= last else None
     values = [round(count * step, 9) for count in range(first, last + 1, spaced)][:50]
-    options = [value for value in values if within_limits(value, flat) and (not whole or value == int(value))]
+    options = [
+        value for value in values if is_within_bounds(value, flat) and (not is_integer or value == int(value))
+    ]
     return {"enum": options} if options else None
 
 
-def limits(flat: Mapping[str, Any]) -> tuple[float, float]:
+def find_bounds(flat: Mapping[str, Any]) -> tuple[float, float]:
     lows = [flat[key] for key in ("minimum", "exclusiveMinimum") if is_number(flat.get(key))]
     highs = [flat[key] for key in ("maximum", "exclusiveMaximum") if is_number(flat.get(key))]
     width = max(100, 10 * flat.get("multipleOf", 1))
@@ -303,7 +311,7 @@ def limits(flat: Mapping[str, Any]) -> tuple[float, float]:
     return (min(highs) - width if highs and min(highs) < 1 else 0), min(highs, default=width)
 
 
-def within_limits(value: float, flat: Mapping[str, Any]) -> bool:
+def is_within_bounds(value: float, flat: Mapping[str, Any]) -> bool:
     return (
         value >= flat.get("minimum", value)
         and value <= flat.get("maximum", value)

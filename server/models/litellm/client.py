@@ -19,32 +19,32 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Price
-from server.debate.facts.text import clean, one_line
+from server.debate.facts.text import clean, collapse_whitespace
 from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
-from server.models.litellm.errors import Failure, understand
-from server.models.litellm.request import response_format, tools
-from server.models.litellm.response import Answer, streamed, whole
-from server.models.prices import cost
-from server.models.resilience.concurrency import Pause, Rest
+from server.models.litellm.errors import ProviderFailure, classify_error
+from server.models.litellm.request import build_response_format, build_tools
+from server.models.litellm.response import Completion, read_completion, read_stream
+from server.models.prices import compute_cost
+from server.models.resilience.concurrency import Cooldown, Sleep
 from server.redaction import redact
 
-LONGEST_PAUSE = 8.0  # seconds, where the provider does not ask for more
-ROOM_TO_THINK = 4_000
+MAX_BACKOFF = 8.0  # seconds, where the provider does not ask for more
+REASONING_TOKENS = 4_000
 """Tokens beside the answer's own: models that reason spend the same budget on it, and would say nothing."""
 
-MOST_TOKENS = 2**53 - 1
+MAX_TOKEN_COUNT = 2**53 - 1
 """What every reader of JSON takes for the same number."""
 
-DEAREST = 1_000_000
+MAX_COST_USD = 1_000_000
 """Dollars. An answer that seems to cost more was counted wrong."""
 
-LONGEST_LABEL = 200
+MAX_MODEL_NAME_LENGTH = 200
 """Characters of the name under which a model answered."""
 
-REFUSED_PROVIDERS = ("github_copilot", "chatgpt")
+UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
 """Their log-in prints a device code on standard output, which belongs to the protocol."""
 
-_loading = threading.Lock()
+_import_lock = threading.Lock()
 _litellm: Any = None
 
 
@@ -56,89 +56,89 @@ class LitellmModel:
         name: str,
         *,
         api_base: str = "",
-        pause: Pause = anyio.sleep,
-        rest: Rest | None = None,
+        sleep: Sleep = anyio.sleep,
+        cooldown: Cooldown | None = None,
         price: Price | None = None,
     ) -> None:
         self.name = name
         self.price = price
         self.api_base = api_base
-        self._pause = pause
-        self._rest = rest  # of the provider, where others ask it too
+        self._sleep = sleep
+        self._cooldown = cooldown  # of the provider, where others ask it too
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        self._refuse()
+        self._check_allowed()
         told = False
-        attempt, most = 0, request.attempts
+        attempt, most = 0, request.max_attempts
 
-        def tell(piece: str) -> None:
+        def forward_piece(piece: str) -> None:
             nonlocal told
             told = True
             if on_text:
                 on_text(piece)
 
-        litellm = await loaded()  # before the clock runs: the first import may take seconds
+        litellm = await get_litellm()  # before the clock runs: the first import may take seconds
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
-                extras = self._extras(litellm, request)
+                extras = self._build_extras(litellm, request)
                 for attempt in range(1, most + 1):
                     # Who has seen half of an answer does not see its second beginning.
-                    streaming = tell if on_text and not told else None
+                    streaming = forward_piece if on_text and not told else None
                     try:
-                        answer = await self._ask(litellm, request, streaming, extras)
+                        answer = await self._request_completion(litellm, request, streaming, extras)
                     except Exception as error:  # noqa: BLE001  (litellm raises what it likes)
-                        failure = self._understand(litellm, error)
+                        failure = self._classify_error(litellm, error)
                     else:
-                        return self._read(litellm, answer, attempt, anyio.current_time() - started)
-                    if extras and attempt < most and failure.about_request:
+                        return self._build_reply(litellm, answer, attempt, anyio.current_time() - started)
+                    if extras and attempt < most and failure.is_request_error:
                         extras = {}  # the prompt says in words what is wanted
                     else:
-                        await self._wait(failure, attempt, again=attempt < most)
+                        await self._wait_before_retry(failure, attempt, can_retry=attempt < most)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
         raise AssertionError("the last attempt returns or raises")
 
-    def _refuse(self) -> None:
-        if reason := refusal(self.name):
+    def _check_allowed(self) -> None:
+        if reason := unsupported_reason(self.name):
             raise ModelError("bad_request", reason)
-        if offline() and not loopback(self._base()):
+        if is_offline() and not is_loopback(self._base_url()):
             raise ModelError(
                 "bad_request",
                 f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and only models on this machine "
                 "may be called then (an api_base on 127.0.0.1).",
             )
 
-    def _base(self) -> str:
+    def _base_url(self) -> str:
         """Where requests go as far as we are told; "" where litellm knows."""
-        provider = provider_of(self.name).upper()
+        provider = parse_provider(self.name).upper()
         return (
             self.api_base
             or os.environ.get(f"{provider}_API_BASE", "")
             or os.environ.get(f"{provider}_BASE_URL", "")
         )
 
-    def _extras(self, litellm: Any, request: Request) -> dict[str, Any]:
+    def _build_extras(self, litellm: Any, request: Request) -> dict[str, Any]:
         """Functions to call, or else the schema of the answer: some providers refuse both at once.
 
         Whether a model can call functions is known of few, so all are offered them. litellm leaves them
         out where a provider has no such thing.
         """
         # For these litellm would ask for JSON instead, and whatever comes would be a call.
-        if request.functions and provider_of(self.name) != "ollama":
-            return {"tools": tools(request.functions)}
-        sent = response_format(request.prompt)
+        if request.functions and parse_provider(self.name) != "ollama":
+            return {"tools": build_tools(request.functions)}
+        sent = build_response_format(request.prompt)
         if sent is None or not litellm.supports_response_schema(model=self.name):
             return {}
         return {"response_format": sent}
 
-    async def _ask(
+    async def _request_completion(
         self, litellm: Any, request: Request, on_text: OnText | None, extras: Mapping[str, Any]
-    ) -> Answer:
+    ) -> Completion:
         arguments: dict[str, Any] = {
             "model": self.name,
-            "messages": messages(self.name, request.prompt),
+            "messages": build_messages(self.name, request.prompt),
             "max_tokens": request.max_tokens,
             "timeout": request.timeout,
             "num_retries": 0,
@@ -146,81 +146,88 @@ class LitellmModel:
             "drop_params": True,
         }
         if litellm.supports_reasoning(model=self.name):
-            arguments["max_tokens"] += ROOM_TO_THINK
+            arguments["max_tokens"] += REASONING_TOKENS
         # The address that was checked is the one that is used.
-        if base := self._base() if offline() else self.api_base:
+        if base := self._base_url() if is_offline() else self.api_base:
             arguments["api_base"] = base
         if on_text is None:
-            return whole(await litellm.acompletion(**arguments, **extras))
+            return read_completion(await litellm.acompletion(**arguments, **extras))
         arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-        return await streamed(await litellm.acompletion(**arguments, **extras), on_text)
+        return await read_stream(await litellm.acompletion(**arguments, **extras), on_text)
 
-    def _understand(self, litellm: Any, error: Exception) -> Failure:
+    def _classify_error(self, litellm: Any, error: Exception) -> ProviderFailure:
         try:
             missing = litellm.validate_environment(model=self.name)["missing_keys"]
         except Exception:  # noqa: BLE001  (an aid to wording; the error at hand is what counts)
             missing = []
-        return understand(error, self.name, missing)
+        return classify_error(error, self.name, missing)
 
-    async def _wait(self, failure: Failure, attempt: int, *, again: bool) -> None:
+    async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, *, can_retry: bool) -> None:
         """Wait for the next attempt, unless there is to be none.
 
         Raises:
             ModelError: asking again would not help, or not in time.
         """
-        if self._rest and failure.cause == "rate_limited" and failure.retry_after:
-            self._rest.ask(failure.retry_after)
-        if failure.transient and again:
+        if self._cooldown and failure.cause == "rate_limited" and failure.retry_after:
+            self._cooldown.extend(failure.retry_after)
+        if failure.is_transient and can_retry:
             pause = failure.retry_after
             if not pause:  # "at once" would be answered by whoever is asked too often already
                 spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)
-                pause = min(LONGEST_PAUSE, 2.0 ** (attempt - 1)) * spread
-            if await self._paused(pause):
+                pause = min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread
+            if await self._sleep_before_deadline(pause):
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
 
-    async def _paused(self, seconds: float) -> bool:
+    async def _sleep_before_deadline(self, seconds: float) -> bool:
         """Whether the pause is over, and the provider's rest with it; at once where that comes too late."""
         while True:
-            seconds = max(seconds, self._rest.left() if self._rest else 0.0)
+            seconds = max(seconds, self._cooldown.seconds_left() if self._cooldown else 0.0)
             if anyio.current_time() + seconds >= anyio.current_effective_deadline():
                 return False
-            await self._pause(seconds)
-            if self._rest is None or not (seconds := self._rest.left()):
+            await self._sleep(seconds)
+            if self._cooldown is None or not (seconds := self._cooldown.seconds_left()):
                 return True
 
-    def _read(self, litellm: Any, answer: Answer, attempts: int, seconds: float) -> Reply:
-        if answer.finish == "content_filter" and not (answer.text or answer.calls):
+    def _build_reply(self, litellm: Any, completion: Completion, attempts: int, seconds: float) -> Reply:
+        if completion.finish_reason == "content_filter" and not (
+            completion.text or completion.function_calls
+        ):
             detail = f"{self.name}: a content filter stopped it; reword the question or choose another model."
             raise ModelError("refused", detail, attempts=attempts)
-        counts = answer.usage
+        counts = completion.usage
         details = getattr(counts, "prompt_tokens_details", None)
         usage = Usage(
-            model=answered(self.name, label(answer.model))[:LONGEST_LABEL],
-            input_tokens=count(counts, "prompt_tokens"),
-            cached_tokens=count(details, "cached_tokens"),
-            output_tokens=count(counts, "completion_tokens"),
-            cost_usd=price(litellm, self.name, counts, self.price),
+            model=qualify_model_name(self.name, clean_model_name(completion.model))[:MAX_MODEL_NAME_LENGTH],
+            input_tokens=read_token_count(counts, "prompt_tokens"),
+            cached_tokens=read_token_count(details, "cached_tokens"),
+            output_tokens=read_token_count(counts, "completion_tokens"),
+            cost_usd=compute_reply_cost(litellm, self.name, counts, self.price),
             milliseconds=round(seconds * 1000),
             attempts=attempts,
         )
-        return Reply(answer.text, usage, cut=answer.finish == "length", calls=answer.calls)
+        return Reply(
+            completion.text,
+            usage,
+            cut=completion.finish_reason == "length",
+            function_calls=completion.function_calls,
+        )
 
 
-async def loaded() -> Any:
+async def get_litellm() -> Any:
     """litellm, imported once. A wait that is cancelled leaves the import to finish by itself."""
     if _litellm is not None:
         return _litellm
     try:
-        return await to_thread.run_sync(load, abandon_on_cancel=True)
+        return await to_thread.run_sync(import_litellm, abandon_on_cancel=True)
     except ImportError as error:
         detail = f"litellm cannot be imported ({redact(str(error), os.environ)[:200]}); install it again."
         raise ModelError("unavailable", detail) from error
 
 
-def load() -> Any:
+def import_litellm() -> Any:
     global _litellm  # noqa: PLW0603  (one per process, as the import is)
-    with _loading:
+    with _import_lock:
         if _litellm is None:
             # Without it the import fetches a price list, and waits for it for seconds when offline.
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -234,10 +241,10 @@ def load() -> Any:
     return _litellm
 
 
-def refusal(name: str) -> str:
+def unsupported_reason(name: str) -> str:
     """Why a model of this name is never asked; "" where it may be."""
-    provider = provider_of(name)
-    if provider in REFUSED_PROVIDERS:
+    provider = parse_provider(name)
+    if provider in UNSUPPORTED_PROVIDERS:
         return (
             f"{name}: models of {provider} cannot be used here, because their log-in writes to standard "
             "output. Choose another provider."
@@ -245,30 +252,30 @@ def refusal(name: str) -> str:
     return ""
 
 
-def provider_of(name: str) -> str:
+def parse_provider(name: str) -> str:
     return name.partition("/")[0].lower() if "/" in name else "openai"
 
 
-def offline() -> bool:
+def is_offline() -> bool:
     return os.environ.get("COUNTERPOINT_OFFLINE", "") not in ("", "0")
 
 
-def loopback(base: str) -> bool:
-    host = urlsplit(base).hostname or ""
+def is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
-def messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
+def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
     """The messages as they are; for Anthropic, whose cache wants to be told, in marked blocks."""
     plain: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in prompt.messages]
-    if provider_of(name) == "anthropic" or name.startswith("claude"):
+    if parse_provider(name) == "anthropic" or name.startswith("claude"):
         for message in plain:
             if message["role"] == "user":
-                message["content"] = blocks(message["content"])
+                message["content"] = split_blocks(message["content"])
     return plain
 
 
-def blocks(text: str) -> list[dict[str, Any]]:
+def split_blocks(text: str) -> list[dict[str, Any]]:
     """The text in blocks, a section each; joined they are the text again.
 
     The mark stands before the last one, which is particular to its seat. What an earlier prompt to
@@ -282,38 +289,38 @@ def blocks(text: str) -> list[dict[str, Any]]:
     return parts
 
 
-def count(counts: Any, name: str) -> int:
+def read_token_count(counts: Any, field: str) -> int:
     """A number of tokens. It comes out of the provider's JSON as it stood there: anything, or nothing."""
-    found = getattr(counts, name, 0)
-    return min(max(found, 0), MOST_TOKENS) if type(found) is int else 0
+    found = getattr(counts, field, 0)
+    return min(max(found, 0), MAX_TOKEN_COUNT) if type(found) is int else 0
 
 
-def label(model: Any) -> str:
+def clean_model_name(name: Any) -> str:
     """The name of a model that a provider gave, fit to be recorded and shown."""
-    return one_line(clean(model)) if isinstance(model, str) else ""
+    return collapse_whitespace(clean(name)) if isinstance(name, str) else ""
 
 
-def answered(name: str, model: str) -> str:
+def qualify_model_name(name: str, reported_name: str) -> str:
     """The model that answered, with the provider that it was asked through."""
     provider, slash, asked = name.partition("/")
-    if not model or not slash:
-        return model or name
-    if model == asked or model.startswith(provider + "/"):
-        return model if model != asked else name
-    return f"{provider}/{model}"
+    if not reported_name or not slash:
+        return reported_name or name
+    if reported_name == asked or reported_name.startswith(provider + "/"):
+        return reported_name if reported_name != asked else name
+    return f"{provider}/{reported_name}"
 
 
-def price(litellm: Any, name: str, counts: Any, own: Price | None = None) -> str:
+def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | None = None) -> str:
     """In dollars, at the operator's own price if there is one.
 
     "" where litellm knows no price, for which it may raise or say 0, and where the provider counted
     nothing: no answer takes no tokens.
     """
-    taken = count(counts, "prompt_tokens"), count(counts, "completion_tokens")
+    taken = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
     if not any(taken):
         return ""
-    if own and own.input:
-        return cost(own, *taken)
+    if own_price and own_price.input:
+        return compute_cost(own_price, *taken)
     try:
         spent = sum(litellm.cost_per_token(model=name, usage_object=counts))
         known = litellm.get_model_info(model=name)["key"]
@@ -322,4 +329,4 @@ def price(litellm: Any, name: str, counts: Any, own: Price | None = None) -> str
     except Exception:  # noqa: BLE001  (an unknown price must not cost the answer)
         return ""
     # Counts that are no counts make prices that are none.
-    return f"{spent:.10f}".rstrip("0").rstrip(".") if 0 <= spent < DEAREST else ""
+    return f"{spent:.10f}".rstrip("0").rstrip(".") if 0 <= spent < MAX_COST_USD else ""

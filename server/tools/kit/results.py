@@ -7,31 +7,31 @@ from mcp.types import Annotations, CallToolResult, ContentBlock, ResourceLink, T
 from pydantic import BaseModel
 
 from server.debate.commands.intervene import conclude_now
-from server.debate.commands.open import warnings
-from server.debate.facts.errors import Refused
+from server.debate.commands.open import find_setup_warnings
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate
-from server.debate.facts.text import shortened, size
-from server.debate.rules.decide import runs_by_itself
+from server.debate.facts.text import count_bytes, shorten_to_bytes
+from server.debate.rules.decide import is_unattended
 from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
 from server.debate.views.markdown import VERDICT_LIMIT as TEXT_LIMIT
-from server.debate.views.markdown import heading
+from server.debate.views.markdown import format_heading
 from server.engine.debates import next_round
-from server.engine.queries import Awaited, awaited, last_of, listed_line
-from server.engine.runner import Case
+from server.engine.queries import AwaitedTurn, awaited_turns, format_list_line, truncate_start
+from server.engine.runner import DebateSnapshot
 from server.models.registry import family
 
-MOST_FAILURES = 5
-LONGEST_FAILURE = 200
-LONGEST_PROMPTS = 20_000
+MAX_FAILURES = 5
+MAX_FAILURE_BYTES = 200
+MAX_PROMPT_BYTES = 20_000
 """Bytes that the prompts in a result share; read_debate(view="prompt") has them whole."""
-LONGEST_REASON = 800
-LONGEST_WAITED = 300
+MAX_REASON_BYTES = 800
+MAX_AWAITED_BYTES = 300
 """Bytes, of what stands before the turns of a round: these have to be read, too."""
 
 
-class Progress(BaseModel):
+class ProgressResult(BaseModel):
     """How far a debate is, with the turns of its last round."""
 
     debate_id: str
@@ -42,7 +42,7 @@ class Progress(BaseModel):
     phase: str
     turns: list[views.Turn]
     moderator: str  # what the moderator and the referee said in that round
-    awaited: list[Awaited]
+    awaited: list[AwaitedTurn]
     failures: list[str]
     warnings: list[str]
     estimate: str  # what the whole debate will take
@@ -51,7 +51,7 @@ class Progress(BaseModel):
     next: str
 
 
-class Finding(views.Verdict):
+class VerdictResult(views.Verdict):
     """The verdict, or how far it is."""
 
     debate_id: str
@@ -63,130 +63,134 @@ class Finding(views.Verdict):
     next: str
 
 
-class Page(BaseModel):
+class DebateListResult(BaseModel):
     debates: list[dict[str, Any]]
     cursor: str
 
 
-class View(BaseModel):
+class ViewResult(BaseModel):
     debate_id: str
     view: str
     data: dict[str, Any]
     next_offset: int
 
 
-def progress(case: Case, *, working: bool, number: int = 0, extra: str = "") -> CallToolResult:
+def build_progress_result(
+    snapshot: DebateSnapshot, *, working: bool, round_number: int = 0, extra: str = ""
+) -> CallToolResult:
     """The state of a debate after a step; `number` names the round to show, the last one where 0."""
-    debate = case.debate
-    shown = min(number or debate.round, debate.round)
-    hint, waiting = next_call(case, working=working), awaited(debate)
-    found = Progress(
-        debate_id=case.id,
-        status=case.status,
+    debate = snapshot.debate
+    shown = min(round_number or debate.round, debate.round)
+    hint, waiting = suggest_next_tool(snapshot, working=working), awaited_turns(debate)
+    found = ProgressResult(
+        debate_id=snapshot.id,
+        status=snapshot.status,
         working=working,
-        reason=views.reason(debate),
+        reason=views.status_reason(debate),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in views.turns(debate, shown) if turn.round == shown],
-        moderator=markdown.led(debate, shown),
-        awaited=[turn.shortened(LONGEST_PROMPTS // len(waiting)) for turn in waiting],
+        moderator=markdown.render_moderation(debate, shown),
+        awaited=[turn.shorten(MAX_PROMPT_BYTES // len(waiting)) for turn in waiting],
         failures=cautions.failure_lines(debate),
         outcome=debate.verdict.outcome if debate.verdict else "",
         verdict=debate.verdict.verdict if debate.verdict else "",
-        warnings=told(debate),
+        warnings=collect_warnings(debate),
         estimate=markdown.estimate_line(debate.setup),
         next=hint,
     )
-    return result(progress_text(case, found, extra), found, case)
+    return build_tool_result(format_progress(snapshot, found, extra), found, snapshot)
 
 
-def finding(case: Case, *, working: bool) -> CallToolResult:
-    debate = case.debate
-    found = Finding(
-        **views.verdict_of(debate).model_dump(),
-        debate_id=case.id,
-        status=case.status,
+def build_verdict_result(snapshot: DebateSnapshot, *, working: bool) -> CallToolResult:
+    debate = snapshot.debate
+    found = VerdictResult(
+        **views.build_verdict(debate).model_dump(),
+        debate_id=snapshot.id,
+        status=snapshot.status,
         working=working,
-        reason=views.reason(debate),
+        reason=views.status_reason(debate),
         failures=cautions.failure_lines(debate),
         cost_usd=views.usage_sum(debate.usage).cost_usd,
-        next=next_call(case, working=working),
+        next=suggest_next_tool(snapshot, working=working),
     )
     if markdown.has_result(debate):
-        text = markdown.verdict(debate)
+        text = markdown.render_verdict(debate)
     else:
         none = "No verdict." if debate.ended else "No verdict yet."
-        text = f"{none} {standing(case, working=working)}\n\n{found.next}"
-    return result(text, found, case)
+        text = f"{none} {format_standing(snapshot, working=working)}\n\n{found.next}"
+    return build_tool_result(text, found, snapshot)
 
 
-def progress_text(case: Case, found: Progress, extra: str) -> str:
-    debate = case.debate
-    if debate.ended and markdown.has_result(debate) and found.round == debate.round:
-        last = f"\n\ndebate_id: {case.id}"
-        return markdown.verdict(debate, TEXT_LIMIT - size(last)) + last
-    last = "\n\n" + found.next
-    parts = [part for part in (extra, standing(case, working=found.working)) if part]
-    if found.round == debate.setup.forked_at_round:  # it has just begun
-        parts += [f"Warning: {warning}" for warning in found.warnings]
-        parts.append(found.estimate)
-    parts += [f"Failed: {shortened(line, LONGEST_FAILURE)}" for line in found.failures[:MOST_FAILURES]]
-    if (more := len(found.failures) - MOST_FAILURES) > 0:
-        parts.append(f"And {more} more failed: read_debate(debate_id='{case.id}', view='state').")
-    room = TEXT_LIMIT - size(last) - sum(size(part) + 2 for part in parts)
-    if found.awaited:
-        parts += [awaited_text(turn, room // len(found.awaited) - 2) for turn in found.awaited]
+def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: str) -> str:
+    debate = snapshot.debate
+    if debate.ended and markdown.has_result(debate) and progress.round == debate.round:
+        last = f"\n\ndebate_id: {snapshot.id}"
+        return markdown.render_verdict(debate, TEXT_LIMIT - count_bytes(last)) + last
+    last = "\n\n" + progress.next
+    parts = [part for part in (extra, format_standing(snapshot, working=progress.working)) if part]
+    if progress.round == debate.setup.forked_at_round:  # it has just begun
+        parts += [f"Warning: {warning}" for warning in progress.warnings]
+        parts.append(progress.estimate)
+    parts += [
+        f"Failed: {shorten_to_bytes(line, MAX_FAILURE_BYTES)}" for line in progress.failures[:MAX_FAILURES]
+    ]
+    if (more := len(progress.failures) - MAX_FAILURES) > 0:
+        parts.append(f"And {more} more failed: read_debate(debate_id='{snapshot.id}', view='state').")
+    room = TEXT_LIMIT - count_bytes(last) - sum(count_bytes(part) + 2 for part in parts)
+    if progress.awaited:
+        parts += [format_awaited_turn(turn, room // len(progress.awaited) - 2) for turn in progress.awaited]
     else:
-        parts += turns_text(found, room)
-    return shortened("\n\n".join(parts), TEXT_LIMIT - size(last)) + last
+        parts += format_turns(progress, room)
+    return shorten_to_bytes("\n\n".join(parts), TEXT_LIMIT - count_bytes(last)) + last
 
 
-def awaited_text(turn: Awaited, most: int) -> str:
+def format_awaited_turn(turn: AwaitedTurn, max_bytes: int) -> str:
     """What the caller is to write, and the end of the prompt for it, where the instruction stands."""
     who = f"**To write: {turn.speaker}** ({turn.task}). The end of its prompt:\n"
-    return who + last_of(turn.prompt, max(most - size(who), 200))
+    return who + truncate_start(turn.prompt, max(max_bytes - count_bytes(who), 200))
 
 
-def turns_text(found: Progress, room: int) -> list[str]:
+def format_turns(progress: ProgressResult, max_bytes: int) -> list[str]:
     """The turns of a round and what the moderator said, each with its share of the room."""
-    share = room // (len(found.turns) + bool(found.moderator) or 1) - 2
-    parts = [turn_text(turn, share) for turn in found.turns]
-    return [*parts, shortened(found.moderator, share)] if found.moderator else parts
+    share = max_bytes // (len(progress.turns) + bool(progress.moderator) or 1) - 2
+    parts = [format_turn(turn, share) for turn in progress.turns]
+    return [*parts, shorten_to_bytes(progress.moderator, share)] if progress.moderator else parts
 
 
-def turn_text(turn: views.Turn, most: int) -> str:
+def format_turn(turn: views.Turn, max_bytes: int) -> str:
     """A turn in so many bytes. Where there is room for little else, who spoke is what stays."""
-    who = f"**{turn.agent}** ({shortened(heading(turn.stance), 60)}): "
-    room = most - size(who)
+    who = f"**{turn.agent}** ({shorten_to_bytes(format_heading(turn.stance), 60)}): "
+    room = max_bytes - count_bytes(who)
     if room < 20:  # noqa: PLR2004  (fewer are no text)
-        return shortened(who, max(most, 20))
-    return who + shortened(turn.text, room)
+        return shorten_to_bytes(who, max(max_bytes, 20))
+    return who + shorten_to_bytes(turn.text, room)
 
 
-def standing(case: Case, *, working: bool) -> str:
+def format_standing(snapshot: DebateSnapshot, *, working: bool) -> str:
     """Where a debate stands, in a sentence or two."""
-    debate = case.debate
+    debate = snapshot.debate
     where = f"round {debate.round} ({debate.phase.name})" if debate.phase else "not begun"
     doing = "at work, " if working else ""
-    line = f"Debate {case.id}: {case.status}, {doing}{where}."
-    waited = views.awaiting(debate)
+    line = f"Debate {snapshot.id}: {snapshot.status}, {doing}{where}."
+    waited = views.awaited_seats(debate)
     if working and waited:
-        line += f" Awaiting {shortened(', '.join(waited), LONGEST_WAITED)}."
-    why = views.reason(debate)
-    return f"{line} {shortened(why, LONGEST_REASON)}" if why else line
+        line += f" Awaiting {shorten_to_bytes(', '.join(waited), MAX_AWAITED_BYTES)}."
+    why = views.status_reason(debate)
+    return f"{line} {shorten_to_bytes(why, MAX_REASON_BYTES)}" if why else line
 
 
-def next_call(case: Case, *, working: bool) -> str:
+def suggest_next_tool(snapshot: DebateSnapshot, *, working: bool) -> str:
     """Which tool to call now, in words that can be followed literally: none of these is refused."""
-    debate = case.debate
-    this = f"debate_id='{case.id}'"
+    debate = snapshot.debate
+    this = f"debate_id='{snapshot.id}'"
     if debate.ended:
         return f"Next: get_verdict({this}) for the finding, read_debate({this}) for everything said."
-    conclude = f"get_verdict({this}, conclude=true)" if may_conclude(debate) else ""
-    if waiting := awaited(debate):
+    conclude = f"get_verdict({this}, conclude=true)" if can_conclude(debate) else ""
+    if waiting := awaited_turns(debate):
         return f"Next: submit_turn({this}, speaker='{waiting[0].speaker}', text=…)."
     if debate.paused:
-        on = f"get_verdict({this})" if runs_by_itself(debate) else f"step_round({this})"
+        on = f"get_verdict({this})" if is_unattended(debate) else f"step_round({this})"
         if until := debate.paused.until:
             return f"Next: {on}, from {until} on."
         first = f"Next: when the cause is gone, intervene({this}, action='resume'), then {on}"
@@ -197,43 +201,43 @@ def next_call(case: Case, *, working: bool) -> str:
     return f"{step}, or {conclude} to have the judges decide on what is there." if conclude else f"{step}."
 
 
-def may_conclude(debate: Debate) -> bool:
+def can_conclude(debate: Debate) -> bool:
     try:
         conclude_now(debate)
-    except Refused:
+    except InvalidRequestError:
         return False
     return True
 
 
-def listing(rows: list[dict[str, Any]], following: str) -> str:
+def format_debate_list(rows: list[dict[str, Any]], next_cursor: str) -> str:
     """A page of debates, a line each; they share the room there is."""
     if not rows:
         return "No debate matches. Call start_debate to begin one."
-    last = f"\nMore: pass cursor='{following}'." if following else ""
-    share = (TEXT_LIMIT - size(last)) // len(rows) - 1
-    return "\n".join(shortened(listed_line(row), share) for row in rows) + last
+    last = f"\nMore: pass cursor='{next_cursor}'." if next_cursor else ""
+    share = (TEXT_LIMIT - count_bytes(last)) // len(rows) - 1
+    return "\n".join(shorten_to_bytes(format_list_line(row), share) for row in rows) + last
 
 
-def told(debate: Debate) -> list[str]:
-    return warnings(debate.setup, len({family(d.model) for d in debate.setup.debaters}))
+def collect_warnings(debate: Debate) -> list[str]:
+    return find_setup_warnings(debate.setup, len({family(d.model) for d in debate.setup.debaters}))
 
 
-def result(text: str, data: BaseModel, case: Case | None = None) -> CallToolResult:
+def build_tool_result(text: str, data: BaseModel, snapshot: DebateSnapshot | None = None) -> CallToolResult:
     content: list[ContentBlock] = [
         TextContent(type="text", text=text, annotations=Annotations(audience=["assistant"], priority=1.0))
     ]
-    if case:
-        content.append(link(case))
+    if snapshot:
+        content.append(build_transcript_link(snapshot))
     return CallToolResult(content=content, structured_content=data.model_dump(mode="json"))
 
 
-def link(case: Case) -> ResourceLink:
-    uri = f"debate://{case.id}/transcript"
+def build_transcript_link(snapshot: DebateSnapshot) -> ResourceLink:
+    uri = f"debate://{snapshot.id}/transcript"
     return ResourceLink(
         type="resource_link",
         uri=uri,
-        name=f"{case.id}-{PurePosixPath(uri).name}",
-        title=heading(case.debate.setup.question)[:80],
+        name=f"{snapshot.id}-{PurePosixPath(uri).name}",
+        title=format_heading(snapshot.debate.setup.question)[:80],
         mime_type="text/markdown",
-        annotations=Annotations(audience=["user"], priority=0.5, last_modified=case.log[-1].at),
+        annotations=Annotations(audience=["user"], priority=0.5, last_modified=snapshot.entries[-1].at),
     )

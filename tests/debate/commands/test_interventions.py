@@ -1,42 +1,50 @@
 import pytest
 
-from server.debate.commands.intervene import ACTIONS, LONGEST_NOTE, Intervention, Wish, intervention
-from server.debate.facts.errors import Refused
+from server.debate.commands.intervene import (
+    ACTIONS,
+    MAX_NOTE_LENGTH,
+    Intervention,
+    InterventionRequest,
+    build_intervention,
+)
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Intervened, Paused, Resumed
 from server.debate.rules.transitions import apply
-from tests.support.playing import Table, debaters, setup, table
+from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D2")
 
 CONCLUDE = Intervened(action="conclude")
 
 
-def asked(at: Table, action: str, *, text: str = "", to: str = "", reason: str = "") -> Intervention:
-    return intervention(at.debate, action, Wish(text=text, to=to, reason=reason))
+def asked(
+    at: DebateSimulation, action: str, *, text: str = "", to: str = "", reason: str = ""
+) -> Intervention:
+    return build_intervention(at.debate, action, InterventionRequest(text=text, to=to, reason=reason))
 
 
-def refused(at: Table, action: str, **asked_for: str) -> str:
+def refused(at: DebateSimulation, action: str, **asked_for: str) -> str:
     before = at.debate
-    with pytest.raises(Refused) as why:
+    with pytest.raises(InvalidRequestError) as why:
         asked(at, action, **asked_for)
     assert at.debate == before
     return str(why.value)
 
 
-def paused() -> Table:
-    return table().to_round(1).do(Paused(reason="lunch"))
+def paused() -> DebateSimulation:
+    return simulate().play_to_round(1).add_events(Paused(reason="lunch"))
 
 
 class TestPausing:
     def test_a_pause_has_its_reason(self) -> None:
-        made = asked(table(), "pause", reason="lunch")
+        made = asked(simulate(), "pause", reason="lunch")
         assert made.event == Paused(reason="lunch")
-        assert made.takes_effect == (
+        assert made.effect == (
             "Answers that are on their way are kept; nothing more is asked until it is resumed."
         )
 
     def test_a_pause_without_a_reason_says_that_it_was_asked_for(self) -> None:
-        assert asked(table(), "pause").event == Paused(reason="paused on request")
+        assert asked(simulate(), "pause").event == Paused(reason="paused on request")
 
     def test_what_is_paused_is_not_paused_again(self) -> None:
         assert refused(paused(), "pause") == "The debate is paused already: lunch"
@@ -44,83 +52,85 @@ class TestPausing:
     def test_what_is_paused_can_be_resumed(self) -> None:
         made = asked(paused(), "resume", reason="back")
         assert made.event == Resumed(reason="back")
-        assert made.takes_effect.endswith("seats that failed in this round are asked again.")
+        assert made.effect.endswith("seats that failed in this round are asked again.")
 
     def test_what_runs_is_not_resumed(self) -> None:
-        assert refused(table(), "resume") == "The debate is not paused. Call step_round to go on."
+        assert refused(simulate(), "resume") == "The debate is not paused. Call step_round to go on."
 
 
 class TestNotes:
     def test_a_note_to_all_knows_its_round(self) -> None:
-        made = asked(table().to_round(2), "inject", text=" Mind the costs. ", reason="they forget")
+        made = asked(simulate().play_to_round(2), "inject", text=" Mind the costs. ", reason="they forget")
         assert made.event == Intervened(
             action="inject", text="Mind the costs.", round=2, to="", reason="they forget"
         )
-        assert made.takes_effect == "Everybody reads it with every question put from now on."
+        assert made.effect == "Everybody reads it with every question put from now on."
 
     def test_a_note_can_be_made_before_the_first_round_and_in_a_pause(self) -> None:
-        assert asked(table(), "inject", text="x").event == Intervened(action="inject", text="x", round=0)
+        assert asked(simulate(), "inject", text="x").event == Intervened(action="inject", text="x", round=0)
         assert asked(paused(), "inject", text="x").event == Intervened(action="inject", text="x", round=1)
 
     def test_a_note_to_one_says_who_reads_it(self) -> None:
-        made = asked(table(), "inject", text="x", to="Opponent")
+        made = asked(simulate(), "inject", text="x", to="Opponent")
         assert made.event == Intervened(action="inject", text="x", to="Opponent")
-        assert made.takes_effect == "Opponent reads it with every question put from now on."
+        assert made.effect == "Opponent reads it with every question put from now on."
 
     @pytest.mark.parametrize("text", ["", " \n"])
     def test_there_must_be_something_to_read(self, text: str) -> None:
-        assert refused(table(), "inject", text=text) == "There is nothing to inject. Pass the note in `text`."
+        assert (
+            refused(simulate(), "inject", text=text) == "There is nothing to inject. Pass the note in `text`."
+        )
 
     def test_a_note_is_no_book(self) -> None:
-        assert refused(table(), "inject", text="x" * (LONGEST_NOTE + 1)) == (
+        assert refused(simulate(), "inject", text="x" * (MAX_NOTE_LENGTH + 1)) == (
             "The note has 8,001 characters; 8,000 are allowed."
         )
-        assert len(str(asked(table(), "inject", text="x" * LONGEST_NOTE).event)) > LONGEST_NOTE
+        assert len(str(asked(simulate(), "inject", text="x" * MAX_NOTE_LENGTH).event)) > MAX_NOTE_LENGTH
 
     @pytest.mark.parametrize("to", ["Nobody", "judge 1", "opponent", "x" * 99])
     def test_there_must_be_somebody_to_read_it(self, to: str) -> None:
-        assert refused(table(), "inject", text="x", to=to) == (
+        assert refused(simulate(), "inject", text="x", to=to) == (
             f"Nobody here is called {to[:60]!r}. Debaters: Proponent, Opponent; leave `to` out for all."
         )
 
     def test_a_note_that_nobody_would_read_is_refused(self) -> None:
         said = "The talk is over, and notes are for those who talk. Call get_verdict."
-        concluded = table().through(1).do(CONCLUDE).play(lambda debate: debate.round == 2)
-        assert refused(table().to_round(3), "inject", text="x") == said
+        concluded = (
+            simulate().play_through_round(1).add_events(CONCLUDE).play(lambda debate: debate.round == 2)
+        )
+        assert refused(simulate().play_to_round(3), "inject", text="x") == said
         assert refused(concluded, "inject", text="x") == said
 
 
 class TestConcluding:
     def test_a_talk_can_be_concluded_once_something_was_said(self) -> None:
-        made = asked(table().through(1), "conclude", reason="enough")
+        made = asked(simulate().play_through_round(1), "conclude", reason="enough")
         assert made.event == Intervened(action="conclude", round=1, reason="enough")
-        assert made.takes_effect == (
-            "Turns that are on their way are kept; then it is decided on what is there."
-        )
+        assert made.effect == ("Turns that are on their way are kept; then it is decided on what is there.")
 
     def test_a_paused_talk_can_be_concluded(self) -> None:
-        at = table().through(1).do(Paused(reason="lunch"))
-        assert at.do(asked(at, "conclude").event).play().status == "concluded"
+        at = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
+        assert at.add_events(asked(at, "conclude").event).play().status == "concluded"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
         said = "Nothing has been said yet, so there is nothing to judge. Call step_round first."
-        assert refused(table(), "conclude") == refused(table().to_round(1), "conclude") == said
+        assert refused(simulate(), "conclude") == refused(simulate().play_to_round(1), "conclude") == said
 
     def test_what_is_with_the_judges_is_not_concluded(self) -> None:
         said = "The talk is over already. Call get_verdict."
-        assert refused(table().through(1).do(CONCLUDE), "conclude") == said
-        assert refused(table().to_round(3), "conclude") == said
+        assert refused(simulate().play_through_round(1).add_events(CONCLUDE), "conclude") == said
+        assert refused(simulate().play_to_round(3), "conclude") == said
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
-    assert refused(table().play(), action, text="x") == (
+    assert refused(simulate().play(), action, text="x") == (
         "The debate is over (concluded). Start another, or read it with get_verdict."
     )
 
 
 def test_an_unknown_action_is_refused_with_the_list_of_those_there_are() -> None:
-    assert refused(table(), "explode" * 20) == (
+    assert refused(simulate(), "explode" * 20) == (
         f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, challenge, conclude, "
         "extend, weights, threshold, replace_model, retract."
     )
@@ -130,20 +140,20 @@ def test_an_unknown_action_is_refused_with_the_list_of_those_there_are() -> None
 @pytest.mark.parametrize("pausing", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_what_is_not_refused_can_happen(action: str, pausing: bool, number: int) -> None:
-    at = table(setup(debaters=debaters(3))).through(number)
+    at = simulate(build_setup(debaters=build_debaters(3))).play_through_round(number)
     if pausing:
-        at.do(Paused(reason="lunch"))
+        at.add_events(Paused(reason="lunch"))
     try:
         made = asked(at, action, text="x", to="Speaker 2")
-    except Refused:
+    except InvalidRequestError:
         return
     assert apply(at.debate, made.event).version == at.debate.version + 1
 
 
 def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> None:
-    opened = setup(options={"phases": ["opening", "voting", "rebuttal", "voting"]})
-    asking = table(opened).to_round(2)
-    assert asked(asking, "inject", text="x").takes_effect.startswith("Everybody reads it")
-    at = table(opened, terminate_when=lambda _: True).to_round(2)
+    opened = build_setup(options={"phases": ["opening", "voting", "rebuttal", "voting"]})
+    asking = simulate(opened).play_to_round(2)
+    assert asked(asking, "inject", text="x").effect.startswith("Everybody reads it")
+    at = simulate(opened, terminate_when=lambda _: True).play_to_round(2)
     assert refused(at, "conclude") == "The talk is over already. Call get_verdict."
     assert refused(at, "inject", text="x").startswith("The talk is over, and notes are for those who talk.")

@@ -5,10 +5,16 @@ from typing import Any
 import pytest
 
 from server.debate.commands.formats import FORMATS, PHASES
-from server.debate.commands.open import warnings
+from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.config import Phase
-from server.debate.facts.errors import Refused
-from tests.support.playing import Table, debaters, setup, table, text
+from server.debate.facts.errors import InvalidRequestError
+from tests.support.simulation import (
+    DebateSimulation,
+    build_debaters,
+    build_setup,
+    render_prompt_text,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("D1")
 
@@ -16,14 +22,14 @@ OWN = {"name": "duel", "instruction": "Attack the weakest point."}
 
 
 def phases(*asked: Any, **other: Any) -> tuple[Phase, ...]:
-    return setup(options={"phases": list(asked), **other}).phases
+    return build_setup(options={"phases": list(asked), **other}).phases
 
 
-def played(*asked: Any, **other: Any) -> Table:
-    return table(setup(options={"phases": list(asked), **other})).play()
+def played(*asked: Any, **other: Any) -> DebateSimulation:
+    return simulate(build_setup(options={"phases": list(asked), **other})).play()
 
 
-def held(at: Table) -> list[str]:
+def held(at: DebateSimulation) -> list[str]:
     return [entered.phase for entered in at.debate.rounds]
 
 
@@ -40,7 +46,7 @@ def test_a_phase_of_ones_own_says_what_it_is_about() -> None:
     at = played("opening", OWN, "verdict")
     assert held(at) == ["opening", "duel", "verdict"]
     assert all("# Round 2: duel\nAttack the weakest point.\n" in p for p in at.prompts("Proponent")[1:])
-    assert at.debate.turns_of(2)
+    assert at.debate.round_turns(2)
 
 
 def test_a_known_phase_can_be_altered() -> None:
@@ -48,7 +54,7 @@ def test_a_known_phase_can_be_altered() -> None:
     _, altered, _ = phases("opening", wish, "verdict")
     assert (altered.order, altered.repeats, altered.instruction) == ("declared", True, "Be brief.")
     _, verdict = phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
-    assert verdict.asks == "judges"
+    assert verdict.participants == "judges"
     at = played("opening", {"name": "verdict", "instruction": "Ask who pays."})
     assert "# Round 2: verdict\nAsk who pays." in at.prompts("judge 1")[0]
 
@@ -57,7 +63,7 @@ def test_an_own_phase_can_ask_for_messages_or_ballots() -> None:
     at = played(
         "opening", {**OWN, "wants": "message"}, {"name": "poll", "wants": "ballot", "instruction": "Vote."}
     )
-    assert [call.task for call, _ in at.asked if call.round == 2] == ["message"] * 2 + ["answer"] * 2
+    assert [call.task for call, _ in at.calls_made if call.round == 2] == ["message"] * 2 + ["answer"] * 2
     assert len(at.debate.ballots) == 2
     assert at.status == "concluded"
 
@@ -92,35 +98,41 @@ def test_names_never_clash(asked: list[str], named: list[str]) -> None:
 
 
 def test_there_are_as_many_rounds_as_the_phases_need_and_one_more_where_one_repeats() -> None:
-    assert setup(options={"phases": ["opening", "rebuttal", "voting"]}).max_rounds == 2
+    assert build_setup(options={"phases": ["opening", "rebuttal", "voting"]}).max_rounds == 2
     repeating = ["opening", {"name": "rebuttal", "repeats": True}]
-    assert setup(options={"phases": repeating}).max_rounds == 3
+    assert build_setup(options={"phases": repeating}).max_rounds == 3
     assert held(played(*repeating)) == ["opening", "rebuttal", "rebuttal"]
     many = ["opening"] * 6
-    assert setup(options={"phases": many}).max_rounds == 6
+    assert build_setup(options={"phases": many}).max_rounds == 6
     assert held(played(*many))[-1] == "opening 6"
 
 
 def test_where_rounds_are_left_over_the_talk_ends_with_its_phases() -> None:
-    at = table(setup(max_rounds=4, options={"phases": ["opening", "rebuttal", "verdict"]})).play()
+    at = simulate(build_setup(max_rounds=4, options={"phases": ["opening", "rebuttal", "verdict"]})).play()
     assert at.debate.rounds[-1].because == "every phase was held"
     assert at.status == "concluded"
 
 
 def test_phases_that_the_rounds_do_not_reach_are_warned_of() -> None:
-    made = setup(max_rounds=1, options={"phases": ["opening", "rebuttal", "synthesis", "verdict"]})
-    assert "1 round is too few for every phase: rebuttal, synthesis left out." in warnings(made, families=2)
-    assert held(table(made).play()) == ["opening", "verdict"]
+    made = build_setup(max_rounds=1, options={"phases": ["opening", "rebuttal", "synthesis", "verdict"]})
+    assert "1 round is too few for every phase: rebuttal, synthesis left out." in find_setup_warnings(
+        made, family_count=2
+    )
+    assert held(simulate(made).play()) == ["opening", "verdict"]
 
 
 def test_phases_at_whose_end_nobody_decides_are_warned_of() -> None:
     said = "Nobody decides at the end of these phases: the result is what was said."
-    made = setup(options={"phases": ["opening"]})
-    assert said in warnings(made, families=2)
-    at = table(made).play()
+    made = build_setup(options={"phases": ["opening"]})
+    assert said in find_setup_warnings(made, family_count=2)
+    at = simulate(made).play()
     assert (at.status, at.debate.verdict) == ("concluded", None)
-    assert said not in warnings(setup(options={"phases": ["opening", "voting"]}), families=2)
-    assert said not in warnings(setup(options={"phases": ["opening", "deliverable"]}), families=2)
+    assert said not in find_setup_warnings(
+        build_setup(options={"phases": ["opening", "voting"]}), family_count=2
+    )
+    assert said not in find_setup_warnings(
+        build_setup(options={"phases": ["opening", "deliverable"]}), family_count=2
+    )
 
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
@@ -190,7 +202,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_held_is_refused_and_the_phase_is_named(case: str) -> None:
     asked, why = REFUSED[case]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidRequestError) as refused:
         phases(*asked)
     assert str(refused.value).startswith(why)
 
@@ -200,17 +212,17 @@ def test_the_result_may_stand_after_the_verdict() -> None:
 
 
 def test_every_known_phase_has_words_of_its_own() -> None:
-    at = table(setup(format="full", options={"synthesizer": True})).play()
-    handed = table(setup(format="handoff")).play()
-    told = [text(prompt) for _, prompt in (*at.asked, *handed.asked)]
+    at = simulate(build_setup(format="full", options={"synthesizer": True})).play()
+    handed = simulate(build_setup(format="handoff")).play()
+    told = [render_prompt_text(prompt) for _, prompt in (*at.calls_made, *handed.calls_made)]
     for name in PHASES:
         assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in told)
     assert {phase.name for row in FORMATS.values() for phase in row.phases} == set(PHASES)
 
 
 def test_phases_are_for_any_number_of_debaters() -> None:
-    made = setup(debaters=debaters(5), options={"phases": ["cross_examination", "voting"]})
-    at = table(made).play()
+    made = build_setup(debaters=build_debaters(5), options={"phases": ["cross_examination", "voting"]})
+    at = simulate(made).play()
     assert len(at.debate.turns) == 10
     assert len(at.debate.ballots) == 5
 
@@ -225,8 +237,8 @@ def test_how_debaters_speak_is_for_the_phases_that_do_not_say_it() -> None:
 def test_a_moderator_opens_the_rounds_of_those_phases_only() -> None:
     moderator = {"moderator": {"opens": True}}
     at = played({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
-    assert [(opened.round, at.debate.phase_of(opened.round).name) for opened in at.debate.openings] == [
+    assert [(opened.round, at.debate.round_phase(opened.round).name) for opened in at.debate.round_plans] == [
         (2, "rebuttal")
     ]
-    with pytest.raises(Refused, match="every phase has another `order`: leave one out"):
+    with pytest.raises(InvalidRequestError, match="every phase has another `order`: leave one out"):
         phases({"name": "opening", "order": "together"}, "verdict", **moderator)

@@ -5,39 +5,46 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.submit import LONGEST_SUBMISSION, submission
+from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submission
 from server.debate.facts.config import CALLER
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Intervened, Paused, RoundOpened, Spoke
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call, Wait, decide, pending
+from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views import markdown
 from server.debate.views import state as views
-from tests.support.playing import Answer, Table, finding, setup, table, talk
+from tests.support.simulation import (
+    DebateSimulation,
+    ScriptAnswer,
+    build_setup,
+    default_script,
+    render_finding,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("N7")
 
 TWO = [{"name": "Ada", "stance": "yes", "model": "caller"}, {"name": "Bob", "stance": "no"}]
 
 
-def sitting_in(**asked: Any) -> Table:
+def sitting_in(**asked: Any) -> DebateSimulation:
     """A debate that the caller takes part in as Ada, played until it waits."""
-    return table(setup(**{"debaters": TWO, **asked})).play()
+    return simulate(build_setup(**{"debaters": TWO, **asked})).play()
 
 
-def alone(**asked: Any) -> Table:
+def alone(**asked: Any) -> DebateSimulation:
     """A debate in which the caller writes everything."""
-    return table(setup([CALLER], **asked)).play()
+    return simulate(build_setup([CALLER], **asked)).play()
 
 
-def submit(at: Table, speaker: str, text: str) -> None:
-    at.do(submission(at.debate, speaker, text)).play()
+def submit(at: DebateSimulation, speaker: str, text: str) -> None:
+    at.add_events(build_submission(at.debate, speaker, text)).play()
 
 
-def refused(at: Table, speaker: str, text: str = "So.") -> str:
+def refused(at: DebateSimulation, speaker: str, text: str = "So.") -> str:
     before = at.debate
-    with pytest.raises(Refused) as why:
-        submission(at.debate, speaker, text)
+    with pytest.raises(InvalidRequestError) as why:
+        build_submission(at.debate, speaker, text)
     assert at.debate == before
     return str(why.value)
 
@@ -47,16 +54,16 @@ class TestWaiting:
         at = sitting_in()
         assert at.status == "waiting"
         assert decide(at.debate) == Wait("The caller is to write for Ada: call submit_turn.")
-        state = views.state("d-1", at.debate, at.log)
+        state = views.build_state("d-1", at.debate, at.log)
         assert (state.status, state.awaiting) == ("waiting", ["Ada"])
         assert state.reason == "The caller is to write for Ada: call submit_turn."
-        assert markdown.transcript(at.debate, at.log).endswith(
+        assert markdown.render_transcript(at.debate, at.log).endswith(
             "\n*waiting: The caller is to write for Ada: call submit_turn.*\n"
         )
 
     def test_everybody_else_is_asked_first(self) -> None:
-        at = table(setup(debaters=TWO)).to_round(1)
-        assert [call.seat for call in at.calls()] == ["Bob"]
+        at = simulate(build_setup(debaters=TWO)).play_to_round(1)
+        assert [call.seat for call in at.pending_calls()] == ["Bob"]
         assert at.status == "running"
         assert [turn.seat for turn in at.play().debate.turns] == ["Bob"]
 
@@ -66,16 +73,16 @@ class TestWaiting:
         assert at.status == "waiting"
 
     def test_a_paused_debate_is_paused_and_one_that_lacks_voices_does_not_wait(self) -> None:
-        at = sitting_in().do(Paused(reason="lunch"))
+        at = sitting_in().add_events(Paused(reason="lunch"))
         assert at.status == "paused"
-        assert views.reason(at.debate) == "lunch"
+        assert views.status_reason(at.debate) == "lunch"
 
     def test_a_model_is_never_asked_for_the_callers_turn(self) -> None:
         at = sitting_in()
-        assert all(call.model != CALLER for call, _ in at.asked)
+        assert all(call.model != CALLER for call, _ in at.calls_made)
 
     def test_a_talk_can_be_concluded_while_it_waits(self) -> None:
-        at = sitting_in().do(Intervened(action="conclude")).play()
+        at = sitting_in().add_events(Intervened(action="conclude")).play()
         assert at.status == "concluded"
 
 
@@ -83,7 +90,7 @@ class TestSubmitting:
     def test_the_debate_goes_on_with_what_was_submitted(self) -> None:
         at = sitting_in()
         submit(at, "Ada", " It pays. \x00")
-        assert at.debate.turns_of(1)
+        assert at.debate.round_turns(1)
         (turn,) = [turn for turn in at.debate.turns if turn.seat == "Ada"]
         assert (turn.text, turn.usage.model, turn.usage.cost_usd) == ("It pays.", CALLER, "0")
         assert at.status == "waiting"
@@ -95,12 +102,12 @@ class TestSubmitting:
         at = alone(format="full")
         asked = set()
         while at.status == "waiting":
-            call = pending(at.debate)[0]
+            call = pending_calls(at.debate)[0]
             asked.add(call.task)
             assert render(at.debate, call).messages
-            said = talk(call)
+            said = default_script(call)
             assert isinstance(said, str)
-            submit(at, call.seat, finding(reasoning=call.key) if call.reading else said)
+            submit(at, call.seat, render_finding(reasoning=call.key) if call.reading else said)
         assert at.status == "concluded"
         assert asked == {"argument", "message", "answer", "ballot", "judgment"}
         assert at.debate.failures == ()
@@ -113,41 +120,45 @@ class TestSubmitting:
             "referee": {"model": CALLER},
             "synthesizer": {"model": CALLER},
         }
-        at = table(setup(format="verdict", max_rounds=1, options=options)).play()
+        at = simulate(build_setup(format="verdict", max_rounds=1, options=options)).play()
         submit(at, "moderator", '{"next_speakers": ["Opponent"], "done": true}')
         assert [turn.seat for turn in at.debate.turns] == ["Opponent"]
         submit(at, "Referee", "B was vague.")
         submit(at, "moderator", "SUMMARY: So.\nSTATUS: CONTINUE")
-        submit(at, "judge 1", finding("B"))
+        submit(at, "judge 1", render_finding("B"))
         submit(at, "synthesizer", "Wait.")
         assert at.status == "concluded"
-        assert (at.debate.openings[0].done, at.debate.closings[0].summary) == (True, "So.")
-        assert views.verdict_of(at.debate).winner == "Opponent"
+        assert (at.debate.round_plans[0].done, at.debate.round_summaries[0].summary) == (True, "So.")
+        assert views.build_verdict(at.debate).winner == "Opponent"
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
-        at = table(setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", finding("A"))
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", render_finding("A"))
         assert at.status == "waiting"
-        submit(at, "judge 1", finding("A", reasoning="In the other order, too."))
-        assert [judged.reading for judged in at.debate.judged] == [1, 2]
+        submit(at, "judge 1", render_finding("A", reasoning="In the other order, too."))
+        assert [judged.slot_index for judged in at.debate.judgments] == [1, 2]
 
     @pytest.mark.requirement("N8")
     def test_a_finding_that_is_sent_again_is_not_taken_for_the_second_reading(self) -> None:
-        at = table(setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", finding("A"))
-        with pytest.raises(Refused, match="judge 1 found this in these words in its first reading"):
-            submit(at, "judge 1", finding("A"))
-        assert [judged.reading for judged in at.debate.judged] == [1]
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", render_finding("A"))
+        with pytest.raises(
+            InvalidRequestError, match="judge 1 found this in these words in its first reading"
+        ):
+            submit(at, "judge 1", render_finding("A"))
+        assert [judged.slot_index for judged in at.debate.judgments] == [1]
 
     def test_who_was_written_to_twice_answers_one_message_after_the_other(self) -> None:
         who = [*TWO, {"name": "Cleo", "stance": "later"}]
 
-        def script(call: Call) -> Answer:
-            return '{"to": "Ada", "text": "Why?"}' if call.task == "message" else talk(call)
+        def script(call: Call) -> ScriptAnswer:
+            return '{"to": "Ada", "text": "Why?"}' if call.task == "message" else default_script(call)
 
-        at = table(setup(debaters=who, options={"phases": ["cross_examination", "voting"]}), script).play()
+        at = simulate(
+            build_setup(debaters=who, options={"phases": ["cross_examination", "voting"]}), script
+        ).play()
         submit(at, "Ada", '{"to": "Bob", "text": "Why not?"}')
-        awaited = [call.to for call in pending(at.debate)]
+        awaited = [call.message_author for call in pending_calls(at.debate)]
         assert sorted(awaited) == ["Bob", "Cleo"]
         for asker in awaited:
             submit(at, "Ada", f"Because, {asker}.")
@@ -161,8 +172,8 @@ class TestSubmitting:
 
     def test_a_turn_under_way_when_the_talk_is_concluded_is_taken(self) -> None:
         at = sitting_in()
-        event = submission(at.debate, "Ada", "It pays.")
-        at.do(Intervened(action="conclude"), event)
+        event = build_submission(at.debate, "Ada", "It pays.")
+        at.add_events(Intervened(action="conclude"), event)
         assert len(at.debate.turns) == 2
 
 
@@ -171,19 +182,21 @@ class TestRefused:
         at = sitting_in()
         assert refused(at, "Bob") == "No turn of 'Bob' is awaited. Awaited: Ada."
         assert refused(at, "x" * 99) == f"No turn of {'x' * 60!r} is awaited. Awaited: Ada."
-        assert refused(table().to_round(1), "Proponent") == (
+        assert refused(simulate().play_to_round(1), "Proponent") == (
             "No turn of the caller's is awaited now. Call step_round to go on."
         )
-        assert refused(table(setup(debaters=TWO)), "Ada").startswith(
+        assert refused(simulate(build_setup(debaters=TWO)), "Ada").startswith(
             "No turn of the caller's is awaited now."
         )
 
     def test_nobody_speaks_after_the_end(self) -> None:
-        assert refused(table().play(), "Ada") == "The debate is over (concluded), and nobody speaks any more."
+        assert (
+            refused(simulate().play(), "Ada") == "The debate is over (concluded), and nobody speaks any more."
+        )
 
     @pytest.mark.parametrize("reason", ["lunch", "lunch."])
     def test_nobody_speaks_in_a_pause(self, reason: str) -> None:
-        at = sitting_in().do(Paused(reason=reason))
+        at = sitting_in().add_events(Paused(reason=reason))
         assert refused(at, "Ada") == "The debate is paused: lunch. Resume it with intervene first."
 
     @pytest.mark.parametrize("text", ["", " \n", "\x00"])
@@ -191,28 +204,28 @@ class TestRefused:
         assert refused(sitting_in(), "Ada", text) == "The text is empty. Write in `text` what Ada says."
 
     def test_a_turn_is_no_book(self) -> None:
-        assert refused(sitting_in(), "Ada", "x" * (LONGEST_SUBMISSION + 1)) == (
+        assert refused(sitting_in(), "Ada", "x" * (MAX_SUBMISSION_LENGTH + 1)) == (
             "The turn has 50,001 characters; 50,000 are allowed."
         )
-        event = submission(sitting_in().debate, "Ada", "x" * LONGEST_SUBMISSION)
+        event = build_submission(sitting_in().debate, "Ada", "x" * MAX_SUBMISSION_LENGTH)
         assert isinstance(event, Spoke)
         assert event.cut
 
     def test_what_was_not_asked_for_is_refused_with_what_was_wrong(self) -> None:
-        at = table(setup(options={"judges": {"models": [CALLER]}})).play()
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
         assert refused(at, "judge 1", "A, I think.") == (
             "This is not what judge 1 was asked for: the reply holds no JSON object. Submit it again."
         )
-        assert refused(at, "judge 1", finding("Z")) == (
+        assert refused(at, "judge 1", render_finding("Z")) == (
             'This is not what judge 1 was asked for: "winner" must be one of A, B or null. Submit it again.'
         )
         assert at.debate.failures == ()
 
     @pytest.mark.requirement("C4")
     def test_a_moderator_is_told_whom_there_is_to_call(self) -> None:
-        at = table(setup(format="verdict", options={"moderator": {"model": CALLER}})).play()
+        at = simulate(build_setup(format="verdict", options={"moderator": {"model": CALLER}})).play()
         assert 'nobody here is called "Zoe". Known: Proponent, Opponent' in (
             refused(at, "moderator", json.dumps({"next_speakers": ["Zoe"]}))
         )
-        event = submission(at.debate, "moderator", json.dumps({"next_speakers": ["A"]}))
+        event = build_submission(at.debate, "moderator", json.dumps({"next_speakers": ["A"]}))
         assert isinstance(event, RoundOpened)

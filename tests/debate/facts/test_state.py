@@ -17,34 +17,44 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
-from server.debate.rules.schedule import Place, open_places, places
+from server.debate.rules.schedule import Slot, open_slots, round_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from tests.support.playing import Fails, Table, debaters, entered, finding, paid, setup, table, talk
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    build_debaters,
+    build_phase_entered,
+    build_setup,
+    build_usage,
+    default_script,
+    render_finding,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("D2")
 
-FIRST = entered(table().debate, "opening")
+FIRST = build_phase_entered(simulate().debate, "opening")
 
 
 def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> Spoke:
-    return Spoke(seat=seat, round=number, text=text, usage=paid())
+    return Spoke(seat=seat, round=number, text=text, usage=build_usage())
 
 
 def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent") -> Judged:
     return Judged(
         seat=seat,
         round=number,
-        reading=reading,
+        slot_index=reading,
         winner=winner,
         margin=2,
         verdict="So it is.",
         reasoning="As said.",
-        usage=paid(),
+        usage=build_usage(),
     )
 
 
 def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> Failed:
-    return Failed(seat=seat, round=number, reading=reading, cause="empty", detail=detail)
+    return Failed(seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
 
 
 def concluded(winner: str = "") -> Concluded:
@@ -69,31 +79,31 @@ def kind(event: Event) -> str:
     return event.kind
 
 
-def keys(found: tuple[Place, ...]) -> list[tuple[str, int]]:
+def keys(found: tuple[Slot, ...]) -> list[tuple[str, int]]:
     return [place.key for place in found]
 
 
-def new() -> Table:
-    return table()
+def new() -> DebateSimulation:
+    return simulate()
 
 
-def in_round_1() -> Table:
-    return table().do(FIRST)
+def in_round_1() -> DebateSimulation:
+    return simulate().add_events(FIRST)
 
 
-def at_the_judges() -> Table:
-    return table().to_round(3)
+def at_the_judges() -> DebateSimulation:
+    return simulate().play_to_round(3)
 
 
-def over() -> Table:
-    return table().play()
+def over() -> DebateSimulation:
+    return simulate().play()
 
 
-ILLEGAL: dict[str, tuple[Callable[[], Table], Event, str]] = {
-    "opened twice": (new, setup(), "opened already"),
-    "a round left out": (new, entered(new().debate, "opening", 2), "follow one another"),
+ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
+    "opened twice": (new, build_setup(), "opened already"),
+    "a round left out": (new, build_phase_entered(new().debate, "opening", 2), "follow one another"),
     "a round entered twice": (in_round_1, FIRST, "follow one another"),
-    "an unknown phase": (new, entered(new().debate, "shouting"), "no phase shouting"),
+    "an unknown phase": (new, build_phase_entered(new().debate, "shouting"), "no phase shouting"),
     "a stranger in the order": (
         new,
         FIRST.model_copy(update={"order": ("Proponent", "Opponent", "Stranger")}),
@@ -107,30 +117,46 @@ ILLEGAL: dict[str, tuple[Callable[[], Table], Event, str]] = {
     ),
     "a turn before the first round": (new, spoke(number=0), "nobody is asking Proponent"),
     "a turn of another round": (in_round_1, spoke(number=2), "for round 2 in round 1"),
-    "a second turn in a round": (lambda: in_round_1().do(spoke()), spoke(text="More."), "nobody is asking"),
+    "a second turn in a round": (
+        lambda: in_round_1().add_events(spoke()),
+        spoke(text="More."),
+        "nobody is asking",
+    ),
     "a stranger's turn": (in_round_1, spoke("Stranger"), "nobody is asking Stranger"),
     "a judge who argues": (at_the_judges, spoke("judge 1", 3), "nobody is asking judge 1"),
     "a debater at the judges' table": (at_the_judges, spoke(number=3), "nobody is asking Proponent"),
     "a turn of a seat that gave up": (
-        lambda: in_round_1().do(missed(), missed()),
+        lambda: in_round_1().add_events(missed(), missed()),
         spoke(),
         "nobody is asking Proponent",
     ),
-    "a failure of a seat that answered": (lambda: in_round_1().do(spoke()), missed(), "nobody is asking"),
-    "a third failure": (lambda: in_round_1().do(missed(), missed()), missed(), "nobody is asking"),
+    "a failure of a seat that answered": (
+        lambda: in_round_1().add_events(spoke()),
+        missed(),
+        "nobody is asking",
+    ),
+    "a third failure": (lambda: in_round_1().add_events(missed(), missed()), missed(), "nobody is asking"),
     "a failure of a stranger": (in_round_1, missed("Stranger"), "nobody is asking Stranger"),
     "a judgment in a round of talk": (in_round_1, judged(number=1), "nobody is asking judge 1"),
     "a judgment by a debater": (
         in_round_1,
-        judged("Proponent", number=1, reading=0),
+        judged("Proponent", number=1, slot_index=0),
         "no judge",
     ),
-    "a third reading": (at_the_judges, judged(reading=3), "nobody is asking judge 1"),
-    "a reading given twice": (lambda: at_the_judges().do(judged()), judged(), "nobody is asking judge 1"),
+    "a third reading": (at_the_judges, judged(slot_index=3), "nobody is asking judge 1"),
+    "a reading given twice": (
+        lambda: at_the_judges().add_events(judged()),
+        judged(),
+        "nobody is asking judge 1",
+    ),
     "a judgment for a stranger": (at_the_judges, judged(winner="Stranger"), "Stranger"),
     "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "Stranger"),
-    "a second verdict": (lambda: at_the_judges().do(concluded()), concluded(), "a verdict already"),
-    "a second pause": (lambda: in_round_1().do(Paused(reason="a")), Paused(reason="b"), "paused already"),
+    "a second verdict": (lambda: at_the_judges().add_events(concluded()), concluded(), "a verdict already"),
+    "a second pause": (
+        lambda: in_round_1().add_events(Paused(reason="a")),
+        Paused(reason="b"),
+        "paused already",
+    ),
     "a resumption of what runs": (in_round_1, Resumed(), "not paused"),
 }
 
@@ -141,7 +167,7 @@ def test_nothing_happens_before_a_debate_is_opened(event: Event) -> None:
         apply(None, event)
 
 
-@pytest.mark.parametrize("event", [setup(), *OTHERS], ids=kind)
+@pytest.mark.parametrize("event", [build_setup(), *OTHERS], ids=kind)
 def test_nothing_happens_after_the_end(event: Event) -> None:
     ended = over().debate
     with pytest.raises(IllegalEvent, match="after the end"):
@@ -161,50 +187,50 @@ def test_an_illegal_event_is_refused_and_nothing_changes(case: str) -> None:
 
 
 def test_each_kind_of_event_does_what_it_says() -> None:
-    at = table()
+    at = simulate()
     assert at.debate.round == 0
-    at.do(FIRST)
+    at.add_events(FIRST)
     assert (at.debate.round, at.debate.phase) == (1, at.debate.setup.phases[0])
-    at.do(spoke())
+    at.add_events(spoke())
     assert at.debate.turns == (spoke(),)
-    at.do(missed("Opponent"))
-    assert at.debate.failures == at.debate.missed == (missed("Opponent"),)
+    at.add_events(missed("Opponent"))
+    assert at.debate.failures == at.debate.round_failures == (missed("Opponent"),)
     note = Intervened(action="inject", text="Mind the costs.", round=1)
-    at.do(note)
+    at.add_events(note)
     assert at.debate.notes == (note,)
     pause = Paused(reason="lunch")
-    at.do(pause)
+    at.add_events(pause)
     assert at.debate.paused == pause
-    at.do(Resumed())
+    at.add_events(Resumed())
     assert at.debate.paused is None
-    assert at.debate.missed == ()
-    at.do(Intervened(action="conclude"))
-    assert at.debate.concluding
-    at.to_round(2).do(judged(number=2))
-    assert at.debate.judged == (judged(number=2),)
+    assert at.debate.round_failures == ()
+    at.add_events(Intervened(action="conclude"))
+    assert at.debate.is_concluding
+    at.play_to_round(2).add_events(judged(number=2))
+    assert at.debate.judgments == (judged(number=2),)
     finished = concluded()
-    at.do(finished)
+    at.add_events(finished)
     assert at.debate.verdict == finished
     end = Ended(ending="concluded", reason="concluded on request")
-    at.do(end)
+    at.add_events(end)
     assert at.debate.ended == end
     assert at.debate.failures == (missed("Opponent"),)
 
 
 @pytest.mark.requirement("D2")
 def test_the_status_says_how_a_debate_stands() -> None:
-    at = table()
+    at = simulate()
     assert at.status == "running"
-    at.do(FIRST, Paused(reason="lunch"))
+    at.add_events(FIRST, Paused(reason="lunch"))
     assert at.status == "paused"
-    at.do(Resumed())
+    at.add_events(Resumed())
     assert at.status == "running"
     assert status(apply(at.debate, Ended(ending="truncated", reason="given up"))) == "truncated"
     assert at.play().status == "concluded"
 
 
 def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
-    at = in_round_1().do(Paused(reason="lunch"), Intervened(action="conclude"))
+    at = in_round_1().add_events(Paused(reason="lunch"), Intervened(action="conclude"))
     assert at.status == "running"
 
 
@@ -230,59 +256,59 @@ def test_no_events_are_no_debate() -> None:
 
 
 def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
-    assert places(table().debate) == ()
-    assert open_places(over().debate) == ()
+    assert round_slots(simulate().debate) == ()
+    assert open_slots(over().debate) == ()
 
 
 def test_every_judge_is_asked_for_the_first_reading_before_the_second() -> None:
-    at = table(setup(options={"judges": {"count": 2}})).to_round(3)
-    assert keys(places(at.debate)) == [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]
+    at = simulate(build_setup(options={"judges": {"count": 2}})).play_to_round(3)
+    assert keys(round_slots(at.debate)) == [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]
 
 
 def test_a_judge_who_reads_once_has_one_seat() -> None:
-    at = table(setup(options={"judges": {"both_orders": False}})).to_round(3)
-    assert keys(places(at.debate)) == [("judge 1", 1)]
+    at = simulate(build_setup(options={"judges": {"both_orders": False}})).play_to_round(3)
+    assert keys(round_slots(at.debate)) == [("judge 1", 1)]
 
 
 def test_seats_that_answered_or_gave_up_are_not_open() -> None:
-    at = table(setup(debaters=debaters(4))).to_round(1)
-    at.do(spoke("Speaker 1"), missed("Speaker 2"), missed("Speaker 3"), missed("Speaker 3"))
-    assert keys(open_places(at.debate)) == [("Speaker 2", 0), ("Speaker 4", 0)]
+    at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(1)
+    at.add_events(spoke("Speaker 1"), missed("Speaker 2"), missed("Speaker 3"), missed("Speaker 3"))
+    assert keys(open_slots(at.debate)) == [("Speaker 2", 0), ("Speaker 4", 0)]
 
 
 def test_a_seat_whose_provider_fails_is_not_open() -> None:
-    at = in_round_1().do(missed().model_copy(update={"cause": "timeout"}))
-    assert keys(open_places(at.debate)) == [("Opponent", 0)]
+    at = in_round_1().add_events(missed().model_copy(update={"cause": "timeout"}))
+    assert keys(open_slots(at.debate)) == [("Opponent", 0)]
 
 
 def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
-    at = table(setup(debaters=debaters(3)))
-    at.do(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
-    at.do(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
-    assert [turn.seat for turn in at.debate.turns_of(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
+    at = simulate(build_setup(debaters=build_debaters(3)))
+    at.add_events(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
+    at.add_events(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
+    assert [turn.seat for turn in at.debate.round_turns(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
     assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 2", "Speaker 3"]
 
 
 def test_what_was_paid_for_is_counted_even_where_it_was_useless() -> None:
     def script(call: object) -> str:
-        return "" if "0.1" in str(call) else finding()
+        return "" if "0.1" in str(call) else render_finding()
 
-    at = table(script=script).to_round(1).play(lambda debate: len(debate.failures) > 0)
+    at = simulate(script=script).play_to_round(1).play(lambda debate: len(debate.failures) > 0)
     assert len(at.debate.failures) == len(at.debate.usage) == 2
 
 
 def test_a_failure_without_an_answer_costs_nothing() -> None:
-    at = table(script=lambda _: Fails("timeout")).play()
+    at = simulate(script=lambda _: ProviderFailure("timeout")).play()
     assert len(at.debate.failures) == 2
     assert at.debate.usage == ()
 
 
 def test_rounds_of_talk_are_those_in_which_debaters_speak() -> None:
     debate: Debate = over().debate
-    assert (debate.round, debate.talk_rounds) == (3, 2)
+    assert (debate.round, debate.talk_round_count) == (3, 2)
 
 
 def test_the_helper_talks_without_names() -> None:
     # The tests of anonymity rest on it.
     at = over()
-    assert all("ponent" not in str(talk(call)) for call, _ in at.asked)
+    assert all("ponent" not in str(default_script(call)) for call, _ in at.calls_made)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS, diagram
+from server.debate.commands.formats import FORMATS, render_phase_diagram
 from server.debate.facts.events import Ended
 from server.debate.rules.decide import Over, decide
 from server.debate.views import markdown
-from tests.support.playing import Table, debaters, saying, setup, table
+from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate, task_script
 
 P, OPP = "Proponent", "Opponent"
 ROUNDS: dict[str, list[tuple[str, str]]] = {
@@ -45,14 +45,16 @@ ASKED: dict[str, list[list[tuple[str, str]]]] = {
 }
 
 
-def asked(at: Table, number: int) -> list[tuple[str, str]]:
-    return [(call.task, call.seat) for call, _ in at.asked if call.round == number]
+def asked(at: DebateSimulation, number: int) -> list[tuple[str, str]]:
+    return [(call.task, call.seat) for call, _ in at.calls_made if call.round == number]
 
 
-def back_and_forth(name: str) -> Table:
+def back_and_forth(name: str) -> DebateSimulation:
     """The format as it stands. In `handoff` the first two speakers hand over to each other."""
-    hands = saying({"argument": lambda c: {"response": "So.", "next_agent_name": OPP if c.seat == P else P}})
-    return table(setup(format=name), hands).play()
+    hands = task_script(
+        {"argument": lambda c: {"response": "So.", "next_agent_name": OPP if c.seat == P else P}}
+    )
+    return simulate(build_setup(format=name), hands).play()
 
 
 @pytest.mark.requirement("D1", "A3", "B1", "C2", "C15")
@@ -63,7 +65,7 @@ def test_a_format_is_held_as_its_row_says(name: str) -> None:
     for number, expected in enumerate(ASKED[name], start=1):
         # Those who are asked at once are asked as declared, answers to messages as the round is read.
         assert sorted(asked(at, number)) == sorted(expected)
-        if at.debate.phase_of(number).wants == "argument":
+        if at.debate.round_phase(number).wants == "argument":
             assert asked(at, number) == expected
     reason = "max_turns" if name == "handoff" else "max_rounds"
     assert at.debate.ended == Ended(ending="concluded", reason=reason)
@@ -110,19 +112,19 @@ def test_the_full_format_holds_the_seven_phases_in_their_order() -> None:
     ],
 )
 def test_a_diagram_says_who_is_asked_and_in_what_order(name: str, drawn: str) -> None:
-    assert diagram(FORMATS[name]) == drawn
+    assert render_phase_diagram(FORMATS[name]) == drawn
 
 
 @pytest.mark.requirement("C1", "D1")
 @pytest.mark.parametrize("name", FORMATS)
 def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
-    at = table(setup(format=name, debaters=debaters(12))).play()
+    at = simulate(build_setup(format=name, debaters=build_debaters(12))).play()
     assert at.status == "concluded"
     assert not [failure for failure in at.debate.failures if not failure.handoff]
     assert {turn.seat for turn in at.debate.turns} <= set(at.debate.names)
     if name != "handoff":
         assert len({turn.seat for turn in at.debate.turns}) == 12
-    assert markdown.transcript(at.debate, at.log).startswith("# ")
+    assert markdown.render_transcript(at.debate, at.log).startswith("# ")
 
 
 @pytest.mark.requirement("C1")
@@ -137,17 +139,17 @@ def test_three_judges_can_find_for_sides_that_are_neither_for_nor_against() -> N
             "margin": 2,
         }
     }
-    at = table(setup(debaters=sides, options={"judges": {"count": 3}}), saying(judged)).play()
+    at = simulate(build_setup(debaters=sides, options={"judges": {"count": 3}}), task_script(judged)).play()
     assert at.debate.verdict
     assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("leaning", "Bob")
-    text = markdown.verdict(at.debate)
+    text = markdown.render_verdict(at.debate)
     assert text.startswith("## Verdict: Leaning: buy a boat (B. Bob)")
     assert "judge 3: judge 3 says so." in text
 
 
 @pytest.mark.requirement("C12")
 def test_phases_that_the_rounds_do_not_reach_are_left_out() -> None:
-    at = table(setup(format="full", max_rounds=2)).play()
+    at = simulate(build_setup(format="full", max_rounds=2)).play()
     assert [entered.phase for entered in at.debate.rounds] == [
         "opening",
         "argumentation",

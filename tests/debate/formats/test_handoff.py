@@ -13,7 +13,18 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, decide
 from server.debate.views import state as views
-from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, talk, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    default_script,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("B1")
 
@@ -26,8 +37,8 @@ CAST = [
 ]
 
 
-def opened(how: How = "structured", **asked: Any) -> Table:
-    return table(setup(format="handoff", options={"handoff": how}, **asked))
+def opened(how: How = "structured", **asked: Any) -> DebateSimulation:
+    return simulate(build_setup(format="handoff", options={"handoff": how}, **asked))
 
 
 def says(how: How, said: str, chosen: object) -> Reply:
@@ -35,25 +46,25 @@ def says(how: How, said: str, chosen: object) -> Reply:
     data = json.dumps({"response": said, "next_agent_name": chosen})
     match how:
         case "text":
-            return Reply(f"{said}\nTransition to {chosen}", paid())
+            return Reply(f"{said}\nTransition to {chosen}", build_usage())
         case "tool":
-            return Reply("", paid(), calls=(FunctionCall("handoff", data),))
+            return Reply("", build_usage(), function_calls=(FunctionCall("handoff", data),))
         case "structured":
-            return Reply(data, paid())
+            return Reply(data, build_usage())
 
 
 def turn(how: How, reply: Reply, cast: list[dict[str, str]] | None = None) -> Spoke:
     """The turn of the first speaker."""
-    at = opened(how, debaters=cast or CAST).to_round(1)
-    (call,) = at.calls()
+    at = opened(how, debaters=cast or CAST).play_to_round(1)
+    (call,) = at.pending_calls()
     event = interpret(at.debate, call, reply)
     assert isinstance(event, Spoke), event
     return event
 
 
 def useless(how: How, reply: Reply) -> str:
-    at = opened(how, debaters=CAST).to_round(1)
-    (call,) = at.calls()
+    at = opened(how, debaters=CAST).play_to_round(1)
+    (call,) = at.pending_calls()
     event = interpret(at.debate, call, reply)
     assert isinstance(event, Failed), event
     return event.detail
@@ -92,25 +103,25 @@ class TestReaders:
         ],
     )
     def test_the_speaker_is_told_how_to_choose_and_whom(self, how: How, listed: str) -> None:
-        at = opened(how, debaters=CAST).to_round(1)
-        prompt = render(at.debate, at.calls()[0])
-        assert text(prompt).rpartition("\n")[2].startswith("You are A (Ann). ")
-        assert listed in text(prompt).rpartition("\n")[2]
-        assert prompt.cue.others == ("Anna", "The Pragmatist")
-        assert prompt.cue.handoff == how
+        at = opened(how, debaters=CAST).play_to_round(1)
+        prompt = render(at.debate, at.pending_calls()[0])
+        assert render_prompt_text(prompt).rpartition("\n")[2].startswith("You are A (Ann). ")
+        assert listed in render_prompt_text(prompt).rpartition("\n")[2]
+        assert prompt.summary.choices == ("Anna", "The Pragmatist")
+        assert prompt.summary.handoff_mode == how
         assert prompt.schema is None
 
     def test_a_tool_is_offered_that_is_made_from_a_typed_function(self) -> None:
-        at = opened("tool", debaters=CAST).to_round(1)
-        (offered,) = render(at.debate, at.calls()[0]).functions
+        at = opened("tool", debaters=CAST).play_to_round(1)
+        (offered,) = render(at.debate, at.pending_calls()[0]).functions
         assert offered.name == "handoff"
         properties = offered.parameters["properties"]
         assert list(properties) == ["response", "next_agent_name"]
         assert properties["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
 
     def test_structured_output_has_a_schema_that_names_the_others(self) -> None:
-        at = opened(debaters=CAST).to_round(1)
-        prompt = render(at.debate, at.calls()[0])
+        at = opened(debaters=CAST).play_to_round(1)
+        prompt = render(at.debate, at.pending_calls()[0])
         assert prompt.functions == ()
         assert prompt.schema
         assert prompt.schema["properties"]["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
@@ -119,9 +130,9 @@ class TestReaders:
 
     @pytest.mark.parametrize("how", READERS)
     def test_where_nobody_hands_over_nobody_is_asked_to(self, how: How) -> None:
-        at = table(setup(options={"handoff": how})).to_round(1)
-        prompt = render(at.debate, at.calls()[0])
-        assert (prompt.functions, prompt.schema, prompt.cue.handoff) == ((), None, None)
+        at = simulate(build_setup(options={"handoff": how})).play_to_round(1)
+        prompt = render(at.debate, at.pending_calls()[0])
+        assert (prompt.functions, prompt.schema, prompt.summary.handoff_mode) == ((), None, None)
 
 
 @pytest.mark.requirement("B2")
@@ -147,7 +158,7 @@ class TestText:
         ],
     )
     def test_the_last_choice_counts_in_any_case_and_amid_other_words(self, said: str, name: str) -> None:
-        made = turn("text", Reply(said, paid()))
+        made = turn("text", Reply(said, build_usage()))
         assert made.hands_to == name
         assert made.text == said
 
@@ -161,17 +172,19 @@ class TestText:
         ],
     )
     def test_a_choice_at_the_end_is_no_part_of_the_turn(self, choice: str) -> None:
-        made = turn("text", Reply(f"It pays.{choice}", paid()))
+        made = turn("text", Reply(f"It pays.{choice}", build_usage()))
         assert (made.text, made.hands_to) == ("It pays.", "Anna")
 
     @pytest.mark.requirement("C9")
     def test_judges_read_no_names_of_speakers_chosen(self) -> None:
-        def script(call: Call) -> Answer:
+        def script(call: Call) -> ScriptAnswer:
             if call.task != "argument":
-                return talk(call)
+                return default_script(call)
             return says("text", "It pays.", "Anna" if call.seat == "Ann" else "Ann")
 
-        at = table(setup(format="handoff", options={"handoff": "text"}, debaters=CAST, max_rounds=3), script)
+        at = simulate(
+            build_setup(format="handoff", options={"handoff": "text"}, debaters=CAST, max_rounds=3), script
+        )
         at.play()
         assert "It pays." in at.prompts("judge 1")[0]
         assert "Ann" not in at.prompts("judge 1")[0]
@@ -179,7 +192,7 @@ class TestText:
     def test_a_name_that_begins_like_another_is_told_from_it(self) -> None:
         cast = [{"name": name, "stance": name} for name in ("Bob", "Ann", "Anna", "Ann Lee")]
         for name in ("Ann", "Anna", "Ann Lee"):
-            assert turn("text", Reply(f"Transition to {name}.", paid()), cast).hands_to == name
+            assert turn("text", Reply(f"Transition to {name}.", build_usage()), cast).hands_to == name
             assert turn("structured", says("structured", "x", name), cast).hands_to == name
 
 
@@ -218,22 +231,30 @@ class TestUnusable:
     @pytest.mark.parametrize(
         ("how", "reply", "why"),
         [
-            ("text", Reply("It pays.", paid()), 'it named nobody to speak next: no "Transition to …"'),
-            ("tool", Reply("It pays.", paid()), "it named nobody to speak next: handoff was not called"),
-            (
-                "structured",
-                Reply("It pays.", paid()),
-                "it named nobody to speak next: the answer was no JSON",
-            ),
-            ("structured", Reply("42", paid()), "it named nobody to speak next: the answer was no JSON"),
+            ("text", Reply("It pays.", build_usage()), 'it named nobody to speak next: no "Transition to …"'),
             (
                 "tool",
-                Reply("It pays.", paid(), calls=(FunctionCall("handoff", "{"),)),
+                Reply("It pays.", build_usage()),
+                "it named nobody to speak next: handoff was not called",
+            ),
+            (
+                "structured",
+                Reply("It pays.", build_usage()),
+                "it named nobody to speak next: the answer was no JSON",
+            ),
+            (
+                "structured",
+                Reply("42", build_usage()),
+                "it named nobody to speak next: the answer was no JSON",
+            ),
+            (
+                "tool",
+                Reply("It pays.", build_usage(), function_calls=(FunctionCall("handoff", "{"),)),
                 "it named nobody to speak next: handoff was not called",
             ),
             (
                 "tool",
-                Reply("It pays.", paid(), calls=(FunctionCall("search", "{}"),)),
+                Reply("It pays.", build_usage(), function_calls=(FunctionCall("search", "{}"),)),
                 "it named nobody to speak next: handoff was not called",
             ),
             ("structured", says("structured", "It pays.", None), "it named nobody to speak next; there are "),
@@ -246,7 +267,7 @@ class TestUnusable:
             ("tool", says("tool", "It pays.", None), "it named nobody to speak next; there are "),
             (
                 "structured",
-                Reply('{"response": "It pays."}', paid()),
+                Reply('{"response": "It pays."}', build_usage()),
                 "it named nobody to speak next; there are ",
             ),
         ],
@@ -260,30 +281,38 @@ class TestUnusable:
     @pytest.mark.parametrize(
         ("how", "reply", "why"),
         [
-            ("structured", Reply('{"next_agent_name": "Anna"}', paid()), "response: Field required"),
-            ("structured", Reply('```json\n{"response": "It', paid()), "the JSON of the reply is broken off"),
+            ("structured", Reply('{"next_agent_name": "Anna"}', build_usage()), "response: Field required"),
+            (
+                "structured",
+                Reply('```json\n{"response": "It', build_usage()),
+                "the JSON of the reply is broken off",
+            ),
             ("structured", says("structured", "  ", "Anna"), "the turn itself is empty"),
             ("tool", says("tool", "  ", "Anna"), "the turn itself is empty"),
             (
                 "tool",
-                Reply("", paid(), calls=(FunctionCall("handoff", "{}"),)),
+                Reply("", build_usage(), function_calls=(FunctionCall("handoff", "{}"),)),
                 "handoff was called wrongly: ",
             ),
             (
                 "tool",
-                Reply("", paid(), calls=(FunctionCall("handoff", "[]"),)),
+                Reply("", build_usage(), function_calls=(FunctionCall("handoff", "[]"),)),
                 "handoff was called wrongly: ",
             ),
-            ("tool", Reply("", paid(), calls=(FunctionCall("search", "{}"),)), "the turn itself is empty"),
+            (
+                "tool",
+                Reply("", build_usage(), function_calls=(FunctionCall("search", "{}"),)),
+                "the turn itself is empty",
+            ),
         ],
     )
     def test_without_a_turn_the_speaker_is_asked_again(self, how: How, reply: Reply, why: str) -> None:
         assert useless(how, reply).startswith(why)
 
     def test_a_function_that_was_not_offered_is_no_answer(self) -> None:
-        at = table().to_round(1)
-        reply = Reply("", paid(), calls=(FunctionCall("handoff", "{}"),))
-        event = interpret(at.debate, at.calls()[0], reply)
+        at = simulate().play_to_round(1)
+        reply = Reply("", build_usage(), function_calls=(FunctionCall("handoff", "{}"),))
+        event = interpret(at.debate, at.pending_calls()[0], reply)
         assert isinstance(event, Failed)
         assert event.cause == "empty"
 
@@ -293,23 +322,25 @@ class TestUnusable:
 
     def test_words_beside_the_call_are_the_turn_where_the_call_has_none(self) -> None:
         call = FunctionCall("handoff", '{"response": "", "next_agent_name": "Anna"}')
-        made = turn("tool", Reply("It pays.", paid(), calls=(call,)))
+        made = turn("tool", Reply("It pays.", build_usage(), function_calls=(call,)))
         assert (made.text, made.hands_to) == ("It pays.", "Anna")
 
 
 def passing(names: Mapping[str, object]) -> Any:
     """Each speaker hands over to the one given for it."""
-    return saying({"argument": lambda c: {"response": f"{c.round}.", "next_agent_name": names.get(c.seat)}})
+    return task_script(
+        {"argument": lambda c: {"response": f"{c.round}.", "next_agent_name": names.get(c.seat)}}
+    )
 
 
 @pytest.mark.requirement("B5")
 class TestDrawn:
-    def spoken(self, at: Table) -> list[str]:
+    def spoken(self, at: DebateSimulation) -> list[str]:
         return [made.seat for made in at.debate.turns]
 
     def test_every_choice_is_a_fact_with_its_reason(self) -> None:
         names = {"Speaker 1": "Speaker 3", "Speaker 3": "Speaker 2", "Speaker 2": "Speaker 1"}
-        at = opened(debaters=debaters(3), max_rounds=4)
+        at = opened(debaters=build_debaters(3), max_rounds=4)
         at.script = passing(names)
         at.play()
         assert self.spoken(at) == ["Speaker 1", "Speaker 3", "Speaker 2", "Speaker 1"]
@@ -320,9 +351,9 @@ class TestDrawn:
         assert at.debate.failures == ()
 
     def test_where_a_choice_cannot_be_used_somebody_else_is_drawn_and_both_are_recorded(self) -> None:
-        at = opened(debaters=debaters(4))
+        at = opened(debaters=build_debaters(4))
         at.script = passing({"Speaker 1": "Speaker 1"})
-        at.to_round(2)
+        at.play_to_round(2)
         (failure,) = at.debate.failures
         (handed,) = at.debate.handoffs
         assert handed == HandedOff(seat="Speaker 1", round=1, to=handed.to, because="drawn")
@@ -340,7 +371,7 @@ class TestDrawn:
 
     def test_the_draw_is_the_seeds_and_is_made_again_alike(self) -> None:
         def drawn(seed: int) -> list[str]:
-            at = table(setup(format="handoff", seed=seed, debaters=debaters(6)))
+            at = simulate(build_setup(format="handoff", seed=seed, debaters=build_debaters(6)))
             at.script = passing({})
             return self.spoken(at.play())
 
@@ -350,25 +381,25 @@ class TestDrawn:
         assert all(one != other for one, other in zip(drawn(7), drawn(7)[1:], strict=False))
 
     def test_a_choice_that_was_recorded_without_the_next_round_is_not_made_twice(self) -> None:
-        at = opened(debaters=debaters(3))
+        at = opened(debaters=build_debaters(3))
         at.script = passing({})
-        at.through(1)
+        at.play_through_round(1)
         whole = decide(at.debate)
         failed, handed, entered = whole.events  # type: ignore[union-attr]  # it is a Record
-        assert decide(at.do(failed).debate).events == (handed, entered)  # type: ignore[union-attr]
-        assert decide(at.do(handed).debate).events == (entered,)  # type: ignore[union-attr]
+        assert decide(at.add_events(failed).debate).events == (handed, entered)  # type: ignore[union-attr]
+        assert decide(at.add_events(handed).debate).events == (entered,)  # type: ignore[union-attr]
 
     @pytest.mark.requirement("D3")
     def test_the_verdict_tells_how_often_the_next_speaker_was_drawn(self) -> None:
         at = opened(max_rounds=3)
         at.script = passing({})
         assert "2 choices of the next speaker could not be used; who spoke was drawn." in (
-            views.verdict_of(at.play().debate).cautions
+            views.build_verdict(at.play().debate).cautions
         )
 
     def test_a_speaker_who_fails_pauses_the_debate(self) -> None:
-        def script(call: Call) -> Answer:
-            return Fails("timeout") if call.round == 2 else passing({})(call)
+        def script(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.round == 2 else passing({})(call)
 
         at = opened()
         at.script = script
@@ -379,17 +410,17 @@ class TestDrawn:
 @pytest.mark.requirement("B6")
 class TestBounds:
     def test_ten_turns_of_500_tokens_are_the_most_unless_asked_otherwise(self) -> None:
-        made = setup(format="handoff")
+        made = build_setup(format="handoff")
         assert (made.max_turns, made.max_rounds, made.max_turn_tokens) == (10, 10, 500)
-        asked = setup(format="handoff", options={"limits": {"max_turns": 30, "max_turn_tokens": 64}})
+        asked = build_setup(format="handoff", options={"limits": {"max_turns": 30, "max_turn_tokens": 64}})
         assert (asked.max_turns, asked.max_rounds, asked.max_turn_tokens) == (30, 30, 64)
-        assert setup(format="handoff", max_rounds=4).max_turns == 4
-        both = setup(format="handoff", max_rounds=4, options={"limits": {"max_turns": 3}})
+        assert build_setup(format="handoff", max_rounds=4).max_turns == 4
+        both = build_setup(format="handoff", max_rounds=4, options={"limits": {"max_turns": 3}})
         assert (both.max_turns, both.max_rounds) == (3, 4)
 
     @pytest.mark.parametrize("most", [1, 2, 7])
     def test_the_talk_ends_with_its_last_turn(self, most: int) -> None:
-        at = table(setup(format="handoff", options={"limits": {"max_turns": most}})).play()
+        at = simulate(build_setup(format="handoff", options={"limits": {"max_turns": most}})).play()
         assert len(at.debate.turns) == most
         assert at.debate.ended == Ended(ending="concluded", reason="max_turns")
         assert len(at.debate.handoffs) == most - 1

@@ -10,7 +10,17 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, decide
 from server.debate.views import state as views
-from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("C3")
 
@@ -22,19 +32,19 @@ PLAN: dict[int, dict[str, Any]] = {
 }
 
 
-def moderated(plan: dict[int, Any] | None = None, rounds: int = 5, **options: Any) -> Table:
-    made = setup(
-        format="verdict", debaters=debaters(3), max_rounds=rounds, options={"moderator": {}, **options}
+def moderated(plan: dict[int, Any] | None = None, rounds: int = 5, **options: Any) -> DebateSimulation:
+    made = build_setup(
+        format="verdict", debaters=build_debaters(3), max_rounds=rounds, options={"moderator": {}, **options}
     )
     plans = PLAN if plan is None else plan
-    return table(made, saying({"opening": lambda c: plans.get(c.round, plans[max(plans)])}))
+    return simulate(made, task_script({"opening": lambda c: plans.get(c.round, plans[max(plans)])}))
 
 
 def opens(said: object) -> RoundOpened | Failed:
-    at = moderated().to_round(2)
-    (call,) = at.calls()
+    at = moderated().play_to_round(2)
+    (call,) = at.pending_calls()
     reply = said if isinstance(said, str) else json.dumps(said)
-    event = interpret(at.debate, call, Reply(reply, paid()))
+    event = interpret(at.debate, call, Reply(reply, build_usage()))
     assert isinstance(event, RoundOpened | Failed)
     return event
 
@@ -45,9 +55,10 @@ def refused(said: object) -> str:
     return event.detail
 
 
-def spoken(at: Table) -> list[list[str]]:
+def spoken(at: DebateSimulation) -> list[list[str]]:
     return [
-        [turn.seat for turn in at.debate.spoken_in(number)] for number in range(1, at.debate.talk_rounds + 1)
+        [turn.seat for turn in at.debate.transcript_turns(number)]
+        for number in range(1, at.debate.talk_round_count + 1)
     ]
 
 
@@ -55,15 +66,15 @@ class TestTheOrder:
     def test_those_speak_who_are_chosen_in_the_order_chosen_some_of_them_twice(self) -> None:
         at = moderated().play()
         assert spoken(at) == [[THREE, ONE], [TWO, ONE, TWO], [ONE]]
-        assert [turn.turn for turn in at.debate.turns if turn.round == 2] == [0, 0, 1]
+        assert [turn.slot_index for turn in at.debate.turns if turn.round == 2] == [0, 0, 1]
 
     def test_a_speaker_is_asked_when_those_before_have_spoken(self) -> None:
-        at = moderated().to_round(2)
+        at = moderated().play_to_round(2)
         asked = []
-        while at.debate.round == 2 and (calls := at.calls()):
+        while at.debate.round == 2 and (calls := at.pending_calls()):
             (call,) = calls
-            asked.append((call.task, call.seat, call.number))
-            at.do(at.answer(call))
+            asked.append((call.task, call.seat, call.slot_index))
+            at.add_events(at.answer(call))
         assert asked == [
             ("opening", "moderator", 0),
             ("argument", TWO, 0),
@@ -73,8 +84,8 @@ class TestTheOrder:
 
     def test_who_speaks_twice_sees_what_was_said_in_between(self) -> None:
         at = moderated().play()
-        prompts = [text(p) for c, p in at.asked if (c.seat, c.round) == (TWO, 2)]
-        first, second = (at.debate.spoken_in(2)[index].text for index in (0, 1))
+        prompts = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.round) == (TWO, 2)]
+        first, second = (at.debate.transcript_turns(2)[index].text for index in (0, 1))
         assert first not in prompts[0]
         assert first in prompts[1]
         assert second in prompts[1]
@@ -109,7 +120,7 @@ class TestDone:
         plan = {1: PLAN[1], 2: {"next_speakers": None, "done": True}}
         at = moderated(plan, referee=True, moderator={"opens": True, "closes": True}).play()
         assert [audited.round for audited in at.debate.audits] == [1]
-        assert [closed.round for closed in at.debate.closings] == [1, 2]
+        assert [closed.round for closed in at.debate.round_summaries] == [1, 2]
 
 
 @pytest.mark.requirement("C4")
@@ -127,8 +138,10 @@ class TestRefused:
         )
 
     def test_nobody_is_refused_as_long_as_nothing_was_said(self) -> None:
-        at = moderated({1: {"next_speakers": [], "done": True}}).to_round(1)
-        event = interpret(at.debate, at.calls()[0], Reply('{"next_speakers": [], "done": true}', paid()))
+        at = moderated({1: {"next_speakers": [], "done": True}}).play_to_round(1)
+        event = interpret(
+            at.debate, at.pending_calls()[0], Reply('{"next_speakers": [], "done": true}', build_usage())
+        )
         assert isinstance(event, Failed)
         assert event.detail.startswith(
             "next_speakers is empty although nobody has spoken yet. Known: Speaker 1"
@@ -153,7 +166,7 @@ class TestRefused:
     def test_the_moderator_is_asked_once_more_and_told_why(self) -> None:
         answers = iter([{"next_speakers": ["Zoe"]}, *[PLAN[3]] * 2])
         at = moderated()
-        at.script = saying({"opening": lambda _: next(answers)})
+        at.script = task_script({"opening": lambda _: next(answers)})
         at.play()
         assert (
             'nobody here is called "Zoe". Known: Speaker 1, Speaker 2, Speaker 3. Answer again, as asked.'
@@ -162,12 +175,14 @@ class TestRefused:
         assert spoken(at) == [[ONE]]
 
     @pytest.mark.requirement("D3")
-    @pytest.mark.parametrize("answer", ["Well.", Fails("timeout")])
-    def test_a_moderator_who_gives_up_is_stood_in_for_and_that_is_recorded(self, answer: Answer) -> None:
+    @pytest.mark.parametrize("answer", ["Well.", ProviderFailure("timeout")])
+    def test_a_moderator_who_gives_up_is_stood_in_for_and_that_is_recorded(
+        self, answer: ScriptAnswer
+    ) -> None:
         at = moderated(rounds=1)
-        at.script = saying({"opening": lambda _: answer})
+        at.script = task_script({"opening": lambda _: answer})
         at.play()
-        (opened,) = at.debate.openings
+        (opened,) = at.debate.round_plans
         assert opened == RoundOpened(
             round=1,
             next_speakers=(ONE, TWO, THREE),
@@ -178,13 +193,13 @@ class TestRefused:
         assert len(at.debate.failures) in (1, 2)
 
     def test_nobody_stands_in_where_the_talk_is_being_concluded(self) -> None:
-        at = moderated().to_round(2)
-        at.script = saying({"opening": lambda _: Fails("timeout")})
-        call = at.calls()[0]
-        at.do(at.answer(call))
+        at = moderated().play_to_round(2)
+        at.script = task_script({"opening": lambda _: ProviderFailure("timeout")})
+        call = at.pending_calls()[0]
+        at.add_events(at.answer(call))
         made = decide(at.debate)
         assert isinstance(made.events[0], RoundOpened)  # type: ignore[union-attr]  # it is a Record
-        assert not at.calls()
+        assert not at.pending_calls()
 
 
 @pytest.mark.requirement("C5")
@@ -193,9 +208,9 @@ class TestBriefing:
         at = moderated().play()
         briefing = "[the moderator's briefing for this round]\n> It costs 100."
         angle = "[the moderator asks this round to focus on]\n> Who pays?"
-        for call, prompt in at.asked:
+        for call, prompt in at.calls_made:
             if call.task == "argument":
-                told = text(prompt).partition(f"# Round {call.round}: ")[2]
+                told = render_prompt_text(prompt).partition(f"# Round {call.round}: ")[2]
                 assert (briefing in told, angle in told) == (call.round == 1, call.round == 2)
 
     def test_both_can_be_given_and_neither(self) -> None:
@@ -263,9 +278,9 @@ def test_opening_and_closing_can_both_be_had() -> None:
         return {"next_speakers": [ONE, TWO], "done": call.round == 2}
 
     at = moderated(moderator={"opens": True, "closes": True})
-    at.script = saying({"opening": both})
+    at.script = task_script({"opening": both})
     at.play()
-    assert [call.task for call, _ in at.asked if call.round == 1] == [
+    assert [call.task for call, _ in at.calls_made if call.round == 1] == [
         "opening",
         "argument",
         "argument",
@@ -275,10 +290,14 @@ def test_opening_and_closing_can_both_be_had() -> None:
 
 
 def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:
-    def script(call: Call) -> Answer:
-        return Fails("timeout", "gone") if call.seat == ONE else saying({"opening": PLAN[2]})(call)
+    def script(call: Call) -> ScriptAnswer:
+        return (
+            ProviderFailure("timeout", "gone")
+            if call.seat == ONE
+            else task_script({"opening": PLAN[2]})(call)
+        )
 
     at = moderated()
     at.script = script
     assert at.play().status == "paused"
-    assert views.reason(at.debate).startswith("1 of 2 answered in round 1 (argumentation), 2 needed.")
+    assert views.status_reason(at.debate).startswith("1 of 2 answered in round 1 (argumentation), 2 needed.")

@@ -5,21 +5,30 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import Wish, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.events import Ended, Failed, Intervened, Resumed, RoundClosed
-from server.debate.prompts.wording import LAST_ROUND
+from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
 from server.debate.views import state as views
-from tests.support.playing import Answer, Fails, Table, paid, saying, setup, table, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_setup,
+    build_usage,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("A2")
 
 
-def closing_call() -> Table:
+def closing_call() -> DebateSimulation:
     """A debate in which the moderator is asked to close the first round."""
-    at = table(setup(format="settle")).to_round(1)
+    at = simulate(build_setup(format="settle")).play_to_round(1)
     return at.play(lambda debate: len(debate.turns) == 2)
 
 
@@ -27,24 +36,24 @@ CLOSING = closing_call()
 
 
 def closes(said: str) -> RoundClosed:
-    (call,) = CLOSING.calls()
-    event = interpret(CLOSING.debate, call, Reply(said, paid()))
+    (call,) = CLOSING.pending_calls()
+    event = interpret(CLOSING.debate, call, Reply(said, build_usage()))
     assert isinstance(event, RoundClosed), event
     return event
 
 
 def useless(said: str) -> str:
-    (call,) = CLOSING.calls()
-    event = interpret(CLOSING.debate, call, Reply(said, paid()))
+    (call,) = CLOSING.pending_calls()
+    event = interpret(CLOSING.debate, call, Reply(said, build_usage()))
     assert isinstance(event, Failed), event
-    assert event.reading == 1
+    assert event.slot_index == 1
     return event.detail
 
 
 def settles_in(number: int) -> dict[str, Any]:
     """What a moderator says who settles the question in that round."""
 
-    def closing(call: Call) -> Answer:
+    def closing(call: Call) -> ScriptAnswer:
         if call.round < number:
             return f"SUMMARY: So far {call.round}.\nSTATUS: CONTINUE"
         return f"SUMMARY: Both agree.\nSTATUS: SETTLED\nDECISION: Buy in round {call.round}."
@@ -120,7 +129,9 @@ class TestReading:
 
     def test_a_bad_closing_is_asked_for_once_more_and_told_why(self) -> None:
         answers = iter(["SUMMARY: x\nSTATUS: SETTLED", "SUMMARY: x\nSTATUS: CONTINUE"])
-        at = table(setup(format="settle", max_rounds=1), saying({"closing": lambda _: next(answers)})).play()
+        at = simulate(
+            build_setup(format="settle", max_rounds=1), task_script({"closing": lambda _: next(answers)})
+        ).play()
         again = at.prompts("moderator")[1]
         assert again.endswith(
             "Your previous reply could not be used: the status is SETTLED, and the decision is missing. "
@@ -132,139 +143,158 @@ class TestReading:
 @pytest.mark.requirement("A3")
 class TestTheEnd:
     def test_a_moderator_who_settles_it_ends_the_talk(self) -> None:
-        at = table(setup(format="settle"), saying(settles_in(2))).play()
-        assert at.debate.talk_rounds == 2
+        at = simulate(build_setup(format="settle"), task_script(settles_in(2))).play()
+        assert at.debate.talk_round_count == 2
         assert at.debate.ended == Ended(ending="concluded", reason="settled")
-        found = views.verdict_of(at.debate)
+        found = views.build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("decided", "Buy in round 2.")
         assert (found.reasoning, found.winner) == ("Both agree.", "")
 
     def test_a_question_that_is_not_settled_in_time_stays_open(self) -> None:
-        at = table(setup(format="settle"), saying(settles_in(9))).play()
-        assert at.debate.talk_rounds == at.debate.setup.max_rounds == 3
+        at = simulate(build_setup(format="settle"), task_script(settles_in(9))).play()
+        assert at.debate.talk_round_count == at.debate.setup.max_rounds == 3
         assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
-        found = views.verdict_of(at.debate)
+        found = views.build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("undecided", "Not settled in 3 rounds.")
         assert found.reasoning == "So far 3."
 
     def test_settled_in_the_last_round_or_turn_is_settled(self) -> None:
-        at = table(setup(format="settle"), saying(settles_in(3))).play()
+        at = simulate(build_setup(format="settle"), task_script(settles_in(3))).play()
         assert at.debate.ended == Ended(ending="concluded", reason="settled")
-        few = setup(format="settle", options={"limits": {"max_turns": 2}})
-        assert table(few, saying(settles_in(1))).play().debate.ended == Ended(
+        few = build_setup(format="settle", options={"limits": {"max_turns": 2}})
+        assert simulate(few, task_script(settles_in(1))).play().debate.ended == Ended(
             ending="concluded", reason="settled"
         )
 
     def test_the_last_round_is_told_to_the_moderator_alone_and_its_advice_is_in_the_verdict(self) -> None:
         advice = {"closing": lambda c: f"SUMMARY: x\nSTATUS: CONTINUE\nDECISION: Rent, {c.round}."}
-        at = table(setup(format="settle", max_rounds=2), saying(advice)).play()
-        told = [(call.seat, call.round) for call, prompt in at.asked if LAST_ROUND in text(prompt)]
+        at = simulate(build_setup(format="settle", max_rounds=2), task_script(advice)).play()
+        told = [
+            (call.seat, call.round)
+            for call, prompt in at.calls_made
+            if LAST_ROUND_INSTRUCTION in render_prompt_text(prompt)
+        ]
         assert told == [("moderator", 2)]
-        assert views.verdict_of(at.debate).verdict == "Not settled in 2 rounds. Rent, 2."
+        assert views.build_verdict(at.debate).verdict == "Not settled in 2 rounds. Rent, 2."
 
     def test_a_last_round_by_the_limit_on_turns_or_by_its_phases_is_told_too(self) -> None:
         for options in ({"limits": {"max_turns": 3}}, {"phases": ["opening", "rebuttal"]}):
-            at = table(setup(format="settle", options=options)).play()
-            told = [(call.seat, call.round) for call, prompt in at.asked if LAST_ROUND in text(prompt)]
+            at = simulate(build_setup(format="settle", options=options)).play()
+            told = [
+                (call.seat, call.round)
+                for call, prompt in at.calls_made
+                if LAST_ROUND_INSTRUCTION in render_prompt_text(prompt)
+            ]
             assert told == [("moderator", 2)]
 
     def test_a_model_too_small_to_moderate_decides_nothing(self) -> None:
-        def tiny(_: Call) -> Answer:
+        def tiny(_: Call) -> ScriptAnswer:
             settled = '{"summary": "x", "status": "SETTLED", "decision": "y"}'
-            return Reply(settled, paid("local"), informative=False)
+            return Reply(settled, build_usage("local"), informative=False)
 
-        found = views.verdict_of(table(setup(format="settle"), saying({"closing": tiny})).play().debate)
+        found = views.build_verdict(
+            simulate(build_setup(format="settle"), task_script({"closing": tiny})).play().debate
+        )
         assert (found.outcome, found.verdict) == ("undecided", "y")
         assert any("embedded model judged" in caution for caution in found.cautions)
 
     def test_a_judge_may_decide_after_a_moderator_has_settled_it(self) -> None:
-        opened = setup(format="verdict", options={"moderator": {"closes": True, "opens": False}})
-        at = table(opened, saying(settles_in(1))).play()
+        opened = build_setup(format="verdict", options={"moderator": {"closes": True, "opens": False}})
+        at = simulate(opened, task_script(settles_in(1))).play()
         assert [entered.phase for entered in at.debate.rounds] == ["argumentation", "verdict"]
         assert at.debate.rounds[-1].because == "settled"
-        assert views.verdict_of(at.debate).winner == "Proponent"
+        assert views.build_verdict(at.debate).winner == "Proponent"
         assert views.raw_result(at.debate)["settlement"]["decision"] == "Buy in round 1."
 
 
 class TestConcluding:
-    def concluded(self, at: Table) -> Table:
-        made = intervention(at.debate, "conclude", Wish(reason="enough"))
-        return at.do(made.event)
+    def concluded(self, at: DebateSimulation) -> DebateSimulation:
+        made = build_intervention(at.debate, "conclude", InterventionRequest(reason="enough"))
+        return at.add_events(made.event)
 
     def test_a_talk_that_is_concluded_in_the_middle_still_has_its_last_word(self) -> None:
-        at = table(setup(format="settle", max_rounds=5)).to_round(1)
-        self.concluded(at.do(at.answer(at.calls()[0])))
-        assert [(call.task, call.seat) for call in at.calls()] == [("closing", "moderator")]
+        at = simulate(build_setup(format="settle", max_rounds=5)).play_to_round(1)
+        self.concluded(at.add_events(at.answer(at.pending_calls()[0])))
+        assert [(call.task, call.seat) for call in at.pending_calls()] == [("closing", "moderator")]
         at.play()
-        assert LAST_ROUND in at.prompts("moderator")[-1]
+        assert LAST_ROUND_INSTRUCTION in at.prompts("moderator")[-1]
         assert [turn.seat for turn in at.debate.turns] == ["Proponent"]
         assert at.debate.ended == Ended(ending="concluded", reason="concluded on request")
-        assert views.verdict_of(at.debate).reasoning == "So far 1."
+        assert views.build_verdict(at.debate).reasoning == "So far 1."
 
     def test_a_round_that_was_closed_already_is_not_closed_twice(self) -> None:
-        at = self.concluded(table(setup(format="settle")).through(1)).play()
-        assert [closed.round for closed in at.debate.closings] == [1]
+        at = self.concluded(simulate(build_setup(format="settle")).play_through_round(1)).play()
+        assert [closed.round for closed in at.debate.round_summaries] == [1]
 
     def test_the_last_word_is_said_though_a_moderated_round_was_never_opened(self) -> None:
-        opened = setup(format="settle", options={"speaking": "moderated"})
-        at = self.concluded(table(opened).to_round(2)).play()
-        assert [closed.round for closed in at.debate.closings] == [1, 2]
+        opened = build_setup(format="settle", options={"speaking": "moderated"})
+        at = self.concluded(simulate(opened).play_to_round(2)).play()
+        assert [closed.round for closed in at.debate.round_summaries] == [1, 2]
         assert at.status == "concluded"
 
     def test_without_a_word_said_there_is_no_closing_and_no_finding(self) -> None:
-        at = table(setup(format="settle")).to_round(1).do(Intervened(action="conclude")).play()
-        assert views.verdict_of(at.debate).verdict == "No finding: no round was closed."
+        at = (
+            simulate(build_setup(format="settle"))
+            .play_to_round(1)
+            .add_events(Intervened(action="conclude"))
+            .play()
+        )
+        assert views.build_verdict(at.debate).verdict == "No finding: no round was closed."
 
     @pytest.mark.parametrize("speaking", ["declared", "moderated"])
     def test_a_last_word_that_cannot_be_had_pauses_the_debate(self, speaking: str) -> None:
-        at = table(setup(format="settle", options={"speaking": speaking})).to_round(2)
-        at.script = saying({"closing": lambda _: Fails("unavailable", "no such host")})
+        at = simulate(build_setup(format="settle", options={"speaking": speaking})).play_to_round(2)
+        at.script = task_script({"closing": lambda _: ProviderFailure("unavailable", "no such host")})
         self.concluded(at).play()
         assert at.status == "paused"
-        assert views.reason(at.debate) == (
+        assert views.status_reason(at.debate) == (
             "0 of 1 answered in round 2 (argumentation), 1 needed. moderator: no such host"
         )
-        at.script = saying({})
-        assert at.do(Resumed()).play().status == "concluded"
+        at.script = task_script({})
+        assert at.add_events(Resumed()).play().status == "concluded"
 
 
 @pytest.mark.requirement("D3")
 def test_a_closing_that_is_given_up_pauses_the_debate() -> None:
-    at = table(setup(format="settle"), saying({"closing": "Well."})).play()
+    at = simulate(build_setup(format="settle"), task_script({"closing": "Well."})).play()
     assert at.status == "paused"
-    assert views.reason(at.debate).startswith(
+    assert views.status_reason(at.debate).startswith(
         "0 of 1 answered in round 1 (argumentation), 1 needed. moderator:"
     )
     assert [failure.cause for failure in at.debate.failures] == ["unreadable"] * 2
 
 
 def test_a_moderator_who_decides_nothing_may_fail() -> None:
-    opened = setup(format="verdict", options={"moderator": {"closes": True, "opens": False}})
-    at = table(opened, saying({"closing": "Well."})).play()
+    opened = build_setup(format="verdict", options={"moderator": {"closes": True, "opens": False}})
+    at = simulate(opened, task_script({"closing": "Well."})).play()
     assert at.status == "concluded"
-    assert at.debate.closings == ()
+    assert at.debate.round_summaries == ()
 
 
 def test_every_round_is_closed_one_of_messages_too() -> None:
-    opened = setup(format="settle", options={"phases": ["opening", "cross_examination"], "referee": True})
-    at = table(opened).play()
-    assert [closed.round for closed in at.debate.closings] == [1, 2]
+    opened = build_setup(
+        format="settle", options={"phases": ["opening", "cross_examination"], "referee": True}
+    )
+    at = simulate(opened).play()
+    assert [closed.round for closed in at.debate.round_summaries] == [1, 2]
     assert [audited.round for audited in at.debate.audits] == [1, 2]
     assert "[A to B, question]" in at.prompts("moderator")[1]
 
 
 @pytest.mark.requirement("A5")
 def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
-    at = table(setup(format="settle", question="Buy or rent?"), saying(settles_in(2))).through(1)
-    state = views.state("d-1", at.debate, at.log)
+    at = simulate(
+        build_setup(format="settle", question="Buy or rent?"), task_script(settles_in(2))
+    ).play_through_round(1)
+    state = views.build_state("d-1", at.debate, at.log)
     assert (state.question, state.round, state.max_rounds, state.settled) == ("Buy or rent?", 1, 3, False)
     assert (state.moderator_summary, state.final_decision) == ("So far 1.", "")
     assert [seat.name for seat in state.debaters] == ["Proponent", "Opponent"]
-    sooner = at.debate.talk
-    state = views.state("d-1", at.play().debate, at.log)
+    sooner = at.debate.transcript_events
+    state = views.build_state("d-1", at.play().debate, at.log)
     assert (state.moderator_summary, state.final_decision) == ("Both agree.", "Buy in round 2.")
     assert (state.settled, state.status, state.turns) == (True, "concluded", 4)
-    assert at.debate.talk[: len(sooner)] == sooner
+    assert at.debate.transcript_events[: len(sooner)] == sooner
     assert views.raw_result(at.debate)["settlement"] == {
         "settled": True,
         "summary": "Both agree.",
@@ -279,7 +309,7 @@ def test_each_debater_is_asked_with_its_own_prompt_and_the_whole_history() -> No
         {"name": "Bob", "role": "accountant"},
         {"name": "Cleo", "system_prompt": "Think of the tenants."},
     ]
-    at = table(setup(format="settle", debaters=panel)).play()
+    at = simulate(build_setup(format="settle", debaters=panel)).play()
     assert [(d.stance, d.role) for d in at.debate.setup.debaters] == [
         ("engineer", ""),
         ("accountant", ""),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import Wish, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.events import Balloted, Failed, Resumed
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
@@ -14,7 +14,17 @@ from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views.state import Verdict
-from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("D1")
 
@@ -26,19 +36,21 @@ def ballot(choice: str | None) -> str:
     return json.dumps({"choice": choice, "reasoning": f"{choice} was better supported."})
 
 
-def vote(*ballots: Answer, phases: list[Any] | None = None, **asked: Any) -> Table:
+def vote(*ballots: ScriptAnswer, phases: list[Any] | None = None, **asked: Any) -> DebateSimulation:
     """A debate whose debaters cast these ballots, Speaker 1 the first."""
     cast = {f"Speaker {n}": said for n, said in enumerate(ballots, start=1)}
-    opened = setup(debaters=debaters(len(ballots)), options={"phases": phases or DECIDES}, **asked)
-    return table(opened, saying({"ballot": lambda c: cast[c.seat]}))
+    opened = build_setup(
+        debaters=build_debaters(len(ballots)), options={"phases": phases or DECIDES}, **asked
+    )
+    return simulate(opened, task_script({"ballot": lambda c: cast[c.seat]}))
 
 
-def verdict(*ballots: Answer) -> Verdict:
-    return views.verdict_of(vote(*ballots).play().debate)
+def verdict(*ballots: ScriptAnswer) -> Verdict:
+    return views.build_verdict(vote(*ballots).play().debate)
 
 
 A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
-LOST, PROSE = Fails("timeout"), "I vote for A."
+LOST, PROSE = ProviderFailure("timeout"), "I vote for A."
 
 
 @pytest.mark.parametrize(
@@ -66,7 +78,7 @@ LOST, PROSE = Fails("timeout"), "I vote for A."
     ],
 )
 def test_the_outcome_follows_from_the_ballots(
-    ballots: tuple[Answer, ...], outcome: str, winner: str, told: str
+    ballots: tuple[ScriptAnswer, ...], outcome: str, winner: str, told: str
 ) -> None:
     found = verdict(*ballots)
     assert (found.outcome, found.winner, found.verdict) == (outcome, winner, told)
@@ -81,7 +93,7 @@ class TestCounting:
             "not counted": 0,
             "missing": 2,
         }
-        found = views.verdict_of(at.debate)
+        found = views.build_verdict(at.debate)
         assert found.ballots == ["stance 1: 2 votes", "stance 2: 1 vote", "abstained: 1", "missing: 2"]
         assert found.votes == [
             "Speaker 1 votes for Speaker 1",
@@ -99,16 +111,18 @@ class TestCounting:
             {"name": name, "stance": stance}
             for name, stance in (("Ada", "no"), ("Bob", "yes"), ("Cleo", "no"))
         ]
-        opened = setup(debaters=who, options={"phases": DECIDES})
-        at = table(opened, saying({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})).play()
-        assert views.verdict_of(at.debate).ballots == ["no: 3 votes"]
+        opened = build_setup(debaters=who, options={"phases": DECIDES})
+        at = simulate(
+            opened, task_script({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})
+        ).play()
+        assert views.build_verdict(at.debate).ballots == ["no: 3 votes"]
 
     def test_the_reasoning_is_that_of_the_first_who_voted_for_the_winner(self) -> None:
         assert verdict(B, A, B).reasoning == "B was better supported."
         assert verdict(A, B).reasoning == ""
 
     def test_a_model_too_small_to_judge_casts_no_vote(self) -> None:
-        found = verdict(Reply(A, paid("local"), informative=False), B)
+        found = verdict(Reply(A, build_usage("local"), informative=False), B)
         assert (found.winner, found.votes[0]) == (
             "Speaker 2",
             "Speaker 1 abstains: it is too small a model to judge",
@@ -118,7 +132,7 @@ class TestCounting:
 
     def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
         at = vote(A, NONE, PROSE).play()
-        shown = markdown.transcript(at.debate, at.log)
+        shown = markdown.render_transcript(at.debate, at.log)
         assert "*Speaker 1 votes for Speaker 1: A was better supported.*" in shown
         assert "*Speaker 2 votes for no side: None was better supported.*" in shown
         assert "*Speaker 3 failed: the reply holds no JSON object*" in shown
@@ -129,8 +143,8 @@ class TestCounting:
 
 class TestReading:
     def reads(self, said: str) -> Balloted | Failed:
-        at = vote(A, B, C).to_round(2)
-        event = interpret(at.debate, at.calls()[0], Reply(said, paid()))
+        at = vote(A, B, C).play_to_round(2)
+        event = interpret(at.debate, at.pending_calls()[0], Reply(said, build_usage()))
         assert isinstance(event, Balloted | Failed)
         return event
 
@@ -166,31 +180,31 @@ class TestReading:
     def test_an_unreadable_ballot_is_asked_for_once_more(self) -> None:
         answers = iter([PROSE, A])
         at = vote("", B)
-        at.script = saying({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
+        at.script = task_script({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
         at.play()
         assert len(at.debate.ballots) == 2
         assert "the reply holds no JSON object. Answer again, as asked." in at.prompts("Speaker 1")[-1]
 
     def test_ballots_are_private(self) -> None:
         at = vote(A, B, C, phases=STRAW).play()
-        assert not any("better supported." in text(prompt) for _, prompt in at.asked)
+        assert not any("better supported." in render_prompt_text(prompt) for _, prompt in at.calls_made)
 
 
 class TestWhatDecides:
     def test_without_a_ballot_the_debate_pauses(self) -> None:
         at = vote(LOST, LOST).play()
         assert at.status == "paused"
-        assert views.reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
-        at.script = saying({"ballot": A})
-        assert views.verdict_of(at.do(Resumed()).play().debate).outcome == "decided"
+        assert views.status_reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
+        at.script = task_script({"ballot": A})
+        assert views.build_verdict(at.add_events(Resumed()).play().debate).outcome == "decided"
 
     def test_a_straw_poll_decides_nothing_and_the_last_vote_does(self) -> None:
-        def script(call: Call) -> Answer:
+        def script(call: Call) -> ScriptAnswer:
             return A if call.round == 2 else B
 
         at = vote(A, A, phases=STRAW)
-        at.script = saying({"ballot": script})
-        at.through(2)
+        at.script = task_script({"ballot": script})
+        at.play_through_round(2)
         assert at.debate.verdict is None
         at.play()
         assert [entered.phase for entered in at.debate.rounds] == [
@@ -199,35 +213,37 @@ class TestWhatDecides:
             "rebuttal",
             "voting 2",
         ]
-        found = views.verdict_of(at.debate)
+        found = views.build_verdict(at.debate)
         assert (found.winner, found.reasoning) == ("Speaker 2", "B was better supported.")
         assert found.ballots == ["stance 2: 2 votes"]
         assert len(at.debate.ballots) == 4
 
     def test_a_ballot_of_an_earlier_vote_is_no_vote(self) -> None:
         at = vote(A, A, phases=STRAW)
-        at.script = saying({"ballot": lambda c: PROSE if (c.seat, c.round) == ("Speaker 1", 4) else A})
-        found = views.verdict_of(at.play().debate)
+        at.script = task_script({"ballot": lambda c: PROSE if (c.seat, c.round) == ("Speaker 1", 4) else A})
+        found = views.build_verdict(at.play().debate)
         assert found.votes[0] == "Speaker 1 abstains: it gave no usable ballot"
         assert found.ballots == ["stance 1: 1 vote", "missing: 1"]
 
     def test_a_straw_poll_without_ballots_stops_nothing(self) -> None:
         at = vote(A, A, phases=STRAW)
-        at.script = saying({"ballot": lambda c: LOST if c.round == 2 else A})
+        at.script = task_script({"ballot": lambda c: LOST if c.round == 2 else A})
         assert at.play().status == "concluded"
 
     def test_where_there_are_judges_the_vote_is_told_and_does_not_decide(self) -> None:
         at = vote(B, B, phases=["opening", "voting", "verdict"]).play()
-        found = views.verdict_of(at.debate)
+        found = views.build_verdict(at.debate)
         assert found.winner == "Speaker 1"
         assert found.ballots == ["stance 2: 2 votes"]
         lost = vote(LOST, LOST, phases=["opening", "voting", "verdict"]).play()
         assert lost.status == "concluded"
-        assert views.verdict_of(lost.debate).ballots == []
+        assert views.build_verdict(lost.debate).ballots == []
 
     def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
-        at = vote(A, B, phases=STRAW).to_round(2)
-        at.do(intervention(at.debate, "conclude", Wish(reason="enough")).event).play()
+        at = vote(A, B, phases=STRAW).play_to_round(2)
+        at.add_events(
+            build_intervention(at.debate, "conclude", InterventionRequest(reason="enough")).event
+        ).play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
         assert at.debate.ended
         assert at.debate.ended.reason == "concluded on request"

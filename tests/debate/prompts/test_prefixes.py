@@ -9,7 +9,14 @@ from server.debate.commands.formats import FORMATS
 from server.debate.facts.events import Intervened
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
-from tests.support.playing import Answer, Table, setup, table, talk, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ScriptAnswer,
+    build_setup,
+    default_script,
+    render_prompt_text,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("N11")
 
@@ -22,15 +29,19 @@ LED: dict[str, Any] = {"moderator": {"opens": True, "closes": True}, "referee": 
 """Everybody there can be at a table, but for the judges."""
 
 
-def long_turn(call: Call) -> Answer:
-    return talk(call) if call.task not in ("argument", "answer") else f"{talk(call)} ".ljust(1200, "x")
+def long_turn(call: Call) -> ScriptAnswer:
+    return (
+        default_script(call)
+        if call.task not in ("argument", "answer")
+        else f"{default_script(call)} ".ljust(1200, "x")
+    )
 
 
-def fumbling(call: Call) -> Answer:
+def fumbling(call: Call) -> ScriptAnswer:
     """Every first reply is bad."""
     if call.attempt == 1:
         return "Well, A." if call.reading else ""
-    return talk(call)
+    return default_script(call)
 
 
 def body(prompt_text: str) -> str:
@@ -44,34 +55,38 @@ def shared(sooner: str, later: str) -> int:
     return next((index for index, (one, other) in pairs if one != other), min(len(sooner), len(later)))
 
 
-def rendered(at: Table) -> list[str]:
-    return [text(render(at.debate, call)) for call in at.calls()]
+def rendered(at: DebateSimulation) -> list[str]:
+    return [render_prompt_text(render(at.debate, call)) for call in at.pending_calls()]
 
 
 @pytest.mark.parametrize("options", [{}, LED], ids=["alone", "led"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_in_a_round_each_prompt_goes_on_from_those_before_it(name: str, options: dict[str, Any]) -> None:
-    at = table(setup(format=name, debaters=UNUSUAL, options=options), long_turn).play()
+    at = simulate(build_setup(format=name, debaters=UNUSUAL, options=options), long_turn).play()
     groups: dict[tuple[int, int, bool], list[str]] = {}
-    for call, prompt in at.asked:
+    for call, prompt in at.calls_made:
         # Debaters do not read each other's messages, and who leads or judges does.
-        groups.setdefault((call.round, call.reading, call.seat in at.debate.names), []).append(text(prompt))
+        groups.setdefault((call.round, call.reading, call.seat in at.debate.names), []).append(
+            render_prompt_text(prompt)
+        )
     for group in groups.values():
         assert all(body(later).startswith(body(sooner)) for sooner, later in pairwise(group))
 
 
 def test_those_who_write_together_are_told_the_same_but_for_their_last_words() -> None:
-    at = table(setup(debaters=UNUSUAL, options={"judges": {"count": 3}}), long_turn).play()
+    at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"count": 3}}), long_turn).play()
     for number in (1, 2, 3):
         for reading in (0, 1, 2):
-            group = [text(p) for c, p in at.asked if (c.round, c.reading) == (number, reading)]
+            group = [
+                render_prompt_text(p) for c, p in at.calls_made if (c.round, c.reading) == (number, reading)
+            ]
             assert len({body(prompt) for prompt in group}) <= 1
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_seat_is_asked_with_the_beginning_it_was_asked_with_before(name: str) -> None:
     rounds = 0 if name in KEPT else 3
-    at = table(setup(format=name, debaters=UNUSUAL, max_rounds=rounds), long_turn).play()
+    at = simulate(build_setup(format=name, debaters=UNUSUAL, max_rounds=rounds), long_turn).play()
     for seat in (debater["name"] for debater in UNUSUAL):
         prompts = at.prompts(seat)
         assert len(prompts) > 1
@@ -85,8 +100,8 @@ KEPT = {"handoff": 0.95, "full": 0.95}
 
 
 def test_the_first_reading_goes_on_from_what_the_debaters_were_told() -> None:
-    at = table(setup(debaters=UNUSUAL, max_rounds=3), long_turn).play()
-    first_reading = next(text(prompt) for call, prompt in at.asked if call.reading == 1)
+    at = simulate(build_setup(debaters=UNUSUAL, max_rounds=3), long_turn).play()
+    first_reading = next(render_prompt_text(prompt) for call, prompt in at.calls_made if call.reading == 1)
     assert all(first_reading.startswith(body(prompt)) for prompt in at.prompts("Quirina"))
 
 
@@ -95,8 +110,8 @@ def test_what_is_particular_to_a_seat_stands_at_the_end() -> None:
         {"name": "Ada", "stance": "yes", "role": "an economist", "system_prompt": "Use figures."},
         {"name": "Bob", "stance": "no"},
     ]
-    at = table(setup(debaters=asked)).to_round(1)
-    ada, bob = rendered(at.do(Intervened(action="inject", text="Be brief.", round=1, to="Ada")))
+    at = simulate(build_setup(debaters=asked)).play_to_round(1)
+    ada, bob = rendered(at.add_events(Intervened(action="inject", text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
         "\n\nYour role: an economist\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Speak."
@@ -105,9 +120,13 @@ def test_what_is_particular_to_a_seat_stands_at_the_end() -> None:
 
 @pytest.mark.requirement("D3")
 def test_who_is_asked_again_is_told_why_after_everything_else() -> None:
-    at = table(script=fumbling).play()
-    again = [(text(prompt), call) for call, prompt in at.asked if call.attempt == 2]
-    first = {(call.round, call.seat, call.reading): text(p) for call, p in at.asked if call.attempt == 1}
+    at = simulate(script=fumbling).play()
+    again = [(render_prompt_text(prompt), call) for call, prompt in at.calls_made if call.attempt == 2]
+    first = {
+        (call.round, call.seat, call.reading): render_prompt_text(p)
+        for call, p in at.calls_made
+        if call.attempt == 1
+    }
     assert len(again) == 6
     for prompt, call in again:
         why = "the reply holds no JSON object" if call.reading else "the model said nothing"

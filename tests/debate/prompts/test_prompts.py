@@ -7,19 +7,19 @@ from server.debate.commands.formats import FORMATS
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Intervened
 from server.debate.prompts.render import render
-from server.debate.prompts.response_schemas import TOLD
-from server.debate.prompts.transcript import lettered, tag
-from server.debate.prompts.wording import RULES, TASKS
+from server.debate.prompts.response_schemas import RESPONSE_TEMPLATES
+from server.debate.prompts.transcript import lettered_debaters, stance_tag
+from server.debate.prompts.wording import COMMON_RULES, PHASE_INSTRUCTIONS
 from server.debate.rules.decide import Call
-from tests.support.playing import (
-    Answer,
-    Table,
-    debaters,
-    finding,
-    setup,
-    table,
-    talk,
-    text,
+from tests.support.simulation import (
+    DebateSimulation,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    default_script,
+    render_finding,
+    render_prompt_text,
+    simulate,
 )
 
 pytestmark = pytest.mark.requirement("D19")
@@ -39,9 +39,9 @@ def last_line(prompt_text: str) -> str:
     return prompt_text.rpartition("\n")[2]
 
 
-def rendered(at: Table) -> list[str]:
+def rendered(at: DebateSimulation) -> list[str]:
     """The prompts of all the questions that are to be put now."""
-    return [text(render(at.debate, call)) for call in at.calls()]
+    return [render_prompt_text(render(at.debate, call)) for call in at.pending_calls()]
 
 
 def blocks(prompt_text: str) -> list[str]:
@@ -56,13 +56,18 @@ class TestLayout:
             "documents": [{"title": "Costs", "text": "It costs\n100.", "url": "https://example.org"}],
             "options": {"instructions": "Be kind.", "seed": 1},
         }
-        at = table(setup(**asked), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly.")
-        at.through(1).do(note("Mind the costs.")).to_round(2)
-        assert [message.role for message in render(at.debate, at.calls()[0]).messages] == ["system", "user"]
+        at = simulate(
+            build_setup(**asked), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly."
+        )
+        at.play_through_round(1).add_events(note("Mind the costs.")).play_to_round(2)
+        assert [message.role for message in render(at.debate, at.pending_calls()[0]).messages] == [
+            "system",
+            "user",
+        ]
         assert (
             rendered(at)[0]
             == f"""\
-{RULES["advocate"]}
+{COMMON_RULES["advocate"]}
 # Question
 > Should a small team write its own scheduler?
 
@@ -77,7 +82,7 @@ class TestLayout:
 > 100.
 
 # Round 1: opening
-{TASKS["opening"]}
+{PHASE_INSTRUCTIONS["opening"]}
 
 [A: yes]
 > Yes.
@@ -91,32 +96,40 @@ class TestLayout:
 > Mind the costs.
 
 # Round 2: rebuttal
-{TASKS["rebuttal"]}
+{PHASE_INSTRUCTIONS["rebuttal"]}
 
 Be kind.
 You are A. Speak."""
         )
 
     def test_without_documents_their_heading_is_absent(self) -> None:
-        (prompt, _) = rendered(table().to_round(1))
+        (prompt, _) = rendered(simulate().play_to_round(1))
         assert "# Document" not in prompt
 
     def test_every_phase_of_every_format_has_its_task(self) -> None:
         for name, row in FORMATS.items():
-            at = table(setup(format=name)).play()
+            at = simulate(build_setup(format=name)).play()
             for phase in row.phases:
-                assert any(f": {phase.name}\n{TASKS[phase.name]}\n" in text(prompt) for _, prompt in at.asked)
+                assert any(
+                    f": {phase.name}\n{PHASE_INSTRUCTIONS[phase.name]}\n" in render_prompt_text(prompt)
+                    for _, prompt in at.calls_made
+                )
 
     def test_a_phase_without_a_task_has_its_heading(self) -> None:
         first = FORMATS["verdict"].phases[0].model_copy(update={"name": "duel"})
-        opened = setup(format="verdict").model_copy(update={"phases": (first, FORMATS["verdict"].phases[1])})
-        (prompt,) = rendered(table(opened).to_round(1))
+        opened = build_setup(format="verdict").model_copy(
+            update={"phases": (first, FORMATS["verdict"].phases[1])}
+        )
+        (prompt,) = rendered(simulate(opened).play_to_round(1))
         assert prompt.endswith("# Round 1: duel\n\nYou are A. Speak.")
 
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
-        at = table().to_round(3)
-        prompt = render(at.debate, at.calls()[0])
-        assert last_line(text(prompt)) == f"You are a judge. Answer with JSON only: {TOLD['judgment']}"
+        at = simulate().play_to_round(3)
+        prompt = render(at.debate, at.pending_calls()[0])
+        assert (
+            last_line(render_prompt_text(prompt))
+            == f"You are a judge. Answer with JSON only: {RESPONSE_TEMPLATES['judgment']}"
+        )
         assert prompt.schema is not None
         properties = prompt.schema["properties"]
         assert list(properties) == prompt.schema["required"] == ["reasoning", "verdict", "winner", "margin"]
@@ -124,37 +137,37 @@ You are A. Speak."""
         assert all("maxLength" in properties[name] for name in ("reasoning", "verdict"))
 
     def test_debaters_answer_in_prose(self) -> None:
-        at = table().to_round(1)
-        assert render(at.debate, at.calls()[0]).schema is None
+        at = simulate().play_to_round(1)
+        assert render(at.debate, at.pending_calls()[0]).schema is None
 
     def test_positions_are_letters_in_the_order_declared(self) -> None:
-        at = table(setup(debaters=debaters(26)))
-        assert "".join(letter for letter, _ in lettered(at.debate)) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        at = simulate(build_setup(debaters=build_debaters(26)))
+        assert "".join(letter for letter, _ in lettered_debaters(at.debate)) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
     def test_a_long_stance_is_shortened_where_it_is_a_tag(self) -> None:
-        assert tag(Debater(name="a", stance="s" * 40, model="m")) == "s" * 40
-        assert tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
+        assert stance_tag(Debater(name="a", stance="s" * 40, model="m")) == "s" * 40
+        assert stance_tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
 
 
 @pytest.mark.requirement("C7")
 class TestTheBrief:
     def test_nobody_concedes_in_public(self) -> None:
-        at = table().play()
-        rules = RULES["advocate"]
-        assert all(prompt.messages[0].content == rules for _, prompt in at.asked)
+        at = simulate().play()
+        rules = COMMON_RULES["advocate"]
+        assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
         assert "argue your position to the end and do not concede it in public" in rules
 
     @pytest.mark.requirement("C15")
     @pytest.mark.parametrize("name", ["settle", "round_robin"])
     def test_the_members_of_a_panel_may_change_their_minds(self, name: str) -> None:
-        at = table(setup(format=name)).play()
-        rules = RULES["panel"]
-        assert all(prompt.messages[0].content == rules for _, prompt in at.asked)
+        at = simulate(build_setup(format=name)).play()
+        rules = COMMON_RULES["panel"]
+        assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
         assert "Change your mind where an argument in the record compels you" in rules
         assert "concede" not in rules
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
-        at = table(setup(debaters=UNUSUAL)).to_round(2)
+        at = simulate(build_setup(debaters=UNUSUAL)).play_to_round(2)
         prompt = rendered(at)[0]
         assert all(f"\n[{letter}: {stance}]\n> " in prompt for letter, stance in WITH_LETTERS)
 
@@ -166,31 +179,31 @@ class TestAnonymity:
     @pytest.mark.requirement("C7", "C9")
     @pytest.mark.parametrize("name", FORMATS)
     def test_names_are_in_no_prompt_but_where_somebody_is_chosen_by_name(self, name: str) -> None:
-        at = table(setup(format=name, debaters=UNUSUAL), fumbling)
-        at.to_round(1).do(note("Go on."), note("To you.", to="Quirina")).play()
-        assert {call.attempt for call, _ in at.asked} == {1, 2}
-        for call, prompt in at.asked:
+        at = simulate(build_setup(format=name, debaters=UNUSUAL), fumbling)
+        at.play_to_round(1).add_events(note("Go on."), note("To you.", to="Quirina")).play()
+        assert {call.attempt for call, _ in at.calls_made} == {1, 2}
+        for call, prompt in at.calls_made:
             chooses = call.task == "message" or (call.task, name) == ("argument", "handoff")
-            read = record_of(text(prompt)) if chooses else str(prompt)
+            read = record_of(render_prompt_text(prompt)) if chooses else str(prompt)
             assert not any(debater["name"] in read for debater in UNUSUAL)
 
     @pytest.mark.requirement("C9")
     def test_judges_see_names_where_they_are_to(self) -> None:
-        at = table(setup(debaters=UNUSUAL, options={"judges": {"anonymize": False}})).play()
-        for call, prompt in at.asked:
-            shown = "A is Zebulon; B is Quirina; C is Xanthippe." in text(prompt)
+        at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"anonymize": False}})).play()
+        for call, prompt in at.calls_made:
+            shown = "A is Zebulon; B is Quirina; C is Xanthippe." in render_prompt_text(prompt)
             assert shown == (call.reading > 0)
 
     def test_nor_are_models(self) -> None:
-        at = table(setup(["vendor/secret"]), fumbling).play()
-        assert not any("secret" in str(prompt) for _, prompt in at.asked)
+        at = simulate(build_setup(["vendor/secret"]), fumbling).play()
+        assert not any("secret" in str(prompt) for _, prompt in at.calls_made)
 
 
-def fumbling(call: Call) -> Answer:
+def fumbling(call: Call) -> ScriptAnswer:
     """Every first reply is bad."""
     if call.attempt == 1:
         return "Well, A." if call.task in ("judgment", "ballot", "message", "closing") else ""
-    return talk(call)
+    return default_script(call)
 
 
 def record_of(prompt_text: str) -> str:
@@ -200,42 +213,45 @@ def record_of(prompt_text: str) -> str:
 
 class TestWhoSeesWhat:
     def test_together_nobody_sees_a_turn_of_the_same_round(self) -> None:
-        at = table().to_round(2)
+        at = simulate().play_to_round(2)
         before = rendered(at)
-        calls = at.calls()
-        at.do(at.answer(calls[0]))
+        calls = at.pending_calls()
+        at.add_events(at.answer(calls[0]))
         assert rendered(at) == before[1:]
         assert len(blocks(before[1])) == 2
 
     @pytest.mark.requirement("C2")
     def test_as_declared_later_speakers_see_earlier_ones(self) -> None:
-        at = table(setup(format="verdict", debaters=UNUSUAL)).to_round(1)
+        at = simulate(build_setup(format="verdict", debaters=UNUSUAL)).play_to_round(1)
         for seen in range(3):
             assert len(blocks(rendered(at)[0])) == seen
-            at.do(at.answer(at.calls()[0]))
+            at.add_events(at.answer(at.pending_calls()[0]))
 
     @pytest.mark.requirement("C2")
     def test_as_declared_turns_are_shown_as_they_were_spoken_whatever_was_drawn_for_the_judges(self) -> None:
-        at = table(
-            setup(format="verdict", debaters=debaters(6)), lambda call: f"By {call.seat[-1]}."
-        ).to_round(2)
+        at = simulate(
+            build_setup(format="verdict", debaters=build_debaters(6)), lambda call: f"By {call.seat[-1]}."
+        ).play_to_round(2)
         spoken = [f"By {n}." for n in range(1, 7)]
         assert blocks(rendered(at)[0]) == spoken
-        assert [turn.text for turn in at.debate.turns_of(1)] != spoken
+        assert [turn.text for turn in at.debate.round_turns(1)] != spoken
 
     def test_a_role_and_a_system_prompt_reach_only_their_seat(self) -> None:
         asked = [
             {"name": "Ada", "stance": "yes", "role": "the economist", "system_prompt": "Use figures."},
             {"name": "Bob", "stance": "no", "role": "the engineer", "system_prompt": "Use diagrams."},
         ]
-        at = table(setup(debaters=asked)).play()
+        at = simulate(build_setup(debaters=asked)).play()
         for own, other, seat in [("figures", "diagrams", "Ada"), ("diagrams", "figures", "Bob")]:
             assert all(own in prompt and other not in prompt for prompt in at.prompts(seat))
         assert not any("economist" in p or "figures" in p for p in at.prompts("judge 1"))
 
     def test_the_judges_prompt_reaches_only_judges(self) -> None:
-        at = table(setup(options={"judges": {"prompt": "Ask who pays."}})).play()
-        assert all(("Ask who pays." in text(prompt)) == (call.reading > 0) for call, prompt in at.asked)
+        at = simulate(build_setup(options={"judges": {"prompt": "Ask who pays."}})).play()
+        assert all(
+            ("Ask who pays." in render_prompt_text(prompt)) == (call.reading > 0)
+            for call, prompt in at.calls_made
+        )
 
     @pytest.mark.requirement("C14")
     def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:
@@ -251,43 +267,47 @@ class TestWhoSeesWhat:
                 "synthesizer": True,
             },
         }
-        at = table(setup(**asked)).play()
-        told = {call.seat for call, prompt in at.asked if "\nBe kind.\n" in text(prompt)}
+        at = simulate(build_setup(**asked)).play()
+        told = {call.seat for call, prompt in at.calls_made if "\nBe kind.\n" in render_prompt_text(prompt)}
         assert told == {"Bob", "referee", "synthesizer"}
-        assert {call.seat for call, _ in at.asked} - told == {"Ada", "moderator", "judge 1"}
+        assert {call.seat for call, _ in at.calls_made} - told == {"Ada", "moderator", "judge 1"}
         assert all("\nBe strict.\n" in prompt for prompt in at.prompts("moderator"))
 
 
 class TestNotes:
     def test_a_note_to_all_is_read_by_all_from_then_on(self) -> None:
-        at = table().through(1).do(note("Mind the costs.")).play()
-        for call, prompt in at.asked:
-            assert ("[note to everybody]\n> Mind the costs." in text(prompt)) == (call.round > 1)
+        at = simulate().play_through_round(1).add_events(note("Mind the costs.")).play()
+        for call, prompt in at.calls_made:
+            assert ("[note to everybody]\n> Mind the costs." in render_prompt_text(prompt)) == (
+                call.round > 1
+            )
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_a_note_made_before_the_first_round_is_read_in_it(self, name: str) -> None:
-        at = table(setup(format=name)).do(note("Mind the costs.", number=0)).play()
-        assert all(text(prompt).count("> Mind the costs.") == 1 for _, prompt in at.asked)
+        at = simulate(build_setup(format=name)).add_events(note("Mind the costs.", number=0)).play()
+        assert all(render_prompt_text(prompt).count("> Mind the costs.") == 1 for _, prompt in at.calls_made)
 
     def test_a_note_made_during_a_round_is_read_by_those_asked_later(self) -> None:
-        at = table(setup(format="verdict")).to_round(1)
-        at.do(at.answer(at.calls()[0]), note("Mind the costs.")).play()
-        assert ["Mind the costs." in text(prompt) for _, prompt in at.asked] == [True] * 4
+        at = simulate(build_setup(format="verdict")).play_to_round(1)
+        at.add_events(at.answer(at.pending_calls()[0]), note("Mind the costs.")).play()
+        assert ["Mind the costs." in render_prompt_text(prompt) for _, prompt in at.calls_made] == [True] * 4
 
     def test_a_note_to_one_is_read_by_nobody_else(self) -> None:
-        at = table().through(1).do(note("Mind the costs.", to="Opponent")).play()
-        for call, prompt in at.asked:
-            assert ("> Mind the costs." in text(prompt)) == (call.seat == "Opponent" and call.round > 1)
+        at = simulate().play_through_round(1).add_events(note("Mind the costs.", to="Opponent")).play()
+        for call, prompt in at.calls_made:
+            assert ("> Mind the costs." in render_prompt_text(prompt)) == (
+                call.seat == "Opponent" and call.round > 1
+            )
 
 
 class TestReadings:
     def readings(self, name: str, **options: object) -> dict[int, list[str]]:
         """Both readings of two rounds of four turns, as the numbers of their speakers."""
-        opened = setup(
-            format=name, debaters=debaters(4), options={"judges": {"both_orders": True, **options}}
+        opened = build_setup(
+            format=name, debaters=build_debaters(4), options={"judges": {"both_orders": True, **options}}
         )
-        at = table(opened, lambda c: finding() if c.reading else f"{c.round}{c.seat[-1]}").play()
-        return {c.reading: blocks(text(p)) for c, p in at.asked if c.reading}
+        at = simulate(opened, lambda c: render_finding() if c.reading else f"{c.round}{c.seat[-1]}").play()
+        return {c.reading: blocks(render_prompt_text(p)) for c, p in at.calls_made if c.reading}
 
     @pytest.mark.requirement("C9")
     @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
@@ -299,7 +319,7 @@ class TestReadings:
     @pytest.mark.requirement("C9")
     @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
     def test_the_judge_reads_each_round_in_the_order_drawn_for_it(self, name: str) -> None:
-        at = table(setup(format=name, debaters=debaters(4))).to_round(3)
+        at = simulate(build_setup(format=name, debaters=build_debaters(4))).play_to_round(3)
         drawn = [f"{entered.round}{seat[-1]}" for entered in at.debate.rounds[:2] for seat in entered.order]
         assert self.readings(name)[1] == drawn
         assert drawn != sorted(drawn)
@@ -312,6 +332,6 @@ class TestReadings:
 
 def test_every_prompt_of_a_debate_is_byte_for_byte_the_same_when_it_is_made_again() -> None:
     def prompts() -> list[object]:
-        return [prompt for _, prompt in table(setup(debaters=UNUSUAL), fumbling).play().asked]
+        return [prompt for _, prompt in simulate(build_setup(debaters=UNUSUAL), fumbling).play().calls_made]
 
     assert prompts() == prompts()

@@ -8,7 +8,16 @@ from server.debate.rules.decide import Call
 from server.debate.views import audit as logs
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
-from tests.support.playing import Answer, Fails, Table, paid, setup, table, talk, text
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_setup,
+    build_usage,
+    default_script,
+    render_prompt_text,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("D19")
 
@@ -19,20 +28,24 @@ CUT = Lookup(tool="web/fetch", arguments='{"u":\n1}', result="Long", cut=True)
 
 def researched(call: Call, *lookups: Lookup) -> Researched:
     return Researched(
-        seat=call.seat, round=call.round, reading=call.number, lookups=lookups or (FOUND,), usage=paid()
+        seat=call.seat,
+        round=call.round,
+        slot_index=call.slot_index,
+        lookups=lookups or (FOUND,),
+        usage=build_usage(),
     )
 
 
-def told(at: Table, call: Call) -> str:
-    return text(render(at.debate, call))
+def told(at: DebateSimulation, call: Call) -> str:
+    return render_prompt_text(render(at.debate, call))
 
 
 def test_a_seat_that_looked_something_up_is_asked_again_and_shown_what_it_found() -> None:
-    at = table().to_round(1)
-    first, other = at.calls()
-    at.do(researched(first, FOUND, LOST, CUT))
-    again, _ = at.calls()
-    assert (again.seat, again.answers, again.attempt) == (first.seat, first.answers, first.attempt)
+    at = simulate().play_to_round(1)
+    first, other = at.pending_calls()
+    at.add_events(researched(first, FOUND, LOST, CUT))
+    again, _ = at.pending_calls()
+    assert (again.seat, again.slot_key, again.attempt) == (first.seat, first.slot_key, first.attempt)
     assert told(at, again).partition("What you looked up for this answer:\n")[2] == (
         'web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
         "web/fetch {}\n> It failed: no answer in 10 s\n"
@@ -43,40 +56,40 @@ def test_a_seat_that_looked_something_up_is_asked_again_and_shown_what_it_found(
 
 
 def test_each_time_is_a_question_of_its_own() -> None:
-    at = table().to_round(1)
+    at = simulate().play_to_round(1)
     seen = []
     for _ in range(3):
-        call = at.calls()[0]
+        call = at.pending_calls()[0]
         seen.append((call.key, call.seed))
-        at.do(researched(call))
+        at.add_events(researched(call))
     assert [key for key, _ in seen] == ["1.Proponent.0.1", "1.Proponent.0.1+1", "1.Proponent.0.1+2"]
     assert len({seed for _, seed in seen}) == 3
-    at.do(at.answer(at.calls()[0]))
-    assert [call.seat for call in at.calls()] == ["Opponent"]
+    at.add_events(at.answer(at.pending_calls()[0]))
+    assert [call.seat for call in at.pending_calls()] == ["Opponent"]
 
 
 def test_what_was_found_is_kept_when_the_answer_was_bad_and_over_a_pause() -> None:
-    at = table().to_round(1)
-    call = at.calls()[0]
-    at.do(researched(call))
+    at = simulate().play_to_round(1)
+    call = at.pending_calls()[0]
+    at.add_events(researched(call))
     at.script = lambda _: ""
-    at.do(at.answer(at.calls()[0]))
-    assert "> Boats cost 100." in told(at, at.calls()[0])
-    at.do(Paused(reason="lunch"), Resumed())
-    assert "> Boats cost 100." in told(at, at.calls()[0])
+    at.add_events(at.answer(at.pending_calls()[0]))
+    assert "> Boats cost 100." in told(at, at.pending_calls()[0])
+    at.add_events(Paused(reason="lunch"), Resumed())
+    assert "> Boats cost 100." in told(at, at.pending_calls()[0])
 
 
 def test_it_is_for_one_answer_only() -> None:
-    at = table().to_round(1)
-    at.do(researched(at.calls()[0])).to_round(2)
-    assert "Boats cost 100." not in "".join(told(at, call) for call in at.calls())
+    at = simulate().play_to_round(1)
+    at.add_events(researched(at.pending_calls()[0])).play_to_round(2)
+    assert "Boats cost 100." not in "".join(told(at, call) for call in at.pending_calls())
 
 
 def test_a_moderator_looks_things_up_before_it_opens_a_round() -> None:
-    opened = setup(format="verdict", options={"moderator": {"tools": ["web"]}})
-    at = table(opened).to_round(1)
-    at.do(researched(at.calls()[0]))
-    assert "What you looked up for this answer:\nweb/search" in told(at, at.calls()[0])
+    opened = build_setup(format="verdict", options={"moderator": {"tools": ["web"]}})
+    at = simulate(opened).play_to_round(1)
+    at.add_events(researched(at.pending_calls()[0]))
+    assert "What you looked up for this answer:\nweb/search" in told(at, at.pending_calls()[0])
     at.play()
     assert at.status == "concluded"
     assert not any("Boats" in prompt for prompt in at.prompts("Proponent"))
@@ -84,8 +97,8 @@ def test_a_moderator_looks_things_up_before_it_opens_a_round() -> None:
 
 @pytest.mark.requirement("C16", "D3")
 def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
-    at = table().to_round(1)
-    at.do(researched(at.calls()[0], FOUND, LOST)).play()
+    at = simulate().play_to_round(1)
+    at.add_events(researched(at.pending_calls()[0], FOUND, LOST)).play()
     assert at.debate.research[0].lookups == (FOUND, LOST)
     assert views.usage_sum(at.debate.usage).calls == 7
     assert ("Proponent", "research", "done") in [
@@ -96,10 +109,10 @@ def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
 
 @pytest.mark.requirement("D3")
 def test_a_seat_that_fails_after_research_is_one_that_failed() -> None:
-    def script(call: Call) -> Answer:
-        return Fails("timeout") if call.seat == "Opponent" else talk(call)
+    def script(call: Call) -> ScriptAnswer:
+        return ProviderFailure("timeout") if call.seat == "Opponent" else default_script(call)
 
-    at = table().to_round(1)
-    at.do(researched(at.calls()[1]))
+    at = simulate().play_to_round(1)
+    at.add_events(researched(at.pending_calls()[1]))
     at.script = script
     assert at.play().status == "paused"

@@ -5,25 +5,33 @@ from typing import Any, get_args
 
 import pytest
 
-from server.debate.facts.config import Kind
+from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Researched
 from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.debate.views import state as views
-from tests.support.playing import Table, finding, paid, saying, setup, table, text
+from tests.support.simulation import (
+    DebateSimulation,
+    build_setup,
+    build_usage,
+    render_finding,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("C17")
 
-WORDS: dict[Kind, tuple[str, ...]] = {
+WORDS: dict[SeatKind, tuple[str, ...]] = {
     "debaters": ("It pays,", "Why not,", "Because,", "I vote so,", "costs of boats"),
     "moderator": ("Mind the facts.", "Who pays, really?", "So far so good."),
     "referee": ("B was vague.",),
     "judges": ("First reading.", "Second reading."),
     "synthesizer": ("Buy the red one.",),
 }
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[SeatKind, ...] = get_args(SeatKind)
 
-SAYING = saying(
+SAYING = task_script(
     {
         "argument": lambda c: f"It pays, {c.seat}.",
         "message": lambda c: {"to": "A" if c.seat == "Opponent" else "B", "text": f"Why not, {c.seat}?"},
@@ -37,15 +45,15 @@ SAYING = saying(
         },
         "closing": {"summary": "So far so good.", "status": "CONTINUE"},
         "audit": "B was vague.",
-        "judgment": lambda c: finding("A", verdict=["First", "Second"][c.reading - 1] + " reading."),
+        "judgment": lambda c: render_finding("A", verdict=["First", "Second"][c.reading - 1] + " reading."),
         "deliverable": "Buy the red one.",
     }
 )
 
 
-def played(**visibility: Any) -> Table:
+def played(**visibility: Any) -> DebateSimulation:
     """A debate in which everybody there can be has said something."""
-    opened = setup(
+    opened = build_setup(
         format="full",
         options={
             "moderator": {"opens": True, "closes": True},
@@ -54,21 +62,21 @@ def played(**visibility: Any) -> Table:
             "visibility": visibility,
         },
     )
-    at = table(opened, SAYING).to_round(1)
-    at.do(at.answer(at.calls()[0]))
+    at = simulate(opened, SAYING).play_to_round(1)
+    at.add_events(at.answer(at.pending_calls()[0]))
     lookups = ({"tool": "web/search", "arguments": "costs of boats", "result": "found"},)
-    at.do(Researched(seat="Proponent", round=1, lookups=lookups, usage=paid()))
+    at.add_events(Researched(seat="Proponent", round=1, lookups=lookups, usage=build_usage()))
     return at.play()
 
 
-def shown(at: Table) -> str:
+def shown(at: DebateSimulation) -> str:
     """All that a client can read of what was said, but for the verdict itself."""
     rounds = [logs.round_view(at.debate, entered.round) for entered in at.debate.rounds]
     events = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
     told = [event for event in events if event["kind"] != "concluded"]
-    state = views.state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
+    state = views.build_state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
     result = {k: v for k, v in views.raw_result(at.debate).items() if k != "verdict"}
-    transcript, _, _ = markdown.transcript(at.debate, at.log).partition("\n## Verdict: ")
+    transcript, _, _ = markdown.render_transcript(at.debate, at.log).partition("\n## Verdict: ")
     return json.dumps([rounds, told, state, result, transcript])
 
 
@@ -79,7 +87,7 @@ class TestClients:
             assert all(word in text_ for word in words)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_what_a_kind_of_seat_says_can_be_kept_from_clients(self, kind: Kind) -> None:
+    def test_what_a_kind_of_seat_says_can_be_kept_from_clients(self, kind: SeatKind) -> None:
         text_ = shown(played(hide_from_client=[kind]))
         for other, words in WORDS.items():
             for word in words:
@@ -96,7 +104,7 @@ class TestClients:
         assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
 
     def test_the_verdict_is_shown_in_any_case(self) -> None:
-        found = views.verdict_of(played(hide_from_client=list(KINDS)).debate)
+        found = views.build_verdict(played(hide_from_client=list(KINDS)).debate)
         assert (found.outcome, found.winner) == ("decided", "Proponent")
         assert found.deliverable == ""
         assert found.dissent == []
@@ -104,13 +112,17 @@ class TestClients:
     def test_markdown_leaves_out_what_is_hidden(self) -> None:
         at = played(hide_from_client=["moderator", "referee"])
         for number in range(1, at.debate.round + 1):
-            assert markdown.led(at.debate, number) == ""
-        assert "### Moderator" in markdown.led(played().debate, 1)
+            assert markdown.render_moderation(at.debate, number) == ""
+        assert "### Moderator" in markdown.render_moderation(played().debate, 1)
 
 
 class TestSeats:
-    def told(self, at: Table, seat: str) -> str:
-        return "\n".join(text(prompt) for call, prompt in at.asked if call.seat == seat and call.round > 1)
+    def told(self, at: DebateSimulation, seat: str) -> str:
+        return "\n".join(
+            render_prompt_text(prompt)
+            for call, prompt in at.calls_made
+            if call.seat == seat and call.round > 1
+        )
 
     def test_debaters_can_be_kept_from_each_other_and_not_from_those_who_decide(self) -> None:
         at = played(hide_from_seats=["debaters"])

@@ -9,11 +9,18 @@ from server.debate.facts.config import Debater
 from server.debate.facts.events import Failed, Judged, Spoke, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
-from server.debate.replies.extract import LONGEST_TURN, Reply
-from server.debate.replies.interpret import LONGEST_FIELD, interpret
+from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
+from server.debate.replies.interpret import MAX_FIELD_LENGTH, interpret
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import apply
-from tests.support.playing import BOUNDED, finding, paid, setup, table, with_debaters
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
+    build_setup,
+    build_usage,
+    render_finding,
+    replace_debaters,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("C8")
 
@@ -27,13 +34,13 @@ MEGABYTE = 1_000_000
 
 
 def asked_debater() -> tuple[Debate, Call]:
-    at = table().to_round(1)
-    return at.debate, at.calls()[0]
+    at = simulate().play_to_round(1)
+    return at.debate, at.pending_calls()[0]
 
 
 def asked_judge(*cast: Debater) -> tuple[Debate, Call]:
-    at = table(with_debaters(setup(), *(cast or CAST))).to_round(3)
-    return at.debate, at.calls()[0]
+    at = simulate(replace_debaters(build_setup(), *(cast or CAST))).play_to_round(3)
+    return at.debate, at.pending_calls()[0]
 
 
 TURN = asked_debater()
@@ -41,40 +48,40 @@ JUDGMENT = asked_judge()
 
 
 def says(text: str, *, cut: bool = False) -> Spoke:
-    event = interpret(*TURN, Reply(text, paid(), cut=cut))
+    event = interpret(*TURN, Reply(text, build_usage(), cut=cut))
     assert isinstance(event, Spoke)
     return event
 
 
 def finds(text: str, *cast: Debater) -> Judged:
-    event = interpret(*asked_judge(*cast), Reply(text, paid()))
+    event = interpret(*asked_judge(*cast), Reply(text, build_usage()))
     assert isinstance(event, Judged), event
     return event
 
 
 def useless(text: str, *, cut: bool = False) -> str:
     """Why a judgment could not be read."""
-    event = interpret(*JUDGMENT, Reply(text, paid(), cut=cut))
+    event = interpret(*JUDGMENT, Reply(text, build_usage(), cut=cut))
     assert isinstance(event, Failed), event
     assert event.cause == "unreadable"
-    assert event.usage == paid()
+    assert event.usage == build_usage()
     return event.detail
 
 
 class TestTurns:
     def test_a_turn_is_what_was_said(self) -> None:
-        assert says("Because.") == Spoke(seat="Proponent", round=1, text="Because.", usage=paid())
+        assert says("Because.") == Spoke(seat="Proponent", round=1, text="Because.", usage=build_usage())
 
     @pytest.mark.parametrize("nothing", ["", " \n\t ", "\x00\x1b", "\ufeff", "\r\n"])
     @pytest.mark.requirement("D3")
     def test_nothing_said_is_a_failure_that_was_paid_for(self, nothing: str) -> None:
         debate, call = TURN
-        assert interpret(debate, call, Reply(nothing, paid())) == Failed(
+        assert interpret(debate, call, Reply(nothing, build_usage())) == Failed(
             seat="Proponent",
             round=1,
             cause="empty",
             detail="the model said nothing",
-            usage=paid(),
+            usage=build_usage(),
             model="scripted",
         )
 
@@ -99,7 +106,7 @@ class TestTurns:
         assert not says("Because.").cut
 
     def test_a_turn_of_the_longest_length_is_kept_whole(self) -> None:
-        said = "x" * LONGEST_TURN
+        said = "x" * MAX_TURN_LENGTH
         assert (says(said).text, says(said).cut) == (said, False)
 
     @pytest.mark.parametrize("end", [". ", ".\n", "! ", "? ", "。"])
@@ -107,30 +114,30 @@ class TestTurns:
         turn = says(("word " * 20 + "end" + end) * 500)
         assert turn.cut
         assert turn.text.endswith("end" + end[0])
-        assert LONGEST_TURN - 120 < len(turn.text) <= LONGEST_TURN
+        assert MAX_TURN_LENGTH - 120 < len(turn.text) <= MAX_TURN_LENGTH
 
     @pytest.mark.parametrize("said", ["x" * MEGABYTE, "So. " + "x" * MEGABYTE])
     def test_a_megabyte_without_sentences_is_cut_anyhow(self, said: str) -> None:
         turn = says(said)
         assert turn.cut
-        assert len(turn.text) == LONGEST_TURN
+        assert len(turn.text) == MAX_TURN_LENGTH
 
 
 class TestFindingTheJson:
     @pytest.mark.parametrize(
         "reply",
         [
-            finding(),
-            f"```json\n{finding()}\n```",
-            f"```\n{finding()}```",
-            f"Here you go:\n```json\n\n\n  {finding()}  \n```\nGood luck!",
-            f"I find:\n\n{finding()}\n\nThat is all.",
-            f"\ufeff{finding()}",
-            f"```json\n{finding()}",
-            f"```\nsome notes\n```\n{finding()}",
-            f"[1] as asked: {finding()}",
-            json.dumps(json.loads(finding()), indent=4),
-            finding(confidence="high", tags=[{}]),
+            render_finding(),
+            f"```json\n{render_finding()}\n```",
+            f"```\n{render_finding()}```",
+            f"Here you go:\n```json\n\n\n  {render_finding()}  \n```\nGood luck!",
+            f"I find:\n\n{render_finding()}\n\nThat is all.",
+            f"\ufeff{render_finding()}",
+            f"```json\n{render_finding()}",
+            f"```\nsome notes\n```\n{render_finding()}",
+            f"[1] as asked: {render_finding()}",
+            json.dumps(json.loads(render_finding()), indent=4),
+            render_finding(confidence="high", tags=[{}]),
         ],
     )
     def test_it_is_found_wherever_it_stands(self, reply: str) -> None:
@@ -143,24 +150,24 @@ class TestFindingTheJson:
         [
             ("A wins, clearly.", "the reply holds no JSON object"),
             ("正方が勝ちました。", "the reply holds no JSON object"),
-            (finding()[:-9], "the JSON of the reply is broken off or malformed"),
+            (render_finding()[:-9], "the JSON of the reply is broken off or malformed"),
             ("{'winner': 'A'}", "the JSON of the reply is broken off or malformed"),
             ("{" * 20, "the JSON of the reply is broken off or malformed"),
             ("null", "the answer: "),
             ("42", "the answer: "),
             ("NaN", "the answer: "),
-            (f"[{finding()}]", "the answer: "),
+            (f"[{render_finding()}]", "the answer: "),
             ("{}", "verdict: Field required"),
             ('{"verdict": "x", "reasoning": "y", "margin": 1}', "winner: Field required"),
-            (finding(verdict=""), "verdict: Value error, must not be empty"),
-            (finding(reasoning=" \x00 "), "reasoning: Value error, must not be empty"),
-            (finding(verdict=7), "verdict: Input should be a valid string"),
-            (finding(winner="\ud800"), '"winner" must be one of A, B, C, D or null'),
-            (finding(winner=["A"]), "winner: "),
-            (finding(margin="clear"), "margin: "),
-            (finding(margin=1.5), "margin: "),
-            (finding(margin=None), "margin: "),
-            (finding(margin=float("inf")), "margin: "),
+            (render_finding(verdict=""), "verdict: Value error, must not be empty"),
+            (render_finding(reasoning=" \x00 "), "reasoning: Value error, must not be empty"),
+            (render_finding(verdict=7), "verdict: Input should be a valid string"),
+            (render_finding(winner="\ud800"), '"winner" must be one of A, B, C, D or null'),
+            (render_finding(winner=["A"]), "winner: "),
+            (render_finding(margin="clear"), "margin: "),
+            (render_finding(margin=1.5), "margin: "),
+            (render_finding(margin=None), "margin: "),
+            (render_finding(margin=float("inf")), "margin: "),
             ("9" * 5000, "the reply holds no JSON object"),
             ('{"margin": ' + "9" * 5000 + "}", "the JSON of the reply is broken off or malformed"),
         ],
@@ -170,7 +177,7 @@ class TestFindingTheJson:
         assert useless(reply).startswith(why)
 
     def test_a_reply_that_was_cut_off_says_so(self) -> None:
-        assert useless(finding()[:40], cut=True) == (
+        assert useless(render_finding()[:40], cut=True) == (
             "the JSON of the reply is broken off or malformed (it was stopped at its token limit)"
         )
 
@@ -191,8 +198,8 @@ class TestFindingTheJson:
         assert useless(reply)
 
     def test_a_megabyte_of_reasoning_is_cut(self) -> None:
-        found = finds(finding(reasoning="word " * (MEGABYTE // 5), verdict="x" * MEGABYTE))
-        assert len(found.reasoning) == len(found.verdict) == LONGEST_FIELD
+        found = finds(render_finding(reasoning="word " * (MEGABYTE // 5), verdict="x" * MEGABYTE))
+        assert len(found.reasoning) == len(found.verdict) == MAX_FIELD_LENGTH
 
 
 class TestTheWinner:
@@ -218,51 +225,53 @@ class TestTheWinner:
         ],
     )
     def test_it_is_known_by_letter_stance_and_name_in_any_case(self, winner: str | None, name: str) -> None:
-        assert finds(finding(winner)).winner == name
+        assert finds(render_finding(winner)).winner == name
 
     @pytest.mark.parametrize(
         "winner", ["E", "nobody", "A and B", "A or B", "Proponent", "0", "Position", "judge 1"]
     )
     def test_a_stranger_is_refused(self, winner: str) -> None:
-        assert useless(finding(winner)) == '"winner" must be one of A, B, C, D or null'
+        assert useless(render_finding(winner)) == '"winner" must be one of A, B, C, D or null'
 
     def test_a_stance_that_two_defend_names_neither(self) -> None:
-        assert useless(finding("no")) == '"winner" must be one of A, B, C, D or null'
-        assert finds(finding("D")).winner == "Dan"
+        assert useless(render_finding("no")) == '"winner" must be one of A, B, C, D or null'
+        assert finds(render_finding("D")).winner == "Dan"
 
     def test_a_letter_is_a_letter_even_where_somebody_is_called_so(self) -> None:
         cast = (Debater(name="B", stance="c", model="m"), Debater(name="C", stance="a", model="m"))
-        assert finds(finding("A"), *cast).winner == "B"
-        assert finds(finding("B"), *cast).winner == "C"
-        assert finds(finding("c"), *cast, Debater(name="x", stance="y", model="m")).winner == "x"
+        assert finds(render_finding("A"), *cast).winner == "B"
+        assert finds(render_finding("B"), *cast).winner == "C"
+        assert finds(render_finding("c"), *cast, Debater(name="x", stance="y", model="m")).winner == "x"
 
     def test_without_a_winner_there_is_no_margin(self) -> None:
-        assert finds(finding(None, 3)).margin == 0
+        assert finds(render_finding(None, 3)).margin == 0
 
     @pytest.mark.parametrize(
         ("margin", "kept"), [(0, 0), (3, 3), (4, 3), (-1, 0), (99, 3), ("2", 2), (2.0, 2), (True, 1)]
     )
     def test_a_margin_out_of_range_is_brought_into_it(self, margin: Any, kept: int) -> None:
-        assert finds(finding(margin=margin)).margin == kept
+        assert finds(render_finding(margin=margin)).margin == kept
 
     def test_a_margin_that_is_not_given_is_a_narrow_one(self) -> None:
         assert finds('{"winner": "A", "verdict": "x", "reasoning": "y"}').margin == 1
 
     def test_the_words_of_a_judge_are_cleaned_too(self) -> None:
-        assert finds(finding(verdict=" So\x00\r\nit \ud800 is ")).verdict == "So \nit ? is"
+        assert finds(render_finding(verdict=" So\x00\r\nit \ud800 is ")).verdict == "So \nit ? is"
 
     def test_a_judgment_knows_its_seat_its_reading_and_its_price(self) -> None:
         debate, call = JUDGMENT
-        event = interpret(debate, call, Reply(finding("B"), paid("vendor/x"), informative=False))
+        event = interpret(
+            debate, call, Reply(render_finding("B"), build_usage("vendor/x"), informative=False)
+        )
         assert event == Judged(
             seat="judge 1",
             round=3,
-            reading=1,
+            slot_index=1,
             winner="Bob",
             margin=2,
             verdict="It is not worth it.",
             reasoning="Costs were never answered.",
-            usage=paid("vendor/x"),
+            usage=build_usage("vendor/x"),
             informative=False,
         )
 
@@ -281,22 +290,22 @@ REPLIES = (
     | st.fixed_dictionaries(
         {"winner": JSONISH, "margin": JSONISH, "verdict": ANYTHING, "reasoning": ANYTHING}
     ).map(json.dumps)
-    | st.tuples(st.just("```"), ANYTHING, st.sampled_from(["{", "```", finding()])).map("".join)
+    | st.tuples(st.just("```"), ANYTHING, st.sampled_from(["{", "```", render_finding()])).map("".join)
 )
 
 
 @given(REPLIES, st.booleans())
-@BOUNDED
+@FUZZ_SETTINGS
 def test_whatever_comes_back_is_a_fact_that_can_be_recorded(text: str, cut: bool) -> None:
     for debate, call in (TURN, JUDGMENT):
-        event = interpret(debate, call, Reply(text, paid(), cut=cut))
+        event = interpret(debate, call, Reply(text, build_usage(), cut=cut))
         assert apply(debate, event).version == debate.version + 1
         body = json.dumps(event.model_dump(mode="json"), ensure_ascii=False).encode()
         assert load(json.loads(body)) == event
 
 
 @given(ANYTHING)
-@BOUNDED
+@FUZZ_SETTINGS
 def test_what_was_cleaned_is_clean(text: str) -> None:
     cleaned = clean(text)
     assert clean(cleaned) == cleaned
@@ -306,4 +315,7 @@ def test_what_was_cleaned_is_clean(text: str) -> None:
 
 @pytest.mark.requirement("C8")
 def test_braces_in_prose_before_the_answer_do_not_hide_it() -> None:
-    assert finds("With \\frac{1}{2} and {x} in mind: " + finding()).winner == finds(finding()).winner
+    assert (
+        finds("With \\frac{1}{2} and {x} in mind: " + render_finding()).winner
+        == finds(render_finding()).winner
+    )

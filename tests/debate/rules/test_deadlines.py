@@ -5,151 +5,169 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import Wish, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
 from server.debate.facts.config import MODERATOR
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Intervened, RoundOpened
-from server.debate.replies.extract import failed
-from server.debate.rules.budget import Elapsed
+from server.debate.replies.extract import build_failure
+from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Ask, Call, Record, decide
 from server.debate.views import state as views
-from tests.support.playing import Answer, Fails, Table, debaters, proposal, setup, table, talk
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_request,
+    build_setup,
+    default_script,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("D3")
 
 
-def hurried(**other: Any) -> Table:
+def hurried(**other: Any) -> DebateSimulation:
     """A debate whose rounds have 60 seconds."""
-    return table(setup(options={"limits": {"round_timeout": 60}, **other.pop("options", {})}, **other))
+    return simulate(
+        build_setup(options={"limits": {"round_timeout": 60}, **other.pop("options", {})}, **other)
+    )
 
 
-def late(at: Table, seconds: float = 60) -> tuple[Failed, ...]:
+def late(at: DebateSimulation, seconds: float = 60) -> tuple[Failed, ...]:
     """Who is left out when the round is so old."""
-    step = decide(at.debate, elapsed=Elapsed(round=seconds))
+    step = decide(at.debate, elapsed=ElapsedTime(round_seconds=seconds))
     assert isinstance(step, Record)
-    at.do(*step.events)
+    at.add_events(*step.events)
     return tuple(event for event in step.events if isinstance(event, Failed))
 
 
-def left(at: Table, elapsed: Elapsed) -> tuple[float, str]:
+def left(at: DebateSimulation, elapsed: ElapsedTime) -> tuple[float, str]:
     step = decide(at.debate, elapsed=elapsed)
     assert isinstance(step, Ask)
-    return step.deadline.seconds, step.deadline.of
+    return step.deadline.seconds_left, step.deadline.description
 
 
 class TestRounds:
     def test_answers_have_what_is_left_of_the_round(self) -> None:
-        assert left(hurried().to_round(1), Elapsed(round=12.5)) == (47.5, "60 s of the round")
+        assert left(hurried().play_to_round(1), ElapsedTime(round_seconds=12.5)) == (
+            47.5,
+            "60 s of the round",
+        )
 
     def test_without_a_limit_they_have_all_the_time(self) -> None:
-        assert left(table().to_round(1), Elapsed(10**6, 10**6)) == (math.inf, "")
+        assert left(simulate().play_to_round(1), ElapsedTime(10**6, 10**6)) == (math.inf, "")
 
     def test_who_was_not_asked_in_time_is_not_asked_and_costs_nothing(self) -> None:
-        at = hurried(format="verdict", debaters=debaters(3)).to_round(1)
+        at = hurried(format="verdict", debaters=build_debaters(3)).play_to_round(1)
         for _ in range(2):
-            at.do(at.answer(at.calls()[0]))
+            at.add_events(at.answer(at.pending_calls()[0]))
         (failure,) = late(at)
         assert (failure.seat, failure.cause, failure.attempts) == ("Speaker 3", "late", 0)
         assert failure.detail == "not asked: the 60 s of the round were over"
         assert at.play().status == "concluded"
         assert len(at.debate.turns) == 5
-        assert any("1 answer failed" in said for said in views.verdict_of(at.debate).cautions)
+        assert any("1 answer failed" in said for said in views.build_verdict(at.debate).cautions)
 
     def test_below_the_quorum_it_pauses_and_says_that_the_time_was_over(self) -> None:
-        at = hurried().to_round(1)
+        at = hurried().play_to_round(1)
         late(at)
         assert at.play().status == "paused"
-        assert views.reason(at.debate) == (
+        assert views.status_reason(at.debate) == (
             "0 of 2 answered in round 1 (opening), 2 needed. "
             "Proponent: not asked: the 60 s of the round were over; "
             "Opponent: not asked: the 60 s of the round were over"
         )
 
     def test_who_is_late_is_left_to_no_fallback_and_asked_again_in_the_next_round(self) -> None:
-        at = hurried(debaters=debaters(3), options={"fallback_models": ["other/model"]}).to_round(1)
-        first, *others = at.calls()
-        at.do(failed(first, "late", "scripted had not answered"), *map(at.answer, others))
-        assert at.through(1).debate.round == 1
-        at.to_round(2)
-        assert [call.model for call in at.calls()] == ["scripted"] * 3
+        at = hurried(debaters=build_debaters(3), options={"fallback_models": ["other/model"]}).play_to_round(
+            1
+        )
+        first, *others = at.pending_calls()
+        at.add_events(build_failure(first, "late", "scripted had not answered"), *map(at.answer, others))
+        assert at.play_through_round(1).debate.round == 1
+        at.play_to_round(2)
+        assert [call.model for call in at.pending_calls()] == ["scripted"] * 3
 
     def test_a_moderator_who_is_late_lets_everybody_speak(self) -> None:
-        at = hurried(format="verdict", options={"moderator": {"opens": True}}).to_round(1)
+        at = hurried(format="verdict", options={"moderator": {"opens": True}}).play_to_round(1)
         assert [failure.seat for failure in late(at)] == [MODERATOR]
         assert at.step()
         assert isinstance(at.events[-1], RoundOpened)
 
     def test_judges_who_are_late_are_asked_again_when_the_debate_is_resumed(self) -> None:
-        at = hurried().to_round(3)
+        at = hurried().play_to_round(3)
         assert len(late(at)) == 2
         at.play()
         assert at.status == "paused"
-        at.do(intervention(at.debate, "resume", Wish()).event).play()
+        at.add_events(build_intervention(at.debate, "resume", InterventionRequest()).event).play()
         assert at.status == "concluded"
 
     def test_the_limit_can_be_changed_on_the_way(self) -> None:
-        at = hurried().to_round(1)
-        at.do(intervention(at.debate, "extend", Wish(limits={"round_timeout": 90})).event)
-        assert left(at, Elapsed(round=60)) == (30, "90 s of the round")
+        at = hurried().play_to_round(1)
+        at.add_events(
+            build_intervention(at.debate, "extend", InterventionRequest(limits={"round_timeout": 90})).event
+        )
+        assert left(at, ElapsedTime(round_seconds=60)) == (30, "90 s of the round")
 
 
 class TestDebates:
-    def limited(self, **limits: Any) -> Table:
-        return table(setup(options={"limits": {"max_seconds": 100, **limits}}))
+    def limited(self, **limits: Any) -> DebateSimulation:
+        return simulate(build_setup(options={"limits": {"max_seconds": 100, **limits}}))
 
     def test_the_talk_leaves_a_fifth_of_the_time_to_those_who_decide(self) -> None:
-        at = self.limited().to_round(1)
-        assert left(at, Elapsed(debate=70)) == (10, "80 s of the talk")
-        at.to_round(3)
-        assert left(at, Elapsed(debate=70)) == (30, "100 s of the debate")
+        at = self.limited().play_to_round(1)
+        assert left(at, ElapsedTime(debate_seconds=70)) == (10, "80 s of the talk")
+        at.play_to_round(3)
+        assert left(at, ElapsedTime(debate_seconds=70)) == (30, "100 s of the debate")
 
     def test_the_nearer_end_counts(self) -> None:
-        at = self.limited(round_timeout=20).to_round(1)
-        assert left(at, Elapsed(debate=70, round=3)) == (10, "80 s of the talk")
-        assert left(at, Elapsed(debate=30, round=3)) == (17, "20 s of the round")
+        at = self.limited(round_timeout=20).play_to_round(1)
+        assert left(at, ElapsedTime(debate_seconds=70, round_seconds=3)) == (10, "80 s of the talk")
+        assert left(at, ElapsedTime(debate_seconds=30, round_seconds=3)) == (17, "20 s of the round")
 
-    def too_late(self, at: Table, elapsed: Elapsed) -> Table:
+    def too_late(self, at: DebateSimulation, elapsed: ElapsedTime) -> DebateSimulation:
         """Everybody who is asked has not answered when the time is over."""
-        for call in at.calls():
-            at.do(failed(call, "late", "the time was over"))
+        for call in at.pending_calls():
+            at.add_events(build_failure(call, "late", "the time was over"))
         step = decide(at.debate, elapsed=elapsed)
         assert isinstance(step, Record)
-        return at.do(*step.events)
+        return at.add_events(*step.events)
 
     def test_a_talk_that_runs_out_of_time_is_judged_on_what_was_said(self) -> None:
-        at = self.too_late(self.limited().to_round(2), Elapsed(debate=80))
+        at = self.too_late(self.limited().play_to_round(2), ElapsedTime(debate_seconds=80))
         assert isinstance(at.events[-1], Intervened)
         assert at.play().status == "concluded"
-        assert views.reason(at.debate) == "budget: 80 of 100 seconds spent"
+        assert views.status_reason(at.debate) == "budget: 80 of 100 seconds spent"
 
     def test_before_anything_was_said_it_is_cut_short(self) -> None:
-        at = self.too_late(self.limited().to_round(1), Elapsed(debate=80))
-        assert (at.status, views.reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
+        at = self.too_late(self.limited().play_to_round(1), ElapsedTime(debate_seconds=80))
+        assert (at.status, views.status_reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
 
     def test_a_debate_that_was_away_for_longer_is_not_thrown_away(self) -> None:
-        at = self.limited().to_round(2)
-        at.do(*(at.answer(call) for call in at.calls()))
+        at = self.limited().play_to_round(2)
+        at.add_events(*(at.answer(call) for call in at.pending_calls()))
         for _ in range(3):
-            step = decide(at.debate, elapsed=Elapsed(debate=4000))
+            step = decide(at.debate, elapsed=ElapsedTime(debate_seconds=4000))
             if isinstance(step, Record):
-                at.do(*step.events)
-        assert (at.status, views.reason(at.debate)) == (
+                at.add_events(*step.events)
+        assert (at.status, views.status_reason(at.debate)) == (
             "paused",
             "budget: 4000 of 100 seconds spent. Extend the limits.",
         )
 
     def test_new_limits_that_leave_no_time_are_said_to(self) -> None:
-        at = self.limited().to_round(3)
-        late = Wish(limits={"max_calls": 50}, elapsed=Elapsed(debate=400))
-        told = intervention(at.debate, "extend", late).takes_effect
+        at = self.limited().play_to_round(3)
+        late = InterventionRequest(limits={"max_calls": 50}, elapsed=ElapsedTime(debate_seconds=400))
+        told = build_intervention(at.debate, "extend", late).effect
         assert told.startswith(
             "The new limits leave no room for another question (budget: 400 of 100 seconds"
         )
 
     def test_it_may_pause_instead(self) -> None:
-        at = self.too_late(self.limited(on_budget="pause").to_round(3), Elapsed(debate=100))
-        assert (at.status, views.reason(at.debate)) == (
+        at = self.too_late(self.limited(on_budget="pause").play_to_round(3), ElapsedTime(debate_seconds=100))
+        assert (at.status, views.status_reason(at.debate)) == (
             "paused",
             "budget: 100 of 100 seconds spent. Extend the limits.",
         )
@@ -157,23 +175,25 @@ class TestDebates:
 
 class TestQuorums:
     def failing(self, *seats: str) -> Any:
-        def script(call: Call) -> Answer:
-            return Fails("timeout") if call.seat in seats else talk(call)
+        def script(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.seat in seats else default_script(call)
 
         return script
 
     @pytest.mark.parametrize(("quorum", "status"), [(1, "concluded"), (2, "paused"), (3, "paused")])
     def test_a_round_needs_as_many_voices_as_were_agreed(self, quorum: int, status: str) -> None:
-        opened = setup(debaters=debaters(3), options={"quorum": quorum})
-        assert table(opened, self.failing("Speaker 1", "Speaker 3")).play().status == status
+        opened = build_setup(debaters=build_debaters(3), options={"quorum": quorum})
+        assert simulate(opened, self.failing("Speaker 1", "Speaker 3")).play().status == status
 
     @pytest.mark.parametrize(("quorum", "status"), [(1, "concluded"), (2, "concluded"), (3, "paused")])
     def test_a_judgment_needs_as_many_judges_as_were_agreed(self, quorum: int, status: str) -> None:
-        opened = setup(options={"judges": {"count": 3, "quorum": quorum}})
-        at = table(opened, self.failing("judge 2")).play()
+        opened = build_setup(options={"judges": {"count": 3, "quorum": quorum}})
+        at = simulate(opened, self.failing("judge 2")).play()
         assert at.status == status
         if status == "paused":
-            assert views.reason(at.debate).startswith("2 of 3 answered in round 3 (verdict), 3 needed. judge")
+            assert views.status_reason(at.debate).startswith(
+                "2 of 3 answered in round 3 (verdict), 3 needed. judge"
+            )
 
     @pytest.mark.parametrize(
         ("options", "why"),
@@ -183,6 +203,6 @@ class TestQuorums:
         ],
     )
     def test_one_that_can_never_be_met_is_refused(self, options: dict[str, Any], why: str) -> None:
-        with pytest.raises(Refused) as refused:
-            open_debate(proposal(options=options), models=["scripted"], seed=1)
+        with pytest.raises(InvalidRequestError) as refused:
+            open_debate(build_request(options=options), models=["scripted"], seed=1)
         assert str(refused.value) == why

@@ -30,14 +30,24 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, pending, status, wanted
-from server.debate.rules.schedule import Place, open_places
+from server.debate.rules.decide import (
+    Ask,
+    Call,
+    Over,
+    Record,
+    Wait,
+    acceptable_calls,
+    decide,
+    pending_calls,
+    status,
+)
+from server.debate.rules.schedule import Slot, open_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.debate.views import state as views
-from tests.support.happening import ANYTHING, KINDS, any_answer
-from tests.support.playing import BOUNDED, Table, paid
+from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
+from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, build_usage
 
 pytestmark = pytest.mark.requirement("N8")
 
@@ -51,17 +61,17 @@ def sequence(kind: str, draw: st.DataObject) -> Iterator[tuple[Debate | None, Ev
         follow = draw.draw(st.integers(0, 5)) > 0
         event: Event
         if debate is None:
-            event = KINDS[kind] if follow else draw.draw(ANYTHING[kind])
+            event = SETUPS[kind] if follow else draw.draw(EVENTS_BY_SETUP[kind])
         elif follow and debate.paused and draw.draw(st.booleans()):
             event = Resumed()
-        elif follow and wanted(debate):
-            call = draw.draw(st.sampled_from(wanted(debate)))
+        elif follow and acceptable_calls(debate):
+            call = draw.draw(st.sampled_from(acceptable_calls(debate)))
             seeks = draw.draw(st.integers(0, 20)) == 0
-            event = looked_up(call) if seeks else Table(debate, any_answer(draw)).answer(call)
+            event = looked_up(call) if seeks else DebateSimulation(debate, any_answer(draw)).answer(call)
         elif follow and isinstance(step := decide(debate), Record):
             event = step.events[0]
         else:
-            event = draw.draw(ANYTHING[kind])
+            event = draw.draw(EVENTS_BY_SETUP[kind])
         yield debate, event
         try:
             debate = apply(debate, event)
@@ -71,12 +81,14 @@ def sequence(kind: str, draw: st.DataObject) -> Iterator[tuple[Debate | None, Ev
 
 def looked_up(call: Call) -> Researched:
     found = (Lookup(tool="a/b", arguments="{}", result="x"),)
-    return Researched(seat=call.seat, round=call.round, reading=call.number, lookups=found, usage=paid())
+    return Researched(
+        seat=call.seat, round=call.round, slot_index=call.slot_index, lookups=found, usage=build_usage()
+    )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@settings(BOUNDED, max_examples=10)
+@settings(FUZZ_SETTINGS, max_examples=10)
 def test_an_event_is_refused_and_changes_nothing_or_every_promise_holds(
     kind: str, draw: st.DataObject
 ) -> None:
@@ -99,16 +111,16 @@ def test_an_event_is_refused_and_changes_nothing_or_every_promise_holds(
         check_views(after, accepted)
 
 
-def keys(places: Sequence[Place]) -> set[tuple[str, int]]:
+def keys(places: Sequence[Slot]) -> set[tuple[str, int]]:
     return {place.key for place in places}
 
 
 def place_of(event: Answered) -> tuple[str, int]:
     match event:
         case Spoke():
-            return event.seat, event.turn
+            return event.seat, event.slot_index
         case Judged() | Failed() | Researched():
-            return event.seat, event.reading
+            return event.seat, event.slot_index
         case RoundClosed():
             return event.seat, 1
         case _:
@@ -118,24 +130,24 @@ def place_of(event: Answered) -> tuple[str, int]:
 def check_step(before: Debate, event: Event, after: Debate) -> None:
     assert before.ended is None
     assert before.setup == after.setup
-    for name in ("rounds", "talk", "handoffs", "research", "ballots", "judged", "failures"):
+    for name in ("rounds", "transcript_events", "handoffs", "research", "ballots", "judgments", "failures"):
         was, now = getattr(before, name), getattr(after, name)
         assert now[: len(was)] == was
     assert before.verdict in (None, after.verdict)
     assert before.deliverable in (None, after.deliverable)
     if isinstance(event, Paused | Intervened):
-        assert open_places(after) == open_places(before)
+        assert open_slots(after) == open_slots(before)
     stands_in = isinstance(event, RoundOpened) and event.usage is None
     if isinstance(event, Answered) and not stands_in and not getattr(event, "handoff", False):
         place = place_of(event)
-        assert place in {call.answers for call in wanted(before)}
+        assert place in {call.slot_key for call in acceptable_calls(before)}
         assert event.round == before.round
-        if place in keys(open_places(before)) and keys(open_places(before)) != {place}:
-            assert keys(open_places(before)) - keys(open_places(after)) <= {place}
+        if place in keys(open_slots(before)) and keys(open_slots(before)) != {place}:
+            assert keys(open_slots(before)) - keys(open_slots(after)) <= {place}
         if isinstance(event, Researched):
-            assert place in {call.answers for call in wanted(after)}
+            assert place in {call.slot_key for call in acceptable_calls(after)}
         elif not isinstance(event, Failed):
-            assert place not in {call.answers for call in wanted(after)}
+            assert place not in {call.slot_key for call in acceptable_calls(after)}
 
 
 def once(facts: Sequence[object], *fields: str) -> bool:
@@ -145,17 +157,19 @@ def once(facts: Sequence[object], *fields: str) -> bool:
 
 def check_promises(debate: Debate) -> None:
     assert once(debate.turns, "seat", "round", "turn")
-    assert once(debate.judged, "seat", "reading", "round")
+    assert once(debate.judgments, "seat", "reading", "round")
     assert once(debate.ballots, "seat", "round")
-    for facts in (debate.openings, debate.closings, debate.audits, debate.handoffs):
+    for facts in (debate.round_plans, debate.round_summaries, debate.audits, debate.handoffs):
         assert once(facts, "round")
     assert not debate.setup.max_turns or len(debate.turns) <= debate.setup.max_turns
-    assert all(closed.decision for closed in debate.closings if closed.settled)
+    assert all(closed.decision for closed in debate.round_summaries if closed.settled)
     assert all(turn.seat not in (turn.to, turn.hands_to) for turn in debate.turns)
     for turn in debate.turns:
-        asked = [(t.seat, t.to) for t in debate.turns_of(turn.round) if t.act not in ("argument", "answer")]
+        asked = [
+            (t.seat, t.to) for t in debate.round_turns(turn.round) if t.act not in ("argument", "answer")
+        ]
         assert turn.act != "answer" or (turn.to, turn.seat) in asked
-    assert debate.heard.isdisjoint(keys(open_places(debate)))
+    assert debate.answered_slots.isdisjoint(keys(open_slots(debate)))
     assert [entered.round for entered in debate.rounds] == list(range(1, debate.round + 1))
     check_decision(debate)
 
@@ -170,7 +184,7 @@ def check_decision(debate: Debate) -> None:
             assert calls
             assert not debate.paused
             assert all(call.model != CALLER for call in calls)
-            assert {call.key for call in calls} <= {call.key for call in wanted(debate)}
+            assert {call.key for call in calls} <= {call.key for call in acceptable_calls(debate)}
             assert len({call.key for call in calls}) == len(calls)
             for call in calls:
                 assert render(debate, call).messages
@@ -178,43 +192,43 @@ def check_decision(debate: Debate) -> None:
             assert debate.paused.reason == reason
         case Wait(reason):
             assert status(debate) == "waiting"
-            assert all(call.model == CALLER and call.seat in reason for call in pending(debate))
+            assert all(call.model == CALLER and call.seat in reason for call in pending_calls(debate))
         case Over(ended):
             assert debate.ended == ended
-            assert wanted(debate) == pending(debate) == ()
+            assert acceptable_calls(debate) == pending_calls(debate) == ()
 
 
 def check_views(debate: Debate, accepted: list[Event]) -> None:
     """Whatever was accepted can be stored, read back and shown."""
     assert [load(event.model_dump(mode="json")) for event in accepted] == accepted
     log = [Recorded(seq, "2026-12-01T10:00:00.000Z", "x", "0" * 64, e) for seq, e in enumerate(accepted, 1)]
-    state = views.state("d", debate, log)
+    state = views.build_state("d", debate, log)
     assert state.entries == len(accepted)
     assert bool(state.awaiting) <= (not debate.ended)
     assert len(views.turns(debate)) == len(debate.turns)
-    assert views.raw_result(debate)["rounds"] == debate.rounds_held
+    assert views.raw_result(debate)["rounds"] == debate.held_round_count
     assert len(logs.analysis(debate)["rounds"]) == debate.round
     assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.failures)
     assert all(logs.event_row(entry)["names"] for entry in log)
-    assert markdown.transcript(debate, log).startswith("# ")
-    assert len(markdown.verdict(debate)) < markdown.VERDICT_LIMIT
+    assert markdown.render_transcript(debate, log).startswith("# ")
+    assert len(markdown.render_verdict(debate)) < markdown.VERDICT_LIMIT
     for number in range(1, debate.round + 1):
         assert logs.round_view(debate, number)["round"] == number
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@settings(BOUNDED, max_examples=8)
+@settings(FUZZ_SETTINGS, max_examples=8)
 def test_a_debate_whose_models_answer_anything_ends_or_pauses_or_waits(
     kind: str, draw: st.DataObject
 ) -> None:
-    at = Table(replay([KINDS[kind]]), any_answer(draw))
+    at = DebateSimulation(replay([SETUPS[kind]]), any_answer(draw))
     for _ in range(150):
         if not at.step():
             if at.status != "waiting" or draw.draw(st.integers(0, 9)) == 0:
                 break
-            at.do(at.answer(pending(at.debate)[0]))
-    assert at.status in endings(KINDS[kind])
+            at.add_events(at.answer(pending_calls(at.debate)[0]))
+    assert at.status in endings(SETUPS[kind])
     check_promises(at.debate)
 
 

@@ -6,18 +6,34 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import Wish, intervention
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
 from server.debate.facts.config import Limits, Price
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Intervened, Paused, Resumed
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import Elapsed, estimate, kept_back, room, spent
-from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending
+from server.debate.rules.budget import (
+    ElapsedTime,
+    compute_remaining,
+    compute_spending,
+    estimate,
+    reserved_for_verdict,
+)
+from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
 from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.debate.views import state as views
-from tests.support.playing import Answer, Fails, Table, debaters, paid, proposal, setup, table, talk
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_request,
+    build_setup,
+    build_usage,
+    default_script,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("N10")
 
@@ -30,186 +46,216 @@ def priced(cost: str) -> Any:
     return lambda model: Price(model=model, input=cost, output=cost)
 
 
-def asked(at: Table) -> int:
-    return len(at.asked)
+def asked(at: DebateSimulation) -> int:
+    return len(at.calls_made)
 
 
 class TestCalls:
     def test_a_debate_that_wants_thirty_calls_and_may_have_ten_is_judged_after_ten(self) -> None:
-        opened = setup(format="verdict", debaters=debaters(3), max_rounds=9, options=limited(max_calls=10))
-        at = table(opened).play()
+        opened = build_setup(
+            format="verdict", debaters=build_debaters(3), max_rounds=9, options=limited(max_calls=10)
+        )
+        at = simulate(opened).play()
         assert (asked(at), at.status) == (10, "concluded")
-        assert views.reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 question kept back")
-        assert "3 rounds of talk, 9 turns." in markdown.verdict(at.debate)
+        assert views.status_reason(at.debate).startswith(
+            "budget: 9 of 10 calls spent, and 1 question kept back"
+        )
+        assert "3 rounds of talk, 9 turns." in markdown.render_verdict(at.debate)
         assert at.debate.verdict
 
     @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "full"])
     @pytest.mark.parametrize("most", range(6, 16))
     def test_no_format_asks_more_than_it_may(self, name: str, most: int) -> None:
-        at = table(setup(format=name, max_rounds=3, options=limited(max_calls=most))).play()
+        at = simulate(build_setup(format=name, max_rounds=3, options=limited(max_calls=most))).play()
         assert asked(at) <= most
         assert at.status == "concluded"
 
     def test_together_only_as_many_are_asked_as_there_is_room_for(self) -> None:
-        at = table(setup(debaters=debaters(4), options=limited(max_calls=5))).to_round(1)
+        at = simulate(build_setup(debaters=build_debaters(4), options=limited(max_calls=5))).play_to_round(1)
         step = decide(at.debate)
         assert isinstance(step, Ask)
-        assert (len(step.calls), step.at_most) == (4, 3)
+        assert (len(step.calls), step.max_in_flight) == (4, 3)
 
     def test_failures_and_bad_replies_count(self) -> None:
-        def silent(call: Call) -> Answer:
-            return "" if call.seat == "Speaker 1" else talk(call)
+        def silent(call: Call) -> ScriptAnswer:
+            return "" if call.seat == "Speaker 1" else default_script(call)
 
-        at = table(setup(debaters=debaters(3), max_rounds=4, options=limited(max_calls=12)), silent).play()
+        at = simulate(
+            build_setup(debaters=build_debaters(3), max_rounds=4, options=limited(max_calls=12)), silent
+        ).play()
         assert asked(at) <= 12
-        assert spent(at.debate).calls == asked(at)
+        assert compute_spending(at.debate).calls == asked(at)
 
     def test_a_failure_that_was_never_sent_costs_nothing(self) -> None:
-        at = table().to_round(1)
-        at.script = lambda _: Fails("unavailable")
-        failure = at.answer(at.calls()[0]).model_copy(update={"attempts": 0})
-        assert spent(at.do(failure).debate).calls == 0
+        at = simulate().play_to_round(1)
+        at.script = lambda _: ProviderFailure("unavailable")
+        failure = at.answer(at.pending_calls()[0]).model_copy(update={"attempts": 0})
+        assert compute_spending(at.add_events(failure).debate).calls == 0
 
     def test_a_budget_may_pause_instead_and_go_on_when_it_is_extended(self) -> None:
         limits = limited(max_calls=6, on_budget="pause")
-        at = table(setup(format="verdict", max_rounds=9, options=limits)).play()
+        at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
         assert at.status == "paused"
-        assert "Extend the limits, or conclude." in views.reason(at.debate)
-        at.do(Intervened(action="extend", limits=Limits(max_calls=100)), Resumed()).play()
-        assert (at.status, views.reason(at.debate)) == ("concluded", "max_rounds")
+        assert "Extend the limits, or conclude." in views.status_reason(at.debate)
+        at.add_events(Intervened(action="extend", limits=Limits(max_calls=100)), Resumed()).play()
+        assert (at.status, views.status_reason(at.debate)) == ("concluded", "max_rounds")
 
     def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
-        with pytest.raises(Refused, match="no room for a round of talk"):
-            setup(options=limited(max_calls=3))
+        with pytest.raises(InvalidRequestError, match="no room for a round of talk"):
+            build_setup(options=limited(max_calls=3))
 
 
 class TestDeciding:
     def test_what_the_judges_take_is_kept_back(self) -> None:
-        opened = setup(options={"judges": {"count": 3}, "output_schema": {}})
-        assert kept_back(table(opened).debate) == 7
-        assert kept_back(table(setup(format="settle")).debate) == 1
-        assert kept_back(table(setup(options={"phases": ["opening", "voting"]})).debate) == 2
-        assert kept_back(table(opened).to_round(3).debate) == 1
+        opened = build_setup(options={"judges": {"count": 3}, "output_schema": {}})
+        assert reserved_for_verdict(simulate(opened).debate) == 7
+        assert reserved_for_verdict(simulate(build_setup(format="settle")).debate) == 1
+        assert (
+            reserved_for_verdict(simulate(build_setup(options={"phases": ["opening", "voting"]})).debate) == 2
+        )
+        assert reserved_for_verdict(simulate(opened).play_to_round(3).debate) == 1
 
     def test_findings_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
-        at = table().to_round(3)
-        first, second = at.calls()
-        at.do(at.answer(first), Intervened(action="extend", limits=Limits(max_calls=5)))
+        at = simulate().play_to_round(3)
+        first, second = at.pending_calls()
+        at.add_events(at.answer(first), Intervened(action="extend", limits=Limits(max_calls=5)))
         assert isinstance(decide(at.debate), Record)
         at.play()
         assert (at.status, asked(at)) == ("concluded", 4)
-        assert second.answers not in at.debate.heard
+        assert second.slot_key not in at.debate.answered_slots
 
     def test_without_any_the_debate_pauses_and_what_was_said_is_not_lost(self) -> None:
-        at = table().to_round(3).do(Intervened(action="extend", limits=Limits(max_calls=4))).play()
+        at = (
+            simulate()
+            .play_to_round(3)
+            .add_events(Intervened(action="extend", limits=Limits(max_calls=4)))
+            .play()
+        )
         assert at.status == "paused"
-        assert views.reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
-        at.do(intervention(at.debate, "extend", Wish(limits={"max_calls": 9})).event, Resumed())
+        assert views.status_reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
+        at.add_events(
+            build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9})).event,
+            Resumed(),
+        )
         assert at.play().status == "concluded"
 
     def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
-        at = table().to_round(1).do(Intervened(action="extend", limits=Limits(max_calls=1))).play()
+        at = (
+            simulate()
+            .play_to_round(1)
+            .add_events(Intervened(action="extend", limits=Limits(max_calls=1)))
+            .play()
+        )
         assert at.status == "truncated"
 
     def test_a_verdict_stands_where_there_is_no_room_for_the_result_that_was_to_be_made_of_it(self) -> None:
-        at = table(setup(options={"synthesizer": True})).to_round(4)
+        at = simulate(build_setup(options={"synthesizer": True})).play_to_round(4)
         assert at.debate.verdict
-        at.do(Intervened(action="extend", limits=Limits(max_calls=6))).play()
-        assert (at.status, views.reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
+        at.add_events(Intervened(action="extend", limits=Limits(max_calls=6))).play()
+        assert (at.status, views.status_reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
 
 
 class TestTokensMoneyAndTime:
     def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:
-        at = table(setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=2_200))).play()
-        assert at.status == "concluded"
-        assert views.reason(at.debate).startswith("budget: ")
-        assert "input tokens" in views.reason(at.debate)
-
-    def test_output_tokens_bound_it_too(self) -> None:
-        def long(call: Call) -> Answer:
-            return (
-                Reply("word", paid().model_copy(update={"output_tokens": 500}))
-                if not call.reading
-                else talk(call)
-            )
-
-        at = table(
-            setup(format="verdict", max_rounds=9, options=limited(max_output_tokens=4_000)), long
+        at = simulate(
+            build_setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=2_200))
         ).play()
         assert at.status == "concluded"
-        assert spent(at.debate).output_tokens <= 4_000
+        assert views.status_reason(at.debate).startswith("budget: ")
+        assert "input tokens" in views.status_reason(at.debate)
+
+    def test_output_tokens_bound_it_too(self) -> None:
+        def long(call: Call) -> ScriptAnswer:
+            return (
+                Reply("word", build_usage().model_copy(update={"output_tokens": 500}))
+                if not call.reading
+                else default_script(call)
+            )
+
+        at = simulate(
+            build_setup(format="verdict", max_rounds=9, options=limited(max_output_tokens=4_000)), long
+        ).play()
+        assert at.status == "concluded"
+        assert compute_spending(at.debate).output_tokens <= 4_000
 
     def test_money_is_counted_exactly(self) -> None:
         opened = open_debate(
-            proposal(format="verdict", max_rounds=9, options=limited(max_cost_usd=0.0105)),
+            build_request(format="verdict", max_rounds=9, options=limited(max_cost_usd=0.0105)),
             models=["scripted"],
             seed=1,
-            price=priced("0.000001"),
+            find_price=priced("0.000001"),
         )
-        at = table(opened).play()
+        at = simulate(opened).play()
         assert at.status == "concluded"
-        assert "of 0.0105 US dollars spent" in views.reason(at.debate)
-        assert spent(at.debate).cost_usd <= Decimal("0.0105")
+        assert "of 0.0105 US dollars spent" in views.status_reason(at.debate)
+        assert compute_spending(at.debate).cost_usd <= Decimal("0.0105")
 
     def test_a_price_that_is_unknown_is_not_taken_for_nothing(self) -> None:
-        asking = proposal(options=limited(max_cost_usd=1))
+        asking = build_request(options=limited(max_cost_usd=1))
         prices = {"a/known": Price(model="a/known", input="0.1", output="0.1"), "b/x": Price(model="b/x")}
-        with pytest.raises(Refused, match="the price of b/x is unknown, and unknown is not free"):
-            open_debate(asking, models=["a/known", "b/x"], seed=1, price=lambda name: prices[name])
+        with pytest.raises(InvalidRequestError, match="the price of b/x is unknown, and unknown is not free"):
+            open_debate(asking, models=["a/known", "b/x"], seed=1, find_price=lambda name: prices[name])
 
     def test_models_that_cost_nothing_use_no_money_up(self) -> None:
         opened = open_debate(
-            proposal(options=limited(max_cost_usd=1)), models=["scripted"], seed=1, price=priced("0")
+            build_request(options=limited(max_cost_usd=1)),
+            models=["scripted"],
+            seed=1,
+            find_price=priced("0"),
         )
-        assert room(table(opened).debate).calls > 100
+        assert compute_remaining(simulate(opened).debate).calls > 100
 
     def test_a_fifth_of_the_time_is_kept_for_deciding(self) -> None:
-        at = table(setup(options=limited(max_seconds=100))).through(1)
-        assert not isinstance(decide(at.debate, elapsed=Elapsed(79)), Wait)
-        at.to_round(2)
-        assert isinstance(decide(at.debate, elapsed=Elapsed(79)), Ask)
-        step = decide(at.debate, elapsed=Elapsed(80))
+        at = simulate(build_setup(options=limited(max_seconds=100))).play_through_round(1)
+        assert not isinstance(decide(at.debate, elapsed=ElapsedTime(79)), Wait)
+        at.play_to_round(2)
+        assert isinstance(decide(at.debate, elapsed=ElapsedTime(79)), Ask)
+        step = decide(at.debate, elapsed=ElapsedTime(80))
         assert isinstance(step, Record)
-        at.do(*step.events).to_round(3)
-        assert isinstance(decide(at.debate, elapsed=Elapsed(99)), Ask)
-        over = decide(at.debate, elapsed=Elapsed(100))
+        at.add_events(*step.events).play_to_round(3)
+        assert isinstance(decide(at.debate, elapsed=ElapsedTime(99)), Ask)
+        over = decide(at.debate, elapsed=ElapsedTime(100))
         assert isinstance(over, Record)
-        assert at.do(*over.events).status == "paused"
-        assert views.reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
+        assert at.add_events(*over.events).status == "paused"
+        assert views.status_reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
 
 
 class TestEstimates:
     def test_an_estimate_counts_every_seat(self) -> None:
-        assert estimate(setup()).calls == 6
-        assert estimate(setup(format="full")).calls == 18
+        assert estimate(build_setup()).calls == 6
+        assert estimate(build_setup(format="full")).calls == 18
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
-        assert estimate(setup(format="verdict", options=options)).calls == 4 + 6 + 2
+        assert estimate(build_setup(format="verdict", options=options)).calls == 4 + 6 + 2
 
     def test_it_ranges_from_little_to_much(self) -> None:
-        found = estimate(setup())
+        found = estimate(build_setup())
         assert 0 < found.input_tokens[0] < found.input_tokens[1]
         assert found.output_tokens == (600, 2400)
         assert found.cost_usd == ("", "")
 
     def test_it_has_a_price_where_every_price_is_known(self) -> None:
-        opened = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
+        opened = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
         low, high = estimate(opened).cost_usd
         assert Decimal(0) < Decimal(low) < Decimal(high)
 
     def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
-        assert markdown.estimate_line(setup()).endswith("tokens, price unknown.")
-        known = open_debate(proposal(), models=["m"], seed=1, price=priced("0.00001"))
+        assert markdown.estimate_line(build_setup()).endswith("tokens, price unknown.")
+        known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
         assert "$0." in markdown.estimate_line(known)
-        free = open_debate(proposal(), models=["m"], seed=1, price=priced("0"))
+        free = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0"))
         assert markdown.estimate_line(free).endswith("tokens, free of charge.")
-        unknown = open_debate(proposal(), models=["m"], seed=1, price=lambda name: Price(model=name))
+        unknown = open_debate(
+            build_request(), models=["m"], seed=1, find_price=lambda name: Price(model=name)
+        )
         assert markdown.estimate_line(unknown).endswith("the price of m is unknown.")
 
 
 class TestRaisingThem:
-    def extended(self, **limits: Any) -> Table:
-        at = table(setup(options=limited(max_calls=6, max_seconds=60))).to_round(1)
-        return at.do(intervention(at.debate, "extend", Wish(limits=limits)).event)
+    def extended(self, **limits: Any) -> DebateSimulation:
+        at = simulate(build_setup(options=limited(max_calls=6, max_seconds=60))).play_to_round(1)
+        return at.add_events(
+            build_intervention(at.debate, "extend", InterventionRequest(limits=limits)).event
+        )
 
     def test_those_that_are_named_change_and_the_others_stay(self) -> None:
         at = self.extended(max_calls=9, on_budget="pause")
@@ -218,9 +264,9 @@ class TestRaisingThem:
         assert row["text"] == "max_calls=9, max_seconds=60, on_budget=pause"
 
     def test_rounds_can_be_added_with_them(self) -> None:
-        at = table(setup(options=limited(max_calls=6))).to_round(1)
-        made = intervention(at.debate, "extend", Wish(rounds=1, limits={"max_calls": 9}))
-        assert at.do(made.event).debate.max_rounds == 3
+        at = simulate(build_setup(options=limited(max_calls=6))).play_to_round(1)
+        made = build_intervention(at.debate, "extend", InterventionRequest(rounds=1, limits={"max_calls": 9}))
+        assert at.add_events(made.event).debate.max_rounds == 3
         assert at.debate.limits.max_calls == 9
 
     @pytest.mark.parametrize(
@@ -234,75 +280,99 @@ class TestRaisingThem:
         ],
     )
     def test_what_is_no_limit_is_refused(self, limits: dict[str, Any], why: str) -> None:
-        with pytest.raises(Refused, match=why):
+        with pytest.raises(InvalidRequestError, match=why):
             self.extended(**limits)
 
     def test_paused_it_says_that_it_is_to_be_resumed(self) -> None:
-        at = table(setup(options=limited(max_calls=6, on_budget="pause"), max_rounds=4)).play()
-        made = intervention(at.debate, "extend", Wish(limits={"max_calls": 9}))
-        assert made.takes_effect.endswith("Resume the debate now.")
+        at = simulate(build_setup(options=limited(max_calls=6, on_budget="pause"), max_rounds=4)).play()
+        made = build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9}))
+        assert made.effect.endswith("Resume the debate now.")
 
 
 class TestWhatIsNoRequest:
     def test_turns_of_the_caller_are_no_calls(self) -> None:
-        at = table(setup(models=["caller"]), lambda call: Reply(str(talk(call)), paid("caller"))).to_round(1)
-        at.do(*(at.answer(call) for call in pending(at.debate)))
+        at = simulate(
+            build_setup(models=["caller"]),
+            lambda call: Reply(str(default_script(call)), build_usage("caller")),
+        ).play_to_round(1)
+        at.add_events(*(at.answer(call) for call in pending_calls(at.debate)))
         assert len(at.debate.turns) == 2
-        assert spent(at.debate).calls == 0
+        assert compute_spending(at.debate).calls == 0
 
     def test_a_hand_off_that_could_not_be_used_is_no_call_of_its_own(self) -> None:
-        at = table(setup(format="handoff", max_rounds=3)).play()
+        at = simulate(build_setup(format="handoff", max_rounds=3)).play()
         assert sum(failure.handoff for failure in at.debate.failures)
-        assert spent(at.debate).calls == asked(at)
+        assert compute_spending(at.debate).calls == asked(at)
 
     def test_failures_that_a_fork_took_over_are_counted_where_they_were_made(self) -> None:
-        at = table(script=lambda call: Fails("timeout") if call.seat == "Opponent" else talk(call))
-        at.to_round(1).do(*(at.answer(call) for call in at.calls()))
-        assert spent(at.debate).calls == 2
+        at = simulate(
+            script=lambda call: (
+                ProviderFailure("timeout") if call.seat == "Opponent" else default_script(call)
+            )
+        )
+        at.play_to_round(1).add_events(*(at.answer(call) for call in at.pending_calls()))
+        assert compute_spending(at.debate).calls == 2
         forked = replace(at.debate, setup=at.debate.setup.model_copy(update={"forked_at_round": 1}))
-        assert spent(forked).calls == 0
+        assert compute_spending(forked).calls == 0
 
 
 class TestWhileItIsDecided:
     def test_pausing_on_a_budget_spares_the_verdict_too(self) -> None:
         at = (
-            table().to_round(3).do(Intervened(action="extend", limits=Limits(max_calls=4, on_budget="pause")))
+            simulate()
+            .play_to_round(3)
+            .add_events(Intervened(action="extend", limits=Limits(max_calls=4, on_budget="pause")))
         )
         step = decide(at.debate)
         assert step == Record((Paused(reason="budget: 4 of 4 calls spent. Extend the limits."),))
-        at.do(*step.events, Intervened(action="extend", limits=Limits(max_calls=6)), Resumed()).play()
+        at.add_events(*step.events, Intervened(action="extend", limits=Limits(max_calls=6)), Resumed()).play()
         assert at.status == "concluded"
 
     def test_a_vote_there_is_no_room_for_leaves_the_judges_what_was_kept_back_for_them(self) -> None:
-        opened = setup(options={"phases": ["opening", "voting", "verdict"]})
-        at = table(opened).to_round(2).do(Intervened(action="extend", limits=Limits(max_calls=4))).play()
+        opened = build_setup(options={"phases": ["opening", "voting", "verdict"]})
+        at = (
+            simulate(opened)
+            .play_to_round(2)
+            .add_events(Intervened(action="extend", limits=Limits(max_calls=4)))
+            .play()
+        )
         assert (at.status, asked(at)) == ("concluded", 4)
         assert at.debate.verdict
         assert not at.debate.ballots
 
     def test_ballots_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
-        at = table(setup(options={"phases": ["opening", "voting"]})).to_round(2)
-        at.do(at.answer(at.calls()[0]), Intervened(action="extend", limits=Limits(max_calls=3))).play()
-        assert (at.status, spent(at.debate).calls) == ("concluded", 3)
+        at = simulate(build_setup(options={"phases": ["opening", "voting"]})).play_to_round(2)
+        at.add_events(
+            at.answer(at.pending_calls()[0]), Intervened(action="extend", limits=Limits(max_calls=3))
+        ).play()
+        assert (at.status, compute_spending(at.debate).calls) == ("concluded", 3)
         assert at.debate.verdict
         assert [vote.abstains for vote in at.debate.verdict.votes] == ["", "gave no usable ballot"]
 
 
 class TestPricesOnTheWay:
-    def opened(self) -> Table:
+    def opened(self) -> DebateSimulation:
         options = limited(max_cost_usd=1)
-        return table(open_debate(proposal(options=options), models=["m"], seed=1, price=priced("0.000001")))
+        return simulate(
+            open_debate(build_request(options=options), models=["m"], seed=1, find_price=priced("0.000001"))
+        )
 
     def test_a_model_of_unknown_price_takes_no_seat_where_money_is_limited(self) -> None:
         at = self.opened()
-        with pytest.raises(Refused, match="the price of b/x is unknown"):
-            intervention(
-                at.debate, "replace_model", Wish(to="Opponent", model="b/x", price=Price(model="b/x"))
+        with pytest.raises(InvalidRequestError, match="the price of b/x is unknown"):
+            build_intervention(
+                at.debate,
+                "replace_model",
+                InterventionRequest(to="Opponent", model="b/x", price=Price(model="b/x")),
             )
 
     def test_a_dearer_model_leaves_room_for_fewer_questions(self) -> None:
         at = self.opened()
-        before = room(at.debate).calls
+        before = compute_remaining(at.debate).calls
         dear = Price(model="b/x", input="0.0001", output="0.0001")
-        at.do(intervention(at.debate, "replace_model", Wish(to="Opponent", model="b/x", price=dear)).event)
-        assert room(at.debate).calls < before // 10
+        at.add_events(
+            build_intervention(
+                at.debate, "replace_model", InterventionRequest(to="Opponent", model="b/x", price=dear)
+            ).event
+        )
+        assert compute_remaining(at.debate).calls < before // 10

@@ -23,48 +23,58 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.rules.transitions import IllegalEvent, apply
-from tests.support.playing import Fails, Table, entered, paid, saying, setup, table
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    build_phase_entered,
+    build_setup,
+    build_usage,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("N8")
 
 P, OPP = "Proponent", "Opponent"
 
 
-def moderated() -> Table:
-    return table(setup(format="verdict", options={"moderator": {"opens": True, "closes": True}}))
+def moderated() -> DebateSimulation:
+    return simulate(build_setup(format="verdict", options={"moderator": {"opens": True, "closes": True}}))
 
 
-def settling() -> Table:
-    return table(setup(format="settle"))
+def settling() -> DebateSimulation:
+    return simulate(build_setup(format="settle"))
 
 
-def handing() -> Table:
-    hands = saying({"argument": lambda c: {"response": "So.", "next_agent_name": OPP if c.seat == P else P}})
-    return table(setup(format="handoff"), hands)
+def handing() -> DebateSimulation:
+    hands = task_script(
+        {"argument": lambda c: {"response": "So.", "next_agent_name": OPP if c.seat == P else P}}
+    )
+    return simulate(build_setup(format="handoff"), hands)
 
 
-def examined() -> Table:
-    return table(setup(options={"phases": ["cross_examination", "voting", "deliverable"]}))
+def examined() -> DebateSimulation:
+    return simulate(build_setup(options={"phases": ["cross_examination", "voting", "deliverable"]}))
 
 
-def result() -> Table:
-    return table(setup(format="round_robin"))
+def result() -> DebateSimulation:
+    return simulate(build_setup(format="round_robin"))
 
 
 def opened(**other: Any) -> RoundOpened:
-    return RoundOpened(**{"round": 1, "next_speakers": (P,), "usage": paid(), **other})
+    return RoundOpened(**{"round": 1, "next_speakers": (P,), "usage": build_usage(), **other})
 
 
 def closed(**other: Any) -> RoundClosed:
-    return RoundClosed(**{"round": 1, "summary": "x", "settled": False, "usage": paid(), **other})
+    return RoundClosed(**{"round": 1, "summary": "x", "settled": False, "usage": build_usage(), **other})
 
 
 def spoke(seat: str = P, **other: Any) -> Spoke:
-    return Spoke(**{"seat": seat, "round": 1, "text": "x", "usage": paid(), **other})
+    return Spoke(**{"seat": seat, "round": 1, "text": "x", "usage": build_usage(), **other})
 
 
 def ballot(**other: Any) -> Balloted:
-    return Balloted(**{"seat": P, "round": 2, "choice": P, "reasoning": "", "usage": paid(), **other})
+    return Balloted(**{"seat": P, "round": 2, "choice": P, "reasoning": "", "usage": build_usage(), **other})
 
 
 def handed(**other: Any) -> HandedOff:
@@ -82,81 +92,107 @@ def concluded(**other: Any) -> Concluded:
 
 
 def looked_up(seat: str, number: int = 1) -> Researched:
-    return Researched(seat=seat, round=number, lookups=(Lookup(tool="a/b", arguments="{}"),), usage=paid())
+    return Researched(
+        seat=seat, round=number, lookups=(Lookup(tool="a/b", arguments="{}"),), usage=build_usage()
+    )
 
 
-def drawing() -> Table:
+def drawing() -> DebateSimulation:
     """A hand-off whose first speaker named nobody."""
-    return table(setup(format="handoff")).through(1)
+    return simulate(build_setup(format="handoff")).play_through_round(1)
 
 
-ILLEGAL: dict[str, tuple[Callable[[], Table], Event, str]] = {
+ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a round opened where nobody moderates": (
-        lambda: table().to_round(1),
+        lambda: simulate().play_to_round(1),
         opened(),
         "nobody opens rounds here",
     ),
     "a round opened before it began": (moderated, opened(round=0), "nobody opens rounds here"),
-    "another round opened": (lambda: moderated().to_round(1), opened(round=2), "another round is under way"),
-    "a round opened twice": (lambda: moderated().to_round(1).do(opened()), opened(), "opened already"),
+    "another round opened": (
+        lambda: moderated().play_to_round(1),
+        opened(round=2),
+        "another round is under way",
+    ),
+    "a round opened twice": (
+        lambda: moderated().play_to_round(1).add_events(opened()),
+        opened(),
+        "opened already",
+    ),
     "a round opened by somebody else": (
-        lambda: moderated().to_round(1),
+        lambda: moderated().play_to_round(1),
         opened(seat=P, usage=None),
         "Proponent is no moderator",
     ),
     "a round opened for a stranger": (
-        lambda: moderated().to_round(1),
+        lambda: moderated().play_to_round(1),
         opened(next_speakers=("x",)),
         "nobody here is called x",
     ),
     "a round opened for nobody": (
-        lambda: moderated().to_round(2),
+        lambda: moderated().play_to_round(2),
         opened(round=2, next_speakers=()),
         "nobody is to speak",
     ),
     "done before anybody spoke": (
-        lambda: moderated().to_round(1),
+        lambda: moderated().play_to_round(1),
         opened(next_speakers=(), done=True),
         "nobody is to speak",
     ),
     "a stand-in for a moderator who may still answer": (
-        lambda: moderated().to_round(1),
+        lambda: moderated().play_to_round(1),
         opened(usage=None),
         "the moderator may still answer",
     ),
     "a turn before the round was opened": (
-        lambda: moderated().to_round(1),
+        lambda: moderated().play_to_round(1),
         spoke(),
         "nobody is asking Proponent",
     ),
     "a turn of somebody who was not called": (
-        lambda: moderated().to_round(1).do(opened()),
+        lambda: moderated().play_to_round(1).add_events(opened()),
         spoke(OPP),
         "nobody is asking Opponent",
     ),
-    "a closing before the turns": (lambda: settling().to_round(1), closed(), "nobody is asking moderator"),
-    "a closing where nobody closes": (lambda: table().through(1), closed(), "nobody is asking moderator"),
+    "a closing before the turns": (
+        lambda: settling().play_to_round(1),
+        closed(),
+        "nobody is asking moderator",
+    ),
+    "a closing where nobody closes": (
+        lambda: simulate().play_through_round(1),
+        closed(),
+        "nobody is asking moderator",
+    ),
     "a settlement without a decision": (
-        lambda: settling().to_round(1).do(spoke(), spoke(OPP)),
+        lambda: settling().play_to_round(1).add_events(spoke(), spoke(OPP)),
         closed(settled=True),
         "settled without a decision",
     ),
     "an audit without a referee": (
-        lambda: settling().through(1),
-        Audited(round=1, text="x", usage=paid()),
+        lambda: settling().play_through_round(1),
+        Audited(round=1, text="x", usage=build_usage()),
         "nobody is asking referee",
     ),
-    "a hand-off where nobody hands over": (lambda: table().through(1), handed(), "nobody hands over here"),
-    "a hand-off before the turn": (lambda: handing().to_round(1), handed(), "nobody spoke"),
-    "a hand-off of another round": (lambda: handing().through(1), handed(round=2), "nobody spoke"),
-    "a hand-off made twice": (lambda: handing().through(1).do(handed()), handed(), "handed over already"),
+    "a hand-off where nobody hands over": (
+        lambda: simulate().play_through_round(1),
+        handed(),
+        "nobody hands over here",
+    ),
+    "a hand-off before the turn": (lambda: handing().play_to_round(1), handed(), "nobody spoke"),
+    "a hand-off of another round": (lambda: handing().play_through_round(1), handed(round=2), "nobody spoke"),
+    "a hand-off made twice": (
+        lambda: handing().play_through_round(1).add_events(handed()),
+        handed(),
+        "handed over already",
+    ),
     "a hand-off to somebody else than was chosen": (
-        lambda: handing().through(1),
+        lambda: handing().play_through_round(1),
         handed(to="Neutral"),
         "Opponent was chosen",
     ),
     "a draw where somebody was chosen": (
-        lambda: handing().through(1),
+        lambda: handing().play_through_round(1),
         handed(because="drawn"),
         "not how it was handed over",
     ),
@@ -164,82 +200,106 @@ ILLEGAL: dict[str, tuple[Callable[[], Table], Event, str]] = {
     "a draw of oneself": (drawing, handed(to=P, because="drawn"), "Proponent cannot speak next"),
     "a draw of a stranger": (drawing, handed(to="x", because="drawn"), "x cannot speak next"),
     "a good choice told as a bad one": (
-        lambda: handing().through(1),
+        lambda: handing().play_through_round(1),
         unusable(),
         "the choice was a good one",
     ),
-    "a bad choice told twice": (lambda: drawing().do(unusable()), unusable(), "it was told already"),
+    "a bad choice told twice": (lambda: drawing().add_events(unusable()), unusable(), "it was told already"),
     "a bad choice of somebody who did not speak": (drawing, unusable(seat=OPP), "nobody spoke"),
     "a speaker who was not chosen": (
-        lambda: handing().through(1).do(handed()),
-        entered(handing().debate, "discussion", 2).model_copy(update={"order": (P,)}),
+        lambda: handing().play_through_round(1).add_events(handed()),
+        build_phase_entered(handing().debate, "discussion", 2).model_copy(update={"order": (P,)}),
         "somebody else was chosen",
     ),
     "two speakers at a time": (
         handing,
-        entered(handing().debate, "discussion"),
+        build_phase_entered(handing().debate, "discussion"),
         "one debater speaks at a time",
     ),
     "handing over to oneself": (
-        lambda: handing().to_round(1),
+        lambda: handing().play_to_round(1),
         spoke(hands_to=P),
         "Proponent cannot speak next",
     ),
-    "a message that is an argument": (lambda: examined().to_round(1), spoke(), "a message was asked for"),
+    "a message that is an argument": (
+        lambda: examined().play_to_round(1),
+        spoke(),
+        "a message was asked for",
+    ),
     "a message to oneself": (
-        lambda: examined().to_round(1),
+        lambda: examined().play_to_round(1),
         spoke(act="question", to=P),
         "no message can go to Proponent",
     ),
-    "an argument to one alone": (lambda: table().to_round(1), spoke(to=OPP), "an argument is for everybody"),
+    "an argument to one alone": (
+        lambda: simulate().play_to_round(1),
+        spoke(to=OPP),
+        "an argument is for everybody",
+    ),
     "an answer before it was asked": (
-        lambda: examined().to_round(1),
-        spoke(act="answer", to=OPP, turn=2),
+        lambda: examined().play_to_round(1),
+        spoke(act="answer", to=OPP, slot_index=2),
         "nobody is asking Proponent",
     ),
     "an answer to somebody else": (
-        lambda: examined().to_round(1).play(lambda debate: len(debate.turns) == 2),
-        spoke(act="answer", to=P, turn=2),
+        lambda: examined().play_to_round(1).play(lambda debate: len(debate.turns) == 2),
+        spoke(act="answer", to=P, slot_index=2),
         "it answers another message",
     ),
     "a ballot for a stranger": (
-        lambda: examined().to_round(2),
+        lambda: examined().play_to_round(2),
         ballot(choice="x"),
         "nobody here is called x",
     ),
-    "a second ballot": (lambda: examined().to_round(2).do(ballot()), ballot(), "nobody is asking Proponent"),
-    "a ballot during the talk": (lambda: table().to_round(1), ballot(round=1), "nobody is asking Proponent"),
-    "a turn during the vote": (lambda: examined().to_round(2), spoke(round=2), "nobody is asking Proponent"),
+    "a second ballot": (
+        lambda: examined().play_to_round(2).add_events(ballot()),
+        ballot(),
+        "nobody is asking Proponent",
+    ),
+    "a ballot during the talk": (
+        lambda: simulate().play_to_round(1),
+        ballot(round=1),
+        "nobody is asking Proponent",
+    ),
+    "a turn during the vote": (
+        lambda: examined().play_to_round(2),
+        spoke(round=2),
+        "nobody is asking Proponent",
+    ),
     "a result before it is asked for": (
-        lambda: result().to_round(1),
-        Synthesized(round=1, text="x", usage=paid()),
+        lambda: result().play_to_round(1),
+        Synthesized(round=1, text="x", usage=build_usage()),
         "nobody is asking synthesizer",
     ),
     "a result made of no verdict": (
-        lambda: examined().through(2),
-        entered(examined().debate, "deliverable", 3),
+        lambda: examined().play_through_round(2),
+        build_phase_entered(examined().debate, "deliverable", 3),
         "deliverable cannot follow",
     ),
     "a phase that was over": (
-        lambda: examined().through(2),
-        entered(examined().debate, "cross_examination", 3),
+        lambda: examined().play_through_round(2),
+        build_phase_entered(examined().debate, "cross_examination", 3),
         "cross_examination cannot follow",
     ),
     "a phase twice that does not repeat": (
-        lambda: examined().through(1),
-        entered(examined().debate, "cross_examination", 2),
+        lambda: examined().play_through_round(1),
+        build_phase_entered(examined().debate, "cross_examination", 2),
         "cross_examination cannot follow",
     ),
     "research by nobody who is asked": (
-        lambda: table().to_round(1),
+        lambda: simulate().play_to_round(1),
         looked_up("judge 1"),
         "nobody is asking",
     ),
-    "research before the debate": (table, looked_up(P, 0), "nobody is asking Proponent"),
+    "research before the debate": (simulate, looked_up(P, 0), "nobody is asking Proponent"),
     "a verdict before a word": (settling, concluded(), "nothing was said"),
-    "a verdict before the judges": (lambda: table().through(2), concluded(), "the judges were not heard"),
+    "a verdict before the judges": (
+        lambda: simulate().play_through_round(2),
+        concluded(),
+        "the judges were not heard",
+    ),
     "an end without a verdict": (
-        lambda: settling().through(3),
+        lambda: settling().play_through_round(3),
         Ended(ending="concluded", reason="max_rounds"),
         "concluded without a verdict",
     ),
@@ -259,20 +319,20 @@ def test_what_cannot_happen_is_refused_and_nothing_changes(case: str) -> None:
 
 
 def test_a_stand_in_is_welcome_when_the_moderator_has_given_up() -> None:
-    at = moderated().to_round(1)
-    at.script = saying({"opening": Fails("timeout")})
-    at.do(at.answer(at.calls()[0]), opened(usage=None))
-    assert [call.seat for call in at.calls()] == [P]
+    at = moderated().play_to_round(1)
+    at.script = task_script({"opening": ProviderFailure("timeout")})
+    at.add_events(at.answer(at.pending_calls()[0]), opened(usage=None))
+    assert [call.seat for call in at.pending_calls()] == [P]
 
 
 def test_a_debate_where_nobody_decides_may_end_without_a_verdict() -> None:
-    at = result().through(3).do(Ended(ending="concluded", reason="max_rounds"))
+    at = result().play_through_round(3).add_events(Ended(ending="concluded", reason="max_rounds"))
     assert at.status == "concluded"
 
 
 def test_a_last_word_is_welcome_only_when_the_talk_is_being_concluded() -> None:
-    at = settling().to_round(1).do(spoke())
+    at = settling().play_to_round(1).add_events(spoke())
     with pytest.raises(IllegalEvent):
-        at.do(closed())
-    at.do(Intervened(action="conclude"), closed())
-    assert at.debate.closings == (closed(),)
+        at.add_events(closed())
+    at.add_events(Intervened(action="conclude"), closed())
+    assert at.debate.round_summaries == (closed(),)

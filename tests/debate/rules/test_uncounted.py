@@ -9,41 +9,41 @@ from server.debate.commands.open import open_debate
 from server.debate.facts.config import Price
 from server.debate.facts.events import Usage
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import spent
+from server.debate.rules.budget import compute_spending
 from server.debate.rules.decide import Call
 from server.debate.views import state as views
-from tests.support.playing import proposal, setup, table, talk
+from tests.support.simulation import build_request, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N10")
 
 
 def uncounted(call: Call) -> Reply:
-    return Reply(str(talk(call)), Usage(model=call.model))
+    return Reply(str(default_script(call)), Usage(model=call.model))
 
 
 @pytest.mark.parametrize(
     "limits", [{"max_input_tokens": 9000}, {"max_output_tokens": 1500}, {"max_cost_usd": 0.05}]
 )
 def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
-    wanted = proposal(format="verdict", max_rounds=20, options={"limits": limits})
+    wanted = build_request(format="verdict", max_rounds=20, options={"limits": limits})
     opened = open_debate(
         wanted,
         models=["mine"],
         seed=1,
-        price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
+        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
     )
 
-    at = table(opened, uncounted).play()
+    at = simulate(opened, uncounted).play()
 
     assert at.status == "concluded"
-    assert views.reason(at.debate).startswith("budget: ")
-    assert 3 <= len(at.asked) < 15
+    assert views.status_reason(at.debate).startswith("budget: ")
+    assert 3 <= len(at.calls_made) < 15
 
 
 def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
-    at = table(setup(max_rounds=1), uncounted).play()
+    at = simulate(build_setup(max_rounds=1), uncounted).play()
 
-    taken = spent(at.debate)
+    taken = compute_spending(at.debate)
     assert taken.input_tokens > 0
     assert taken.output_tokens > 0
     assert taken.cost_usd == Decimal(0)

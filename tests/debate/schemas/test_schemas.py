@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.schemas.output_schema import (
-    DEEPEST_SCHEMA,
-    LARGEST_INTEGER,
-    LARGEST_SCHEMA,
-    checked_schema,
-    misfit,
+    MAX_INTEGER,
+    MAX_SCHEMA_DEPTH,
+    MAX_SCHEMA_SIZE,
+    check_schema,
+    find_violation,
 )
-from server.debate.schemas.regex_cost import effort_of
-from tests.support.playing import BOUNDED, chain, in_lists
+from server.debate.schemas.regex_cost import regex_cost
+from tests.support.simulation import FUZZ_SETTINGS, build_reference_chain, nest_in_lists
 
 pytestmark = pytest.mark.requirement("C10")
 
@@ -23,19 +23,19 @@ DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 
 
 def refusal(schema: Any) -> str:
-    with pytest.raises(Refused) as refused:
-        checked_schema(schema)
+    with pytest.raises(InvalidRequestError) as refused:
+        check_schema(schema)
     return str(refused.value)
 
 
 def problem(schema: Any, value: Any) -> str:
-    return misfit(checked_schema(schema), value)
+    return find_violation(check_schema(schema), value)
 
 
 def test_a_schema_is_recorded_as_compact_json_in_the_order_of_its_author() -> None:
     schema = {"type": "object", "properties": {"z": {}, "a": {"title": "Größe"}}}
 
-    assert checked_schema(schema) == '{"type":"object","properties":{"z":{},"a":{"title":"Größe"}}}'
+    assert check_schema(schema) == '{"type":"object","properties":{"z":{},"a":{"title":"Größe"}}}'
 
 
 @pytest.mark.parametrize("schema", [{}, True])
@@ -66,13 +66,13 @@ def test_what_is_no_valid_schema_is_refused_at_its_place(schema: dict[str, Any],
 def test_a_schema_may_be_so_large_and_no_larger() -> None:
     frame = len('{"title":""}')
 
-    assert len(checked_schema({"title": "x" * (LARGEST_SCHEMA - frame)})) == LARGEST_SCHEMA
-    assert "20,001 bytes; 20,000 are allowed" in refusal({"title": "x" * (LARGEST_SCHEMA - frame + 1)})
+    assert len(check_schema({"title": "x" * (MAX_SCHEMA_SIZE - frame)})) == MAX_SCHEMA_SIZE
+    assert "20,001 bytes; 20,000 are allowed" in refusal({"title": "x" * (MAX_SCHEMA_SIZE - frame + 1)})
 
 
 def test_a_schema_may_be_nested_so_deep_and_no_deeper() -> None:
-    assert checked_schema({"const": in_lists(1, DEEPEST_SCHEMA - 1)})
-    assert "is nested deeper than 20 levels" in refusal({"const": in_lists(1, DEEPEST_SCHEMA)})
+    assert check_schema({"const": nest_in_lists(1, MAX_SCHEMA_DEPTH - 1)})
+    assert "is nested deeper than 20 levels" in refusal({"const": nest_in_lists(1, MAX_SCHEMA_DEPTH)})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_schema_may_be_nested_so_deep_and_no_deeper() -> None:
     [
         ({"maximum": float("nan")}, "maximum is nan, which JSON does not have"),
         ({"items": {"minimum": float("-inf")}}, "items.minimum is -inf, which JSON does not have"),
-        ({"maximum": LARGEST_INTEGER + 1}, "maximum is an integer beyond 9,007,199,254,740,991"),
+        ({"maximum": MAX_INTEGER + 1}, "maximum is an integer beyond 9,007,199,254,740,991"),
         ({"default": "\ud800"}, "default holds half a character"),
         ({"properties": {"\ud800": {}}}, "properties has a field whose name is no text"),
         ({1: {}}, "it has a field whose name is no text: 1"),
@@ -218,9 +218,9 @@ def test_a_schema_may_lead_back_to_itself_through_a_field_or_an_item() -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        chain(600, lambda after: after),
-        {"$defs": dict(reversed(chain(600, lambda after: after)["$defs"].items()))},
-        chain(30, lambda after: {"allOf": [after, after]}),
+        build_reference_chain(600, lambda after: after),
+        {"$defs": dict(reversed(build_reference_chain(600, lambda after: after)["$defs"].items()))},
+        build_reference_chain(30, lambda after: {"allOf": [after, after]}),
         {"anyOf": [True] * 1_500},
     ],
 )
@@ -279,12 +279,12 @@ def test_a_regular_expression_that_may_not_end_is_refused_at_its_place(pattern: 
     assert "#/patternProperties: the regular expression" in refusal({"patternProperties": {pattern: {}}})
 
 
-@BOUNDED
+@FUZZ_SETTINGS
 @given(st.text("ab(|)*+?{2,}[]^$\\.", max_size=14))
 def test_any_pattern_is_measured_or_refused_and_what_is_measured_is_one(pattern: str) -> None:
     try:
-        effort = effort_of(pattern)
+        effort = regex_cost(pattern)
     except ValueError:
         return
     re.compile(pattern)
-    assert effort.steps(10) >= 1
+    assert effort.max_steps(10) >= 1

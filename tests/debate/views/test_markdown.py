@@ -3,27 +3,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.debate.facts.events import Intervened, Paused
-from server.debate.facts.text import shortened, size
+from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import LONGEST_FIELD
+from server.debate.replies.interpret import MAX_FIELD_LENGTH
 from server.debate.rules.decide import Call
 from server.debate.views import markdown
-from server.debate.views.markdown import VERDICT_LIMIT, cost_line, heading, indent
+from server.debate.views.markdown import VERDICT_LIMIT, cost_line, escape_block_markup, format_heading
 from server.debate.views.state import usage_sum
-from tests.support.playing import (
-    BOUNDED,
-    BREAKS,
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
+    LINE_BREAKS,
     QUESTION,
-    Answer,
-    Fails,
-    Table,
-    debaters,
-    finding,
-    judges_say,
-    paid,
-    setup,
-    table,
-    talk,
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    default_script,
+    judge_script,
+    render_finding,
+    simulate,
 )
 
 pytestmark = pytest.mark.requirement("D2")
@@ -88,12 +88,12 @@ Costs were never answered.
 """
 
 
-def plainly(call: Call) -> Answer:
-    return finding() if call.reading else f"{call.seat} in {call.round}."
+def plainly(call: Call) -> ScriptAnswer:
+    return render_finding() if call.reading else f"{call.seat} in {call.round}."
 
 
-def transcript(at: Table, since: int = 0) -> str:
-    return markdown.transcript(at.debate, at.log, since)
+def transcript(at: DebateSimulation, since: int = 0) -> str:
+    return markdown.render_transcript(at.debate, at.log, since)
 
 
 def headings(text: str) -> list[str]:
@@ -102,45 +102,50 @@ def headings(text: str) -> list[str]:
 
 class TestTranscript:
     def test_a_whole_transcript_reads_like_this(self) -> None:
-        at = table(setup(seed=1), plainly).do(Intervened(action="inject", text="Mind the costs.")).play()
+        at = (
+            simulate(build_setup(seed=1), plainly)
+            .add_events(Intervened(action="inject", text="Mind the costs."))
+            .play()
+        )
         assert transcript(at) == WHOLE
 
     def test_it_can_begin_at_a_round(self) -> None:
-        later = transcript(table(script=plainly).play(), 2)
+        later = transcript(simulate(script=plainly).play(), 2)
         assert later.startswith(f"# {QUESTION}\n\n## Round 2: rebuttal\n")
         assert "## Verdict" in later
 
     def test_a_debate_that_is_paused_says_why(self) -> None:
-        at = table().to_round(1).do(Paused(reason="lunch"))
+        at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
         assert transcript(at).endswith("\n## Round 1: opening\n\n*paused: lunch*\n")
 
     def test_a_debate_on_its_way_ends_where_it_is(self) -> None:
-        assert transcript(table().to_round(1)).endswith("\n## Round 1: opening\n")
+        assert transcript(simulate().play_to_round(1)).endswith("\n## Round 1: opening\n")
 
     def test_notes_stand_in_their_round_and_say_whom_they_are_for(self) -> None:
         at = (
-            table()
-            .through(1)
-            .do(Intervened(action="inject", text="Mind.", round=1, to="Opponent"))
-            .to_round(2)
+            simulate()
+            .play_through_round(1)
+            .add_events(Intervened(action="inject", text="Mind.", round=1, to="Opponent"))
+            .play_to_round(2)
         )
         first, second = transcript(at).split("## Round 2")
         assert "### Note to Opponent\n\nMind.\n" in first
         assert "Mind." not in second
 
     def test_a_turn_that_was_cut_says_so(self) -> None:
-        at = table(script=lambda _: Reply("Because of", paid(), cut=True)).through(1)
+        at = simulate(script=lambda _: Reply("Because of", build_usage(), cut=True)).play_through_round(1)
         assert transcript(at).count("Because of *(cut at the length limit)*") == 2
 
     @pytest.mark.requirement("D3")
     def test_every_failure_is_shown(self) -> None:
-        at = table(
-            setup(debaters=debaters(3)), lambda c: Fails("timeout") if c.seat[-1] == "2" else "x"
-        ).through(2)
+        at = simulate(
+            build_setup(debaters=build_debaters(3)),
+            lambda c: ProviderFailure("timeout") if c.seat[-1] == "2" else "x",
+        ).play_through_round(2)
         assert transcript(at).count("*Speaker 2 failed: no answer in time*") == 2
 
     def test_a_finding_for_no_side_says_so(self) -> None:
-        at = table(script=lambda call: finding(None) if call.reading else "x").play()
+        at = simulate(script=lambda call: render_finding(None) if call.reading else "x").play()
         assert "### judge 1, reading 2: for no side" in transcript(at)
 
 
@@ -148,27 +153,27 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("first", "second", "head"),
         [
-            (finding("A"), finding("A"), "Decided: for (A. Proponent)"),
-            (finding("B", 1), finding("B", 1), "Leaning: against (B. Opponent)"),
-            (finding("A", 0), finding("A", 0), "Contested: no side prevailed"),
-            (finding("A"), finding("B"), "Undecided"),
+            (render_finding("A"), render_finding("A"), "Decided: for (A. Proponent)"),
+            (render_finding("B", 1), render_finding("B", 1), "Leaning: against (B. Opponent)"),
+            (render_finding("A", 0), render_finding("A", 0), "Contested: no side prevailed"),
+            (render_finding("A"), render_finding("B"), "Undecided"),
         ],
     )
     def test_its_heading_says_how_sure_it_is(self, first: str, second: str, head: str) -> None:
-        at = table(script=judges_say({("judge 1", 1): first, ("judge 1", 2): second})).play()
-        assert headings(markdown.verdict(at.debate)) == [f"## Verdict: {head}"]
+        at = simulate(script=judge_script({("judge 1", 1): first, ("judge 1", 2): second})).play()
+        assert headings(markdown.render_verdict(at.debate)) == [f"## Verdict: {head}"]
 
     @pytest.mark.requirement("D3")
     def test_dissent_and_failures_are_told(self) -> None:
-        votes = {("judge 1", 1): finding("A"), ("judge 1", 2): finding("A")}
-        votes |= {("judge 2", reading): finding("A") for reading in (1, 2)}
-        votes |= {("judge 3", reading): finding("B", verdict="B, really.") for reading in (1, 2)}
+        votes = {("judge 1", 1): render_finding("A"), ("judge 1", 2): render_finding("A")}
+        votes |= {("judge 2", reading): render_finding("A") for reading in (1, 2)}
+        votes |= {("judge 3", reading): render_finding("B", verdict="B, really.") for reading in (1, 2)}
 
-        def script(call: Call) -> Answer:
-            return Fails("timeout") if call.seat == "Speaker 3" else judges_say({**votes})(call)
+        def script(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.seat == "Speaker 3" else judge_script({**votes})(call)
 
-        opened = setup(debaters=debaters(3), options={"judges": {"count": 3}})
-        text = markdown.verdict(table(opened, script).play().debate)
+        opened = build_setup(debaters=build_debaters(3), options={"judges": {"count": 3}})
+        text = markdown.render_verdict(simulate(opened, script).play().debate)
         assert "\n**Dissent**\n- judge 3: B, really.\n" in text
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 2 times)\n" in text
         assert "\n- 2 answers failed; see failures.\n" in text
@@ -178,25 +183,25 @@ class TestVerdict:
     def test_it_stays_under_its_limit_whatever_was_said(self, piece: str) -> None:
         huge = piece * 2000
 
-        def script(call: Call) -> Answer:
+        def script(call: Call) -> ScriptAnswer:
             if not call.reading:
                 return (
-                    Fails("timeout", huge + call.seat)
+                    ProviderFailure("timeout", huge + call.seat)
                     if call.seat[-1] == "3"
-                    else Reply(huge, paid(), cut=True)
+                    else Reply(huge, build_usage(), cut=True)
                 )
             if call.seat == "judge 9":
-                return Fails("unavailable", huge)
+                return ProviderFailure("unavailable", huge)
             winner = "C" if call.seat < "judge 7" else "A"
-            return finding(winner, verdict=huge[:LONGEST_FIELD], reasoning=huge)
+            return render_finding(winner, verdict=huge[:MAX_FIELD_LENGTH], reasoning=huge)
 
         who = [{"name": f"{'N' * 36} {n}", "stance": "s" * 500} for n in range(1, 27)]
         models = ["m" * 199 + str(n) for n in range(9)]
-        opened = setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
-        at = table(opened, script).play()
-        text = markdown.verdict(at.debate)
-        assert size(text) < VERDICT_LIMIT
-        assert size(markdown.verdict(at.debate, 3000)) < 3000
+        opened = build_setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
+        at = simulate(opened, script).play()
+        text = markdown.render_verdict(at.debate)
+        assert count_bytes(text) < VERDICT_LIMIT
+        assert count_bytes(markdown.render_verdict(at.debate, 3000)) < 3000
         assert text.startswith("## Verdict: Leaning: sss")
         assert len(headings(text)) == 1
         assert text.endswith(
@@ -205,14 +210,16 @@ class TestVerdict:
         )
 
     def test_a_long_reasoning_gets_the_room_that_is_left(self) -> None:
-        at = table(script=lambda c: finding(reasoning="word " * 790) if c.reading else talk(c)).play()
-        text = markdown.verdict(at.debate)
-        assert VERDICT_LIMIT - 100 < size(text) < VERDICT_LIMIT
+        at = simulate(
+            script=lambda c: render_finding(reasoning="word " * 790) if c.reading else default_script(c)
+        ).play()
+        text = markdown.render_verdict(at.debate)
+        assert VERDICT_LIMIT - 100 < count_bytes(text) < VERDICT_LIMIT
         assert "…\n\n**Judges**" in text
 
     def test_without_a_finding_it_says_why(self) -> None:
-        script = judges_say({("judge 1", 1): finding("A"), ("judge 1", 2): finding("B")})
-        text = markdown.verdict(table(script=script).play().debate)
+        script = judge_script({("judge 1", 1): render_finding("A"), ("judge 1", 2): render_finding("B")})
+        text = markdown.render_verdict(simulate(script=script).play().debate)
         why = "No finding: judge 1 found for another side when the order changed."
         assert f"\n\n{why}\n\n**Judges**" in text
 
@@ -233,12 +240,12 @@ class TestCost:
         ],
     )
     def test_an_unknown_price_is_said_to_be_unknown(self, costs: list[str], said: str) -> None:
-        assert cost_line(usage_sum([paid(cost=cost) for cost in costs])) == said
+        assert cost_line(usage_sum([build_usage(cost=cost) for cost in costs])) == said
 
 
 PIECES = st.sampled_from(
     [
-        *BREAKS,
+        *LINE_BREAKS,
         "\r\n",
         "# x",
         "## Verdict: Decided",
@@ -270,40 +277,40 @@ def poses(line: str) -> bool:
 @example("x\n===")
 @example("x\n---")
 @example("<h1>Verdict</h1>")
-@BOUNDED
+@FUZZ_SETTINGS
 def test_no_line_of_a_models_text_is_a_heading(said: str) -> None:
-    assert not [line for line in indent(said).splitlines() if poses(line)]
+    assert not [line for line in escape_block_markup(said).splitlines() if poses(line)]
 
 
 @pytest.mark.parametrize("opens", ["```", "~~~", "<!--", "<script>", "   ```python"])
 def test_no_line_of_a_models_text_opens_what_would_swallow_the_rest(opens: str) -> None:
-    assert indent(f"So:\n{opens}\nx").splitlines()[1].lstrip()[0] == "\\"
+    assert escape_block_markup(f"So:\n{opens}\nx").splitlines()[1].lstrip()[0] == "\\"
 
 
 @given(FORGED)
-@BOUNDED
+@FUZZ_SETTINGS
 def test_a_text_keeps_its_words(said: str) -> None:
-    assert indent(said).replace("\\", "") == "\n".join(said.splitlines()).replace("\\", "")
+    assert escape_block_markup(said).replace("\\", "") == "\n".join(said.splitlines()).replace("\\", "")
 
 
 @given(FORGED)
-@BOUNDED
+@FUZZ_SETTINGS
 def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
-    def script(call: Call) -> Answer:
+    def script(call: Call) -> ScriptAnswer:
         if call.seat == "Speaker 3":
-            return Fails("unavailable", said)
-        return finding(verdict=f"x{said}", reasoning=f"x\n{said}") if call.reading else f"x\n{said}"
+            return ProviderFailure("unavailable", said)
+        return render_finding(verdict=f"x{said}", reasoning=f"x\n{said}") if call.reading else f"x\n{said}"
 
-    opened = setup(
+    opened = build_setup(
         question=f"x\n{said}",
         debaters=[{"name": f"Speaker {n}", "stance": f"x\n{said}"} for n in (1, 2, 3)],
         options={"judges": {"count": 2}},
     )
-    at = table(opened, script).do(Intervened(action="inject", text=f"x\n{said}")).play()
+    at = simulate(opened, script).add_events(Intervened(action="inject", text=f"x\n{said}")).play()
     letters = {"Speaker 1": "A.", "Speaker 2": "B."}
     talk = [[letters[seat] for seat in entered.order if seat in letters] for entered in at.debate.rounds]
     ours = [
-        f"# {heading(at.debate.setup.question)}",
+        f"# {format_heading(at.debate.setup.question)}",
         "## Round 1: opening",
         *talk[0],
         "### Note to everybody",
@@ -325,34 +332,34 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
 
 @pytest.mark.parametrize("reason", ["x\n## Verdict: Decided", "x\n\n# So it is"])
 def test_the_reason_of_a_pause_is_no_heading(reason: str) -> None:
-    at = table().do(Paused(reason=reason))
+    at = simulate().add_events(Paused(reason=reason))
     assert headings(transcript(at)) == [f"# {QUESTION}"]
 
 
 class TestPieces:
     def test_a_heading_is_one_line(self) -> None:
-        assert heading(" So\n is\u2028it ") == "So is it"
+        assert format_heading(" So\n is\u2028it ") == "So is it"
 
     def test_a_long_heading_is_shortened(self) -> None:
-        assert heading("x" * 200) == "x" * 200
-        assert heading("x" * 201) == "x" * 199 + "…"
+        assert format_heading("x" * 200) == "x" * 200
+        assert format_heading("x" * 201) == "x" * 199 + "…"
 
     def test_a_text_is_shortened_only_where_it_is_too_long(self) -> None:
-        assert shortened("12345", 5) == "12345"
-        assert shortened("123456", 5) == "12…"
-        assert shortened("猫" * 3, 8) == "猫…"
-        assert shortened("1 3456", 5) == "1…"
+        assert shorten_to_bytes("12345", 5) == "12345"
+        assert shorten_to_bytes("123456", 5) == "12…"
+        assert shorten_to_bytes("猫" * 3, 8) == "猫…"
+        assert shorten_to_bytes("1 3456", 5) == "1…"
 
 
 def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:
-    opened = setup(
+    opened = build_setup(
         debaters=[{"name": "Ada", "stance": "yes", "role": "economist"}, {"name": "Bob", "stance": "no"}],
         documents=[{"title": "Costs of 2026", "text": "hidden"}],
         options={"tags": ["tagged"]},
     )
-    at = table(opened, plainly)
-    before = markdown.words(at.debate)
-    after = markdown.words(at.play().debate)
+    at = simulate(opened, plainly)
+    before = markdown.build_search_text(at.debate)
+    after = markdown.build_search_text(at.play().debate)
     for word in (QUESTION, "Ada yes economist", "Bob no", "Costs of 2026", "tagged"):
         assert word in before
         assert word in after

@@ -10,19 +10,29 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views import audit as logs
 from server.debate.views.audit import EVENT_NAMES, event_names
-from tests.support.playing import Answer, Fails, Table, debaters, paid, saying, setup, table, talk
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    default_script,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("C16")
 
 
-def rows(at: Table) -> list[tuple[int, str, str, str]]:
+def rows(at: DebateSimulation) -> list[tuple[int, str, str, str]]:
     return [(row.round, row.seat, row.task, row.state) for row in logs.tasks(at.debate)]
 
 
 class TestTasks:
     def test_a_task_says_who_when_what_became_of_it_and_how_long_it_took(self) -> None:
         used = Usage(model="vendor/m-2026", milliseconds=1234, attempts=2)
-        at = table(script=lambda _: Reply("So.", used)).through(1)
+        at = simulate(script=lambda _: Reply("So.", used)).play_through_round(1)
         assert logs.tasks(at.debate)[0].model_dump() == {
             "round": 1,
             "phase": "opening",
@@ -36,10 +46,14 @@ class TestTasks:
         }
 
     def test_what_is_under_way_is_open_and_what_failed_says_why(self) -> None:
-        def script(call: Call) -> Answer:
-            return Fails("timeout", "no answer in 120 s") if call.seat == "Speaker 1" else talk(call)
+        def script(call: Call) -> ScriptAnswer:
+            return (
+                ProviderFailure("timeout", "no answer in 120 s")
+                if call.seat == "Speaker 1"
+                else default_script(call)
+            )
 
-        at = table(setup(format="verdict", debaters=debaters(3)), script).to_round(1)
+        at = simulate(build_setup(format="verdict", debaters=build_debaters(3)), script).play_to_round(1)
         assert rows(at) == [(1, "Speaker 1", "argument", "open")]
         at.step()
         assert rows(at) == [(1, "Speaker 1", "argument", "failed"), (1, "Speaker 2", "argument", "open")]
@@ -47,8 +61,8 @@ class TestTasks:
         assert (failed.model, failed.detail, failed.milliseconds) == ("scripted", "no answer in 120 s", 0)
 
     def test_a_second_attempt_is_told(self) -> None:
-        at = table(script=lambda _: "").to_round(1)
-        at.do(at.answer(at.calls()[0]))
+        at = simulate(script=lambda _: "").play_to_round(1)
+        at.add_events(at.answer(at.pending_calls()[0]))
         assert [(row.state, row.attempts) for row in logs.tasks(at.debate)] == [
             ("failed", 1),
             ("open", 2),
@@ -57,7 +71,7 @@ class TestTasks:
 
     def test_every_kind_of_task_is_there_round_by_round(self) -> None:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
-        at = table(setup(format="full", options=options)).play()
+        at = simulate(build_setup(format="full", options=options)).play()
         tasks = Counter(row.task for row in logs.tasks(at.debate))
         assert tasks == {
             "argument": 10,
@@ -81,14 +95,14 @@ class TestTasks:
             "synthesizer": True,
             "judges": {"count": 2},
         }
-        lost = Fails("timeout")
-        voted = setup(format="full", debaters=debaters(3), options=options)
+        lost = ProviderFailure("timeout")
+        voted = build_setup(format="full", debaters=build_debaters(3), options=options)
 
-        def script(call: Call) -> Answer:
+        def script(call: Call) -> ScriptAnswer:
             spared = call.seat in ("Speaker 1", "Speaker 2") and call.task in ("argument", "message")
-            return talk(call) if spared or call.seat == "judge 1" else lost
+            return default_script(call) if spared or call.seat == "judge 1" else lost
 
-        at = table(voted, script).play()
+        at = simulate(voted, script).play()
         assert {row.task for row in logs.tasks(at.debate) if row.state == "failed"} == {
             "argument",
             "opening",
@@ -102,21 +116,21 @@ class TestTasks:
         }
 
     def test_a_hand_off_that_could_not_be_used_is_a_task_of_its_own(self) -> None:
-        at = table(setup(format="handoff", max_rounds=2)).to_round(2)
+        at = simulate(build_setup(format="handoff", max_rounds=2)).play_to_round(2)
         assert rows(at)[:2] == [(1, "Proponent", "argument", "done"), (1, "Proponent", "handoff", "failed")]
 
     def test_what_nobody_was_asked_for_is_no_task(self) -> None:
-        at = table().do(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed())
+        at = simulate().add_events(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed())
         assert rows(at) == []
 
 
 @pytest.mark.requirement("D21")
 class TestNames:
-    def names(self, at: Table) -> list[str]:
+    def names(self, at: DebateSimulation) -> list[str]:
         return [name for entry in at.log for name in logs.event_row(entry)["names"]]
 
     def test_a_debate_tells_its_beginning_its_phases_its_messages_its_votes_and_its_end(self) -> None:
-        assert self.names(table().play()) == [
+        assert self.names(simulate().play()) == [
             "debate_start",
             "phase_start",
             "agent_message",
@@ -135,9 +149,13 @@ class TestNames:
         ]
 
     def test_what_goes_wrong_and_what_callers_do_has_names_too(self) -> None:
-        at = table(setup(format="handoff", max_rounds=2), saying({"judgment": Fails("timeout")}))
-        at.do(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed()).to_round(1)
-        at.do(Researched(seat="Proponent", round=1, lookups=(), usage=paid())).play()
+        at = simulate(
+            build_setup(format="handoff", max_rounds=2), task_script({"judgment": ProviderFailure("timeout")})
+        )
+        at.add_events(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed()).play_to_round(
+            1
+        )
+        at.add_events(Researched(seat="Proponent", round=1, lookups=(), usage=build_usage())).play()
         assert self.names(at) == [
             *("debate_start", "intervention", "debate_pause", "debate_resume", "phase_start", "research"),
             *("agent_message", "agent_error", "handoff", "phase_end", "phase_start", "agent_message"),
@@ -146,7 +164,7 @@ class TestNames:
 
     def test_those_who_lead_speak_too(self) -> None:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
-        at = table(setup(format="verdict", max_rounds=1, options=options)).play()
+        at = simulate(build_setup(format="verdict", max_rounds=1, options=options)).play()
         told = {entry.event.kind: event_names(entry.event) for entry in at.log}
         for kind in ("round_opened", "round_closed", "audited", "synthesized"):
             assert told[kind] == ["agent_message"]

@@ -10,30 +10,30 @@ from server.debate.rules.decide import Call
 from server.debate.views import audit as logs
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
-from tests.support.playing import (
-    BOUNDED,
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
     QUESTION,
-    Answer,
-    Fails,
-    Table,
-    debaters,
-    finding,
-    judges_say,
-    paid,
-    setup,
-    table,
-    talk,
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    default_script,
+    judge_script,
+    render_finding,
+    simulate,
 )
 
 pytestmark = pytest.mark.requirement("D2")
 
 
-def plainly(call: Call) -> Answer:
-    return finding() if call.reading else f"{call.seat} in {call.round}"
+def plainly(call: Call) -> ScriptAnswer:
+    return render_finding() if call.reading else f"{call.seat} in {call.round}"
 
 
-def over(**asked: object) -> Table:
-    return table(setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
+def over(**asked: object) -> DebateSimulation:
+    return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
 
 
 class TestTranscript:
@@ -60,13 +60,13 @@ class TestTranscript:
         assert {turn.round for turn in views.turns(over().debate, since)} == rounds
 
     def test_turns_held_together_stand_in_the_order_drawn(self) -> None:
-        at = over(debaters=debaters(6))
+        at = over(debaters=build_debaters(6))
         drawn = [seat for entered in at.debate.rounds[:2] for seat in entered.order]
         assert [turn.agent for turn in views.turns(at.debate)] == drawn
         assert drawn != sorted(drawn)
 
     def test_turns_that_answer_one_another_stand_as_they_were_spoken(self) -> None:
-        at = over(format="verdict", debaters=debaters(6))
+        at = over(format="verdict", debaters=build_debaters(6))
         assert [turn.agent for turn in views.turns(at.debate, 2)] == [f"Speaker {n}" for n in range(1, 7)]
 
     def test_the_raw_result_is_rounds_question_transcript_verdict_and_decisions(self) -> None:
@@ -84,11 +84,11 @@ class TestTranscript:
         }
 
     def test_the_raw_result_of_a_synthesis_has_no_winner(self) -> None:
-        at = table(script=lambda call: finding(None) if call.reading else "x").play()
+        at = simulate(script=lambda call: render_finding(None) if call.reading else "x").play()
         assert views.raw_result(at.debate)["verdict"]["winner"] is None
 
     def test_the_raw_result_before_the_verdict_is_what_there_is(self) -> None:
-        assert views.raw_result(table().debate) == {
+        assert views.raw_result(simulate().debate) == {
             "rounds": 0,
             "question": QUESTION,
             "transcript": [],
@@ -99,7 +99,7 @@ class TestTranscript:
 
 class TestUsage:
     def test_costs_are_summed_as_exact_decimals(self) -> None:
-        used = [paid(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
+        used = [build_usage(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
         assert views.usage_sum(used).model_dump() == {
             "calls": 4,
             "input_tokens": 400,
@@ -110,23 +110,23 @@ class TestUsage:
         }
 
     def test_an_unknown_cost_is_never_0(self) -> None:
-        assert views.usage_sum([paid(cost="")]).cost_usd == ""
+        assert views.usage_sum([build_usage(cost="")]).cost_usd == ""
         assert views.usage_sum([]).cost_usd == ""
-        assert views.usage_sum([paid(cost="0")]).cost_usd == "0"
+        assert views.usage_sum([build_usage(cost="0")]).cost_usd == "0"
 
     def test_a_sum_with_unknown_costs_says_how_many_there_are(self) -> None:
-        used = views.usage_sum([paid(cost="0.25"), paid(cost=""), paid(cost="")])
+        used = views.usage_sum([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
         assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
 
     @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
-    @BOUNDED
+    @FUZZ_SETTINGS
     def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
-        total = views.usage_sum([paid(cost=f"{cost:f}") for cost in costs]).cost_usd
+        total = views.usage_sum([build_usage(cost=f"{cost:f}") for cost in costs]).cost_usd
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
         assert "E" not in total
 
     def test_it_can_be_told_by_model(self) -> None:
-        at = table(setup(["a/x", "b/y"])).play()
+        at = simulate(build_setup(["a/x", "b/y"])).play()
         used = views.usage_by_model(at.debate)
         assert {model: sums.calls for model, sums in used.items()} == {"a/x": 2, "b/y": 4}
         assert sum(sums.calls for sums in used.values()) == views.usage_sum(at.debate.usage).calls
@@ -134,13 +134,13 @@ class TestUsage:
 
 @pytest.mark.requirement("D3")
 class TestFailures:
-    def failing(self) -> Table:
-        def script(call: Call) -> Answer:
+    def failing(self) -> DebateSimulation:
+        def script(call: Call) -> ScriptAnswer:
             if call.seat == "Speaker 3":
-                return Fails("timeout", "no answer in 120 s")
+                return ProviderFailure("timeout", "no answer in 120 s")
             return "" if (call.seat, call.round) == ("Speaker 2", 2) else plainly(call)
 
-        return table(setup(debaters=debaters(4)), script).play()
+        return simulate(build_setup(debaters=build_debaters(4)), script).play()
 
     def test_they_are_counted_by_seat_and_cause(self) -> None:
         assert sorted(cautions.failure_lines(self.failing().debate)) == [
@@ -149,11 +149,11 @@ class TestFailures:
         ]
 
     def test_the_verdict_warns_of_them(self) -> None:
-        assert "4 answers failed; see failures." in views.verdict_of(self.failing().debate).cautions
+        assert "4 answers failed; see failures." in views.build_verdict(self.failing().debate).cautions
 
     def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
         at = self.failing()
-        state = views.state("d-1", at.debate, at.log)
+        state = views.build_state("d-1", at.debate, at.log)
         assert {seat.name: (seat.turns, seat.failures) for seat in state.debaters} == {
             "Speaker 1": (2, 0),
             "Speaker 2": (1, 2),
@@ -163,7 +163,7 @@ class TestFailures:
         assert len(state.failures) == 2
         assert [row["failures"] for row in logs.analysis(at.debate)["rounds"]] == [1, 3, 0]
         assert logs.round_view(at.debate, 1)["failures"] == [
-            {"seat": "Speaker 3", "reading": 0, "cause": "timeout", "detail": "no answer in 120 s"}
+            {"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}
         ]
 
 
@@ -199,7 +199,7 @@ class TestState:
             "options": {"tags": ["x"]},
         }
         at = over(**asked)
-        assert views.state("d-1", at.debate, at.log).model_dump() == {
+        assert views.build_state("d-1", at.debate, at.log).model_dump() == {
             "debate_id": "d-1",
             "question": QUESTION,
             "format": "second_opinion",
@@ -231,51 +231,51 @@ class TestState:
         }
 
     def test_a_debate_that_was_just_opened_is_empty(self) -> None:
-        at = table()
-        state = views.state("d-1", at.debate, at.log)
+        at = simulate()
+        state = views.build_state("d-1", at.debate, at.log)
         assert (state.status, state.phase, state.round, state.awaiting) == ("running", "", 0, [])
         assert (state.outcome, state.winner, state.verdict, state.reason) == ("", "", "", "")
 
     def test_it_says_who_is_awaited(self) -> None:
-        at = table().to_round(1)
-        assert views.state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
-        at.to_round(3)
-        assert views.awaiting(at.debate) == ["judge 1"]
+        at = simulate().play_to_round(1)
+        assert views.build_state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
+        at.play_to_round(3)
+        assert views.awaited_seats(at.debate) == ["judge 1"]
 
     def test_a_pause_is_told_with_its_reason(self) -> None:
-        at = table().to_round(1).do(Paused(reason="lunch"))
-        state = views.state("d-1", at.debate, at.log)
+        at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
+        state = views.build_state("d-1", at.debate, at.log)
         assert (state.status, state.reason) == ("paused", "lunch")
 
 
 @pytest.mark.requirement("C8")
 class TestVerdict:
     def test_it_is_empty_as_long_as_there_is_none(self) -> None:
-        assert views.verdict_of(table().debate) == views.Verdict()
+        assert views.build_verdict(simulate().debate) == views.Verdict()
 
     def test_it_names_the_winner_and_the_stance(self) -> None:
-        found = views.verdict_of(over().debate)
+        found = views.build_verdict(over().debate)
         assert (found.outcome, found.winner, found.winner_stance) == ("decided", "Proponent", "for")
         assert found.votes == ["judge 1 (scripted): Proponent, margin 2 of 3"]
         assert found.dissent == []
 
     def test_every_vote_is_told_and_the_dissent_in_its_own_words(self) -> None:
-        script = judges_say(
+        script = judge_script(
             {
-                ("judge 1", 1): finding("A"),
-                ("judge 1", 2): finding("A"),
-                ("judge 2", 1): finding("A"),
-                ("judge 2", 2): finding("A"),
-                ("judge 3", 1): finding(None, verdict="Neither, really."),
-                ("judge 3", 2): finding(None),
-                ("judge 4", 1): finding("B", verdict="B, really."),
-                ("judge 4", 2): finding("A"),
-                ("judge 5", 1): Fails("timeout"),
-                ("judge 5", 2): Fails("timeout"),
+                ("judge 1", 1): render_finding("A"),
+                ("judge 1", 2): render_finding("A"),
+                ("judge 2", 1): render_finding("A"),
+                ("judge 2", 2): render_finding("A"),
+                ("judge 3", 1): render_finding(None, verdict="Neither, really."),
+                ("judge 3", 2): render_finding(None),
+                ("judge 4", 1): render_finding("B", verdict="B, really."),
+                ("judge 4", 2): render_finding("A"),
+                ("judge 5", 1): ProviderFailure("timeout"),
+                ("judge 5", 2): ProviderFailure("timeout"),
             }
         )
-        opened = setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
-        found = views.verdict_of(table(opened, script).play().debate)
+        opened = build_setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
+        found = views.build_verdict(simulate(opened, script).play().debate)
         assert found.outcome == "leaning"
         assert found.votes == [
             "judge 1 (a/x): Proponent, margin 2 of 3",
@@ -288,48 +288,50 @@ class TestVerdict:
 
 
 class TestCautions:
-    def cautions(self, at: Table) -> list[str]:
-        return views.verdict_of(at.play().debate).cautions
+    def cautions(self, at: DebateSimulation) -> list[str]:
+        return views.build_verdict(at.play().debate).cautions
 
     def test_a_debate_of_several_models_judged_by_another_needs_none(self) -> None:
-        opened = setup(["a/x", "b/y"], options={"judges": {"models": ["c/z"]}})
-        assert self.cautions(table(opened)) == []
+        opened = build_setup(["a/x", "b/y"], options={"judges": {"models": ["c/z"]}})
+        assert self.cautions(simulate(opened)) == []
 
     def test_one_model_on_every_side_is_one_voice(self) -> None:
-        opened = setup(["a/x"], options={"judges": {"models": ["c/z"]}})
-        assert self.cautions(table(opened)) == ["One model argued every side (a/x): count it as one voice."]
+        opened = build_setup(["a/x"], options={"judges": {"models": ["c/z"]}})
+        assert self.cautions(simulate(opened)) == [
+            "One model argued every side (a/x): count it as one voice."
+        ]
 
     def test_judges_who_also_debated_lean_towards_their_own_words(self) -> None:
         said = "The judges' models also debated, and models lean towards their own words."
-        assert said in self.cautions(table(setup(["a/x", "b/y"])))
+        assert said in self.cautions(simulate(build_setup(["a/x", "b/y"])))
         one_from_outside = {"judges": {"models": ["a/x", "c/z"]}}
-        assert said not in self.cautions(table(setup(["a/x", "b/y"], options=one_from_outside)))
+        assert said not in self.cautions(simulate(build_setup(["a/x", "b/y"], options=one_from_outside)))
 
     def test_it_is_the_models_that_really_answered_who_are_compared(self) -> None:
-        def renamed(call: Call) -> Answer:
-            return Reply(str(talk(call)), paid(call.model + "-2026-11-01"))
+        def renamed(call: Call) -> ScriptAnswer:
+            return Reply(str(default_script(call)), build_usage(call.model + "-2026-11-01"))
 
-        opened = setup(["a/x", "b/y"])
-        assert any("also debated" in caution for caution in self.cautions(table(opened, renamed)))
+        opened = build_setup(["a/x", "b/y"])
+        assert any("also debated" in caution for caution in self.cautions(simulate(opened, renamed)))
 
     def test_turns_that_were_cut_are_counted(self) -> None:
-        def cut(call: Call) -> Answer:
-            return Reply(str(talk(call)), paid(call.model), cut=call.seat == "Opponent")
+        def cut(call: Call) -> ScriptAnswer:
+            return Reply(str(default_script(call)), build_usage(call.model), cut=call.seat == "Opponent")
 
-        assert "Cut at the length limit: 2 turns." in self.cautions(table(script=cut))
+        assert "Cut at the length limit: 2 turns." in self.cautions(simulate(script=cut))
 
     def test_who_was_never_heard_is_named(self) -> None:
-        def silent(call: Call) -> Answer:
-            return Fails("timeout") if call.seat == "Speaker 2" else talk(call)
+        def silent(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.seat == "Speaker 2" else default_script(call)
 
         never = "Never heard: Speaker 2. What speaks for them was said by nobody."
-        assert never in self.cautions(table(setup(debaters=debaters(3)), silent))
-        assert not any("Never heard" in said for said in self.cautions(table()))
+        assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent))
+        assert not any("Never heard" in said for said in self.cautions(simulate()))
 
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
-        at = table()
+        at = simulate()
         assert any("judges' models" in caution for caution in self.cautions(at))
-        assert cautions.cautions(table().debate) == []
+        assert cautions.find_verdict_warnings(simulate().debate) == []
 
 
 def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:

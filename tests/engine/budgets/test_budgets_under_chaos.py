@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.compose import open_hall
+from server.compose import open_manager
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.requests import LimitsAsked, OptionsAsked, Proposal
-from server.debate.facts.errors import Refused
-from server.debate.rules.budget import spent
+from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.rules.budget import compute_spending
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 
@@ -23,15 +23,15 @@ async def test_failures_take_no_more_calls_than_the_budget_has(
 ) -> None:
     settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
     with anyio.fail_after(20):
-        async with open_hall(settings, environ={}, chaos=chaos) as hall:
+        async with open_manager(settings, environ={}, chaos=chaos) as hall:
             for name in FORMATS:
-                options = OptionsAsked(seed=most, limits=LimitsAsked(max_calls=most))
+                options = OptionsInput(seed=most, limits=LimitsInput(max_calls=most))
                 try:
-                    proposal = Proposal(question="Ship it?", format=name, run=True, options=options)
+                    proposal = DebateRequest(question="Ship it?", format=name, run=True, options=options)
                     case = await hall.start(proposal, actor="test")
-                except Refused:  # its first round alone takes more
+                except InvalidRequestError:  # its first round alone takes more
                     continue
                 case = await hall.follow(case.id, wait=5)
 
                 assert case.status in ("concluded", "truncated", "paused")
-                assert spent(case.debate).calls <= most
+                assert compute_spending(case.debate).calls <= most

@@ -6,12 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from server.compose import open_hall
-from server.debate.commands.requests import DebaterAsked, Proposal
-from server.engine.runner import Case
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.engine.runner import DebateSnapshot
 from server.models import Request
-from server.models.fakes.lines import answer
-from server.models.fakes.scripted import Said, ScriptedModel
+from server.models.fakes.default_script import build_reply_text
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from server.settings import Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]
@@ -31,7 +31,7 @@ class Slow:
     def clock(self) -> datetime:
         return self.now
 
-    async def script(self, request: Request) -> Said:
+    async def script(self, request: Request) -> ScriptOutput:
         if request.seat == "Ada":
             self.now += timedelta(seconds=self.seconds)
         if request.seat == "Cid":
@@ -40,22 +40,22 @@ class Slow:
             finally:
                 self.broken_off += 1
                 self.now += timedelta(seconds=1)
-        return answer(request)
+        return build_reply_text(request)
 
 
-async def run(database: str, slow: Slow, **limits: Any) -> Case:
-    proposal = Proposal.model_validate(
+async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
+    proposal = DebateRequest.model_validate(
         {
             "question": "Ship it?",
             "format": "verdict",
-            "debaters": [DebaterAsked(name=name, stance=f"as {name} says") for name in NAMES],
+            "debaters": [DebaterInput(name=name, stance=f"as {name} says") for name in NAMES],
             "max_rounds": 2,
             "options": {"limits": limits},
             "run": True,
         }
     )
     settings = Settings(db=database, models=("slow",))
-    async with open_hall(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as hall:
+    async with open_manager(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as hall:
         case = await hall.start(proposal, actor="test")
         return await hall.follow(case.id, wait=5)
 

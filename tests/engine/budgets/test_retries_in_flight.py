@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from server.compose import open_hall
-from server.debate.commands.requests import JudgesAsked, LimitsAsked, OptionsAsked, Proposal
-from server.debate.rules.budget import spent
-from server.engine.debates import Hall
-from server.engine.runner import Case
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, JudgesInput, LimitsInput, OptionsInput
+from server.debate.rules.budget import compute_spending
+from server.engine.debates import DebateManager
+from server.engine.runner import DebateSnapshot
 from server.models import Model, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -34,7 +34,7 @@ class Struggling:
         self.failed = anyio.Event()
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        attempts = min(request.attempts, 3)
+        attempts = min(request.max_attempts, 3)
         self.requests += attempts
         said = await self.inner.reply(request, on_text)
         text = said.text
@@ -45,36 +45,38 @@ class Struggling:
                 await self.failed.wait()
         return Reply(text, Usage(model="mine", cost_usd="0.01", attempts=attempts))
 
-    def committed(self, case: Case) -> None:
+    def committed(self, case: DebateSnapshot) -> None:
         if case.debate.failures:
             self.failed.set()
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: Model, **limits: Any) -> AsyncIterator[Hall]:
+async def opened(folder: Path, model: Model, **limits: Any) -> AsyncIterator[DebateManager]:
     settings = Settings(db=str(folder / "debates.db"), models=("mine",), **limits)
-    async with open_hall(settings, {"mine": model}, environ={}) as hall:
+    async with open_manager(settings, {"mine": model}, environ={}) as hall:
         yield hall
 
 
 async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_path: Path) -> None:
     model = Struggling()
-    options = OptionsAsked(judges=JudgesAsked(models=["mine"]), limits=LimitsAsked(max_calls=12))
-    proposal = Proposal(question="Ship it?", max_rounds=1, run=True, options=options)
+    options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
+    proposal = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
     async with opened(tmp_path, model) as hall:
         hall.listeners.append(model.committed)
         case = await hall.start(proposal, actor="test")
         case = await hall.follow(case.id, wait=5)
 
     assert case.status == "concluded"
-    assert model.requests == spent(case.debate).calls <= 12
+    assert model.requests == compute_spending(case.debate).calls <= 12
 
 
 async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: Path) -> None:
     model = Struggling()
     model.failed.set()
     async with opened(tmp_path, model, daily_calls=30) as hall:
-        cases = [await hall.start(Proposal(question=f"Ship {n}?", run=True), actor="test") for n in range(8)]
+        cases = [
+            await hall.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test") for n in range(8)
+        ]
         ends = {(await hall.follow(case.id, wait=5)).status for case in cases}
 
     assert "paused" in ends
@@ -84,10 +86,12 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
 async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
     model = ScriptedModel(delay=0.01)
     async with opened(tmp_path, model, daily_calls=30) as hall:
-        cases = [await hall.start(Proposal(question=f"Ship {n}?", run=True), actor="test") for n in range(8)]
+        cases = [
+            await hall.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test") for n in range(8)
+        ]
         ends = [(await hall.follow(case.id, wait=5)).debate for case in cases]
 
-    assert len(model.asked) == 30
+    assert len(model.requests) == 30
     assert {debate.paused.reason for debate in ends if debate.paused} == {
         "the day's budget: 30 of 30 calls made today. It goes on tomorrow (UTC)."
     }
@@ -99,9 +103,9 @@ async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> 
     model.failed.set()
     async with opened(tmp_path, model, daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
         cases = [
-            await hall.start(Proposal(question=f"Ship {n}?", run=True, format="verdict"), actor="test")
+            await hall.start(DebateRequest(question=f"Ship {n}?", run=True, format="verdict"), actor="test")
             for n in range(20)
         ]
-        spendings = [spent((await hall.follow(case.id, wait=5)).debate).cost_usd for case in cases]
+        spendings = [compute_spending((await hall.follow(case.id, wait=5)).debate).cost_usd for case in cases]
 
     assert sum(spendings) <= Decimal("0.12")

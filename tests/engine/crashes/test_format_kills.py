@@ -8,12 +8,12 @@ import anyio
 import pytest
 from mcp import Client
 
-from benchmarks.kills import Victim
+from benchmarks.kills import KillableServer
 from server.debate.commands.formats import FORMATS
 from server.debate.facts.events import Audited, RoundClosed, RoundOpened
-from server.debate.rules.decide import pending
-from server.engine.runner import Case
-from tests.support.calling import call
+from server.debate.rules.decide import pending_calls
+from server.engine.runner import DebateSnapshot
+from tests.support.client_calls import call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
 
@@ -32,9 +32,9 @@ class Lives:
     """A debate of every format in one process, and what stood on the disk when it was killed."""
 
     def __init__(self, folder: Path) -> None:
-        self.victim = Victim(folder, delay=0.05)
+        self.victim = KillableServer(folder, delay=0.05)
         self.debates: dict[str, str] = {}  # id by format
-        self.before: dict[str, Case] = {}
+        self.before: dict[str, DebateSnapshot] = {}
         self.in_flight = 0
         self.kills = 0
 
@@ -75,21 +75,21 @@ class Lives:
     async def check(self) -> None:
         """Nothing that was recorded is gone, changed or there twice."""
         for debate_id in self.debates.values():
-            case = await self.victim.case(debate_id)
+            case = await self.victim.load_snapshot(debate_id)
             if past := self.before.get(debate_id):
-                assert case.log[: len(past.log)] == past.log
+                assert case.entries[: len(past.entries)] == past.entries
             assert not repeated(case)
-            self.in_flight += 0 if case.debate.ended else len(pending(case.debate))
+            self.in_flight += 0 if case.debate.ended else len(pending_calls(case.debate))
             self.before[debate_id] = case
 
 
-def repeated(case: Case) -> list[Any]:
+def repeated(case: DebateSnapshot) -> list[Any]:
     """Answers of which there are two."""
     debate = case.debate
-    spoken = [(turn.round, turn.seat, turn.turn) for turn in debate.turns]
-    judged = [(found.round, found.seat, found.reading) for found in debate.judged]
+    spoken = [(turn.round, turn.seat, turn.slot_index) for turn in debate.turns]
+    judged = [(found.round, found.seat, found.slot_index) for found in debate.judgments]
     voted = [(ballot.round, ballot.seat, "ballot") for ballot in debate.ballots]
-    led = [(fact.round, fact.seat, fact.kind) for fact in debate.talk if isinstance(fact, Led)]
+    led = [(fact.round, fact.seat, fact.kind) for fact in debate.transcript_events if isinstance(fact, Led)]
     handed = [(made.round, made.seat, made.kind) for made in debate.handoffs]
     return [key for key, times in Counter([*spoken, *judged, *voted, *led, *handed]).items() if times > 1]
 

@@ -11,18 +11,18 @@ from typing import Any
 import anyio
 import pytest
 
-from server.cli.doctor import handshake
-from server.compose import open_hall
-from server.debate.commands.intervene import Wish
-from server.debate.commands.requests import Proposal
-from server.engine.debates import Hall
-from server.engine.errors import Unreadable
-from server.engine.recovery import Recovery, unfinished
+from server.cli.doctor import check_handshake
+from server.compose import open_manager
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import DebateRequest
+from server.engine.debates import DebateManager
+from server.engine.errors import StorageUnavailableError
+from server.engine.recovery import Recovery, find_unfinished
 from server.models import Request
-from server.models.fakes.lines import answer
-from server.models.fakes.scripted import Said, ScriptedModel
+from server.models.fakes.default_script import build_reply_text
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from server.settings import Settings
-from tests.support.gate import Gate
+from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D7")]
 
@@ -33,78 +33,78 @@ def settings(database: str, **more: Any) -> Settings:
     return Settings(db=database, models=("mine",), **more)
 
 
-async def left_behind(database: str, *proposals: Proposal) -> list[str]:
+async def left_behind(database: str, *proposals: DebateRequest) -> list[str]:
     """Debates whose process ended with their first round asked for and not answered."""
     found = []
     for proposal in proposals:
         gate = Gate()
-        async with open_hall(settings(database), {"mine": gate.model}, environ={}) as hall:
+        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as hall:
             case = await hall.start(proposal, actor=ACTOR)
             await hall.step(case.id, wait=0)
             with anyio.fail_after(5):
-                await gate.asked.wait()
+                await gate.first_call.wait()
             found.append(case.id)
     return found
 
 
-async def ended(hall: Hall, debate_id: str) -> str:
+async def ended(hall: DebateManager, debate_id: str) -> str:
     """The status of a debate once nobody drives it any more; nothing here drives it either."""
     with anyio.fail_after(5):
-        while hall.is_working(debate_id) or (await hall.case(debate_id)).status == "running":
-            work = hall.driving.working.get(debate_id)
+        while hall.is_working(debate_id) or (await hall.load(debate_id)).status == "running":
+            work = hall.driver.drive_tasks.get(debate_id)
             await (work.changed.wait() if work else anyio.lowlevel.checkpoint())
-    return (await hall.case(debate_id)).status
+    return (await hall.load(debate_id)).status
 
 
 async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database: str) -> None:
-    (debate_id,) = await left_behind(database, Proposal(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     model = ScriptedModel()
-    async with open_hall(settings(database), {"mine": model}, environ={}, recovering=True) as hall:
+    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as hall:
         assert await ended(hall, debate_id) == "concluded"
-    assert len(model.asked) == 6
+    assert len(model.requests) == 6
 
 
 async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> None:
     own, stepped = await left_behind(
-        database, Proposal(question="Ship it?", run=True), Proposal(question="Step it?")
+        database, DebateRequest(question="Ship it?", run=True), DebateRequest(question="Step it?")
     )
     model = ScriptedModel()
-    async with open_hall(settings(database), {"mine": model}, environ={}, recovering=True) as hall:
+    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as hall:
         assert await ended(hall, own) == "concluded"
-        case = await hall.case(stepped)
+        case = await hall.load(stepped)
     assert (case.status, case.debate.turns) == ("running", ())
-    assert len(model.asked) == 6
+    assert len(model.requests) == 6
 
 
 async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: str) -> None:
     judging = anyio.Event()
 
-    async def never_judges(request: Request) -> Said:
-        if request.prompt.cue.asks == "judgment":
+    async def never_judges(request: Request) -> ScriptOutput:
+        if request.prompt.summary.task == "judgment":
             judging.set()
             await anyio.sleep_forever()
-        return answer(request)
+        return build_reply_text(request)
 
-    async with open_hall(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as hall:
-        case = await hall.start(Proposal(question="Step it?"), actor=ACTOR)
+    async with open_manager(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as hall:
+        case = await hall.start(DebateRequest(question="Step it?"), actor=ACTOR)
         await hall.step(case.id, wait=5)
         await hall.conclude(case.id, actor=ACTOR)
         with anyio.fail_after(5):
             await judging.wait()
-    async with open_hall(settings(database), {"mine": ScriptedModel()}, environ={}, recovering=True) as later:
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}, recover=True) as later:
         assert await ended(later, case.id) == "concluded"
 
 
 async def test_the_doctor_asks_a_server_for_its_tools_and_goes_on_with_nothing(database: str) -> None:
     gate = Gate()
     scripted = Settings(db=database, models=("scripted",))
-    async with open_hall(scripted, {"scripted": gate.model}, environ={}) as hall:
-        case = await hall.start(Proposal(question="Ship it?", run=True), actor=ACTOR)
+    async with open_manager(scripted, {"scripted": gate.model}, environ={}) as hall:
+        case = await hall.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
         with anyio.fail_after(5):
-            await gate.asked.wait()
-    assert (await handshake(scripted)).ok
-    async with open_hall(scripted, environ={}) as after:
-        assert (await after.case(case.id)).debate.turns == ()
+            await gate.first_call.wait()
+    assert (await check_handshake(scripted)).ok
+    async with open_manager(scripted, environ={}) as after:
+        assert (await after.load(case.id)).debate.turns == ()
 
 
 @pytest.mark.requirement("D6")
@@ -112,45 +112,45 @@ async def test_the_doctor_s_server_runs_no_hooks(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted = Settings(db=database, models=("scripted",))
-    async with open_hall(scripted, environ={}) as hall:
-        case = await hall.start(Proposal(question="Ship it?"), actor=ACTOR)
-        await hall.intervene(case.id, "pause", Wish(), actor=ACTOR)
+    async with open_manager(scripted, environ={}) as hall:
+        case = await hall.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await hall.intervene(case.id, "pause", InterventionRequest(), actor=ACTOR)
     resume = {"name": "on", "on": ["debate_pause"], "do": [{"intervene": {"action": "resume"}}]}
     path = tmp_path / "hooks.yaml"
     path.write_text(json.dumps({"hooks": [resume]}), "utf-8")
     monkeypatch.setenv("COUNTERPOINT_HOOKS", str(path))
-    assert (await handshake(scripted)).ok
-    async with open_hall(scripted, environ={}) as after:
-        assert (await after.case(case.id)).status == "paused"
+    assert (await check_handshake(scripted)).ok
+    async with open_manager(scripted, environ={}) as after:
+        assert (await after.load(case.id)).status == "paused"
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
-    (debate_id,) = await left_behind(database, Proposal(question="Ship it?", run=True))
-    async with open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
+    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
         assert not hall.is_working(debate_id)
 
 
 async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> None:
-    (debate_id,) = await left_behind(database, Proposal(question="Ship it?", run=True))
-    async with open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
-        assert (await unfinished(hall, 1)).running == (debate_id,)
+    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
+        assert (await find_unfinished(hall, 1)).recoverable == (debate_id,)
         hall.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
-        found = await unfinished(hall, 1)
-    assert (found.running, found.left) == ((), (debate_id,))
+        found = await find_unfinished(hall, 1)
+    assert (found.recoverable, found.skipped) == ((), (debate_id,))
 
 
 async def test_only_so_many_go_on_at_a_time(database: str) -> None:
-    asked = [Proposal(question=f"Ship {n}?", run=True) for n in range(3)]
+    asked = [DebateRequest(question=f"Ship {n}?", run=True) for n in range(3)]
     debates = await left_behind(database, *asked)
     gate = Gate()
-    async with open_hall(settings(database), {"mine": gate.model}, environ={}) as hall:
-        recovery = Recovery(hall, max_age_hours=24, at_once=1)
+    async with open_manager(settings(database), {"mine": gate.model}, environ={}) as hall:
+        recovery = Recovery(hall, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run)
             with anyio.fail_after(5):
-                await gate.asked.wait()
+                await gate.first_call.wait()
             assert [hall.is_working(debate_id) for debate_id in debates] == [True, False, False]
-            gate.open.set()
+            gate.release.set()
             # What the gate lets through is no finding, so that each stops at its judges.
             assert [await ended(hall, debate_id) for debate_id in debates] == ["paused"] * 3
             tasks.cancel_scope.cancel()
@@ -159,33 +159,33 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
 async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_away(database: str) -> None:
     gate = Gate()
     async with (
-        open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as idle,
+        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as idle,
         anyio.create_task_group() as tasks,
     ):
-        async with open_hall(settings(database), {"mine": gate.model}, environ={}) as busy:
-            case = await busy.start(Proposal(question="Ship it?", run=True), actor=ACTOR)
+        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as busy:
+            case = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
             with anyio.fail_after(5):
-                await gate.asked.wait()
-            assert (await unfinished(idle, 24)).running == ()
-        tasks.start_soon(partial(Recovery(idle, max_age_hours=24, at_once=1).run, look=0.01))
+                await gate.first_call.wait()
+            assert (await find_unfinished(idle, 24)).recoverable == ()
+        tasks.start_soon(partial(Recovery(idle, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         assert await ended(idle, case.id) == "concluded"
         tasks.cancel_scope.cancel()
 
 
 async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
-    (debate_id,) = await left_behind(database, Proposal(question="Break?", run=True))
+    (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
     change = "update journal set entry = replace(entry, ?, ?) where stream = ?"
     with sqlite3.connect(database) as raw:
         raw.execute("drop trigger journal_no_update")
         raw.execute(change, ("Break", "Brake", debate_id))
     async with (
-        open_hall(settings(database), {"mine": ScriptedModel()}, environ={}) as hall,
+        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall,
         anyio.create_task_group() as tasks,
     ):
-        recovery = Recovery(hall, max_age_hours=24, at_once=1)
-        tasks.start_soon(partial(recovery.run, look=0.01))
+        recovery = Recovery(hall, max_age_hours=24, concurrency=1)
+        tasks.start_soon(partial(recovery.run, poll_interval=0.01))
         with anyio.fail_after(5):
-            while debate_id not in recovery.told:
+            while debate_id not in recovery.reported:
                 await anyio.lowlevel.checkpoint()
         with sqlite3.connect(database) as raw:
             raw.execute(change, ("Brake", "Break", debate_id))
@@ -195,10 +195,10 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
         tasks.cancel_scope.cancel()
 
 
-async def finished(hall: Hall, debate_id: str) -> str:
+async def finished(hall: DebateManager, debate_id: str) -> str:
     try:
-        return (await hall.case(debate_id)).status
-    except Unreadable:
+        return (await hall.load(debate_id)).status
+    except StorageUnavailableError:
         return ""
 
 
@@ -206,14 +206,14 @@ async def test_a_damaged_debate_keeps_no_other_from_going_on(
     database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken, whole = await left_behind(
-        database, Proposal(question="Break?", run=True), Proposal(question="Ship?", run=True)
+        database, DebateRequest(question="Break?", run=True), DebateRequest(question="Ship?", run=True)
     )
     with sqlite3.connect(database) as raw:
         raw.execute("drop trigger journal_no_update")
         raw.execute("update journal set entry = replace(entry, 'Break', 'Brake') where stream = ?", (broken,))
     with caplog.at_level(logging.WARNING):
-        async with open_hall(
-            settings(database), {"mine": ScriptedModel()}, environ={}, recovering=True
+        async with open_manager(
+            settings(database), {"mine": ScriptedModel()}, environ={}, recover=True
         ) as hall:
             assert await ended(hall, whole) == "concluded"
     assert broken in caplog.text
@@ -221,11 +221,11 @@ async def test_a_damaged_debate_keeps_no_other_from_going_on(
 
 
 async def test_two_servers_that_start_at_once_pay_once(database: str) -> None:
-    (debate_id,) = await left_behind(database, Proposal(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     first, second = ScriptedModel(), ScriptedModel()
     async with (
-        open_hall(settings(database), {"mine": first}, environ={}, recovering=True) as one,
-        open_hall(settings(database), {"mine": second}, environ={}, recovering=True) as two,
+        open_manager(settings(database), {"mine": first}, environ={}, recover=True) as one,
+        open_manager(settings(database), {"mine": second}, environ={}, recover=True) as two,
     ):
         assert await ended(one, debate_id) == await ended(two, debate_id) == "concluded"
-    assert len(first.asked) + len(second.asked) == 6
+    assert len(first.requests) + len(second.requests) == 6

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.books import read_books
-from benchmarks.soak import Plan, soak
+from benchmarks.soak import Plan, run_soak
+from benchmarks.soak_checks import check_results
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16", "N8", "D3")]
 
@@ -13,14 +13,14 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16"
 async def test_debates_under_chaos_survive_kills_and_the_books_notice_what_is_wrong(tmp_path: Path) -> None:
     plan = Plan(debates=12, kills=2, seed=3)
 
-    books = await soak(plan, tmp_path)
+    books = await run_soak(plan, tmp_path)
 
-    assert books.wrong == []
-    assert (books.figures["kills"], books.figures["debates"] >= 12) == (2, True)
+    assert books.problems == []
+    assert (books.counts["kills"], books.counts["debates"] >= 12) == (2, True)
     ledger = tmp_path / "ledger"
     lines = ledger.read_text().splitlines()
     ledger.write_text("\n".join([*lines, lines[-1]]) + "\n")
-    forged = await read_books(tmp_path / "debates.db", ledger, plan.chaos, [])
-    assert any("paid" in wrong for wrong in forged.wrong)
-    untold = await read_books(tmp_path / "debates.db", ledger, "crash=1", [])
-    assert any("met the fault crash" in wrong for wrong in untold.wrong)
+    forged = await check_results(tmp_path / "debates.db", ledger, plan.chaos, [])
+    assert any("paid" in wrong for wrong in forged.problems)
+    untold = await check_results(tmp_path / "debates.db", ledger, "crash=1", [])
+    assert any("met the fault crash" in wrong for wrong in untold.problems)

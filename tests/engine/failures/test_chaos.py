@@ -13,40 +13,40 @@ import pytest
 from click.testing import CliRunner
 
 from server.cli.main import counterpoint
-from server.compose import open_hall
+from server.compose import open_manager
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.intervene import Wish
-from server.debate.commands.requests import Proposal
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import DebateRequest
 from server.debate.rules.budget import NO_DEADLINE
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import replay
 from server.debate.views import warnings as cautions
-from server.engine.debates import Hall
-from server.engine.model_calls import Questions
-from server.engine.runner import Case
+from server.engine.debates import DebateManager
+from server.engine.model_calls import ModelCaller
+from server.engine.runner import DebateSnapshot
 from server.models import Reply, Request
 from server.models.fakes.chaos import Chaos
 from server.models.fakes.faults import FAILURES
-from server.models.registry import Models
+from server.models.registry import ModelRegistry
 from server.settings import Settings
 
 pytestmark = pytest.mark.requirement("D16", "D3")
 
 
 @asynccontextmanager
-async def hall(folder: Path, chaos: Chaos | None) -> AsyncIterator[Hall]:
+async def hall(folder: Path, chaos: Chaos | None) -> AsyncIterator[DebateManager]:
     logging.getLogger("server.engine.model_calls").setLevel(logging.CRITICAL)
     settings = Settings(db=str(folder / "debates.db"), models=("scripted",))
     try:
         with anyio.fail_after(30):
-            async with open_hall(settings, environ={}, chaos=chaos) as opened:
+            async with open_manager(settings, environ={}, chaos=chaos) as opened:
                 yield opened
     finally:
         logging.getLogger("server.engine.model_calls").setLevel(logging.NOTSET)
 
 
-def wanted(name: str, seed: int = 1, **more: Any) -> Proposal:
-    return Proposal.model_validate(
+def wanted(name: str, seed: int = 1, **more: Any) -> DebateRequest:
+    return DebateRequest.model_validate(
         {"question": "Ship it?", "format": name, "run": True, "options": {"seed": seed}, **more}
     )
 
@@ -54,11 +54,11 @@ def wanted(name: str, seed: int = 1, **more: Any) -> Proposal:
 HEAVY = Chaos(failure=0.08, corrupt=0.25, truncated=0.1, empty=0.15, crash=0.12, seed=5)
 
 
-def facts_of(case: Case) -> list[str]:
+def facts_of(case: DebateSnapshot) -> list[str]:
     """What happened, without who was faster."""
     return sorted(
         entry.event.model_dump_json(exclude={"usage": {"milliseconds"}, "reason": True, "detail": True})
-        for entry in case.log
+        for entry in case.entries
     )
 
 
@@ -74,7 +74,7 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
             case = await running.follow(case.id, wait=20)
             for _ in range(3):
                 if case.debate.paused:
-                    await running.intervene(case.id, "resume", Wish(), actor="test")
+                    await running.intervene(case.id, "resume", InterventionRequest(), actor="test")
                     case = await running.follow(case.id, wait=20)
 
             assert case.status in ("concluded", "paused")
@@ -86,7 +86,7 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
                     for line in told
                 )
             if case.debate.paused:
-                assert any(f.detail in case.debate.paused.reason for f in case.debate.missed)
+                assert any(f.detail in case.debate.paused.reason for f in case.debate.round_failures)
     assert failures
 
 
@@ -113,7 +113,7 @@ async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_pa
 async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
     fault: str, causes: set[str], tmp_path: Path
 ) -> None:
-    async with hall(tmp_path, Chaos.of({fault: "1"})) as running:
+    async with hall(tmp_path, Chaos.from_mapping({fault: "1"})) as running:
         case = await running.start(wanted("second_opinion"), actor="test")
         case = await running.follow(case.id, wait=20)
 
@@ -135,8 +135,8 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
     assert isinstance(step, Ask)
 
     with anyio.fail_after(5):
-        questions = Questions(Models(chaos=Chaos(never=1)), leeway=0.01)
-        event = await questions.answer(debate, step.calls[0], 1, NO_DEADLINE)
+        questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), leeway=0.01)
+        event = await questions.call(debate, step.calls[0], 1, NO_DEADLINE)
 
     assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")
 
@@ -156,7 +156,7 @@ async def test_whatever_a_model_raises_only_its_seat_fails(
     settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
     debaters = [{"name": name, "stance": name, "model": "mine" * (name == "A")} for name in "ABC"]
     with anyio.fail_after(10):
-        async with open_hall(settings, {"mine": Raising(error)}, environ={}) as running:
+        async with open_manager(settings, {"mine": Raising(error)}, environ={}) as running:
             case = await running.start(wanted("verdict", debaters=debaters), actor="test")
             case = await running.follow(case.id, wait=5)
 

@@ -10,13 +10,13 @@ import anyio
 import pytest
 
 from benchmarks.stub import Stub
-from server.models import MOST_ATTEMPTS, Model
+from server.models import MAX_ATTEMPTS, Model
 from server.models.litellm.client import LitellmModel
-from server.models.resilience.breaker import FAILURES
-from server.models.resilience.concurrency import Guard, Guarded
-from tests.contract.model import argue
-from tests.support.calling import call, said
-from tests.support.servers import Connected
+from server.models.resilience.breaker import FAILURE_THRESHOLD
+from server.models.resilience.concurrency import Guard, GuardedModel
+from tests.contract.model import build_argument_request
+from tests.support.client_calls import call, result_text
+from tests.support.servers import OpenClient
 
 pytestmark = [
     pytest.mark.anyio,
@@ -54,18 +54,18 @@ class Places:
     dead: Stub = field(default_factory=Stub)
 
     def models(self) -> dict[str, Model]:
-        guard = Guard(provider_concurrency=AT_ONCE, pause=no_wait)
+        guard = Guard(provider_concurrency=AT_ONCE, sleep=no_wait)
         made: dict[str, Model] = {}
         for name, stub in ((FINE, self.fine), (LATE, self.late), (DEAD, self.dead)):
             provider = name.partition("/")[0]
-            model = LitellmModel(name, api_base=stub.url, pause=no_wait, rest=guard.rest(provider))
-            made[name] = Guarded(name, provider, model, guard)
+            model = LitellmModel(name, api_base=stub.url, sleep=no_wait, cooldown=guard.cooldown(provider))
+            made[name] = GuardedModel(name, provider, model, guard)
         return made
 
     @property
     def asked(self) -> Counter[str]:
         return Counter(
-            chat.body["model"] for stub in (self.fine, self.late, self.dead) for chat in stub.chats
+            chat.body["model"] for stub in (self.fine, self.late, self.dead) for chat in stub.chat_requests
         )
 
 
@@ -76,7 +76,9 @@ def used_before() -> Iterator[None]:
     async def use() -> None:
         async with Stub() as stub:
             for provider in PROVIDERS:
-                await LitellmModel(f"{provider}/m", api_base=stub.url).reply(argue(timeout=60))
+                await LitellmModel(f"{provider}/m", api_base=stub.url).reply(
+                    build_argument_request(timeout=60)
+                )
 
     with pytest.MonkeyPatch.context() as patch:
         for provider in PROVIDERS:
@@ -107,25 +109,25 @@ def wanted(question: str, wait: int) -> dict[str, Any]:
 
 
 async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
-    client_of: Connected, places: Places
+    open_modern_client: OpenClient, places: Places
 ) -> None:
-    async with client_of(places.models()) as client:
+    async with open_modern_client(places.models()) as client:
         opened = await call(client, "start_debate", **wanted("Ship it?", PATIENCE))
         answer = await client.call_tool("get_verdict", {"debate_id": opened["debate_id"], "wait_seconds": 0})
         found = answer.structured_content or {}
 
     assert (found["status"], bool(found["outcome"])) == ("concluded", True)
-    assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in said(answer)
+    assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in result_text(answer)
     assert [line.partition(":")[0] for line in found["failures"]] == ["Cy"]
     # The judge reads the debate twice.
-    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MOST_ATTEMPTS}
+    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MAX_ATTEMPTS}
 
 
 async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
-    client_of: Connected, places: Places
+    open_modern_client: OpenClient, places: Places
 ) -> None:
     many = 6
-    async with client_of(places.models()) as client:
+    async with open_modern_client(places.models()) as client:
         opened = [await call(client, "start_debate", **wanted(f"Ship {n}?", 0)) for n in range(many)]
         ends = [
             await call(client, "get_verdict", debate_id=one["debate_id"], wait_seconds=PATIENCE)
@@ -135,5 +137,7 @@ async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
     assert Counter(found["status"] for found in ends) == {"concluded": many}
     asked = places.asked
     # Those that were on their way when the last straw broke it have been asked as well, and no others.
-    assert FAILURES * MOST_ATTEMPTS <= asked["500"] <= (FAILURES + AT_ONCE - 1) * MOST_ATTEMPTS
+    assert (
+        FAILURE_THRESHOLD * MAX_ATTEMPTS <= asked["500"] <= (FAILURE_THRESHOLD + AT_ONCE - 1) * MAX_ATTEMPTS
+    )
     assert (asked["fine"], asked["late"]) == (many * (ROUNDS + 2), many * ROUNDS)

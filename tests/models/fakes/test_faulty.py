@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.errors import Refused
+from server.debate.facts.errors import InvalidRequestError
 from server.models import FunctionCall, Model, ModelError, Reply, Request
-from server.models.fakes.chaos import FAULTS, Chaos, Fault, Faulty
+from server.models.fakes.chaos import FAULTS, Chaos, Fault, FaultyModel
 from server.models.fakes.faults import CORRUPTIONS, CRASHES, FAILURES
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import Models, check, family, missing_key
-from tests.contract.model import Endless, ModelContract, argue, bounded, judge
+from server.models.registry import ModelRegistry, check_name, family, find_missing_key
+from tests.contract.model import (
+    EndlessModel,
+    ModelContract,
+    build_argument_request,
+    build_judgment_request,
+    reply_in_time,
+)
 from tests.contract.tasks import TaskContract
 
 pytestmark = pytest.mark.requirement("D16")
@@ -25,23 +31,25 @@ pytestmark = pytest.mark.requirement("D16")
 ANSWERED: tuple[Fault, ...] = ("corrupt", "truncated", "empty")
 
 
-def always(fault: str, seed: int = 0, model: Model | None = None) -> Faulty:
-    return Faulty(model or ScriptedModel(), Chaos.of({fault: "1", "seed": str(seed)}), name="mine")
+def always(fault: str, seed: int = 0, model: Model | None = None) -> FaultyModel:
+    return FaultyModel(
+        model or ScriptedModel(), Chaos.from_mapping({fault: "1", "seed": str(seed)}), name="mine"
+    )
 
 
 def calls(number: int) -> list[Request]:
-    return [argue(seed=seed) for seed in range(number)]
+    return [build_argument_request(seed=seed) for seed in range(number)]
 
 
 class TestContractWithoutChaos(ModelContract, TaskContract):
     """A rate of nothing changes nothing."""
 
     @pytest.fixture
-    def model(self) -> Faulty:
-        return Faulty(ScriptedModel(), Chaos())
+    def model(self) -> FaultyModel:
+        return FaultyModel(ScriptedModel(), Chaos())
 
     @pytest.fixture
-    def endless(self) -> Endless:
+    def endless(self) -> EndlessModel:
         started = anyio.Event()
 
         async def forever(_: Request) -> str:
@@ -49,7 +57,7 @@ class TestContractWithoutChaos(ModelContract, TaskContract):
             await anyio.sleep_forever()
             raise AssertionError
 
-        return Endless(Faulty(ScriptedModel(forever), Chaos()), started.wait)
+        return EndlessModel(FaultyModel(ScriptedModel(forever), Chaos()), started.wait)
 
 
 # What is drawn ------------------------------------------------------------------------------------
@@ -60,26 +68,26 @@ def test_a_call_meets_the_same_fault_whatever_order_calls_come_in(seed: int, ord
     chaos = Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed)
     requests = calls(20)
 
-    expected = [chaos.fault(request) for request in requests]
+    expected = [chaos.choose_fault(request) for request in requests]
     in_order = {index: Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed) for index in order}
 
-    assert [in_order[index].fault(requests[index]) for index in range(20)] == expected
+    assert [in_order[index].choose_fault(requests[index]) for index in range(20)] == expected
 
 
 def test_another_seed_brings_other_faults_and_so_does_another_seat_or_call() -> None:
     half = Chaos(failure=0.5, seed=1)
-    met = [half.fault(request) for request in calls(100)]
+    met = [half.choose_fault(request) for request in calls(100)]
 
-    assert met != [replace(half, seed=2).fault(request) for request in calls(100)]
-    assert met != [half.fault(replace(request, seat="judge 1")) for request in calls(100)]
-    assert met != [half.fault(replace(request, seed=request.seed + 1)) for request in calls(100)]
+    assert met != [replace(half, seed=2).choose_fault(request) for request in calls(100)]
+    assert met != [half.choose_fault(replace(request, seat="judge 1")) for request in calls(100)]
+    assert met != [half.choose_fault(replace(request, seed=request.seed + 1)) for request in calls(100)]
 
 
 def test_faults_come_at_the_rates_that_were_asked_for() -> None:
     rates = dict.fromkeys(FAULTS, 0.1) | {"failure": 0.2}
     chaos = Chaos(**{str(name): rate for name, rate in rates.items()}, seed=3)
 
-    met = Counter(chaos.fault(request) for request in calls(1000))
+    met = Counter(chaos.choose_fault(request) for request in calls(1000))
 
     for fault, rate in rates.items():
         assert abs(met[fault] - 1000 * rate) < 40, fault
@@ -88,8 +96,8 @@ def test_faults_come_at_the_rates_that_were_asked_for() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_rate_of_one_is_always_and_of_nothing_never(fault: str) -> None:
-    assert {Chaos.of({fault: "1"}).fault(request) for request in calls(200)} == {fault}
-    assert {Chaos.of({fault: "0"}).fault(request) for request in calls(200)} == {None}
+    assert {Chaos.from_mapping({fault: "1"}).choose_fault(request) for request in calls(200)} == {fault}
+    assert {Chaos.from_mapping({fault: "0"}).choose_fault(request) for request in calls(200)} == {None}
 
 
 # What it is written like --------------------------------------------------------------------------
@@ -132,9 +140,9 @@ def test_a_line_that_means_nothing_is_refused_in_a_sentence(line: str, told: str
 def test_a_model_can_be_faulty_by_its_name() -> None:
     name = "faulty?model=scripted%3Fdelay%3D0.01%26chars%3D50&failure=0.1&seed=7"
 
-    model = Models().get(name)
+    model = ModelRegistry().get(name)
 
-    assert isinstance(model, Faulty)
+    assert isinstance(model, FaultyModel)
     assert model.chaos == Chaos(failure=0.1, seed=7)
     assert isinstance(model.model, ScriptedModel)
     assert (model.model.delay, model.model.chars) == (0.01, 50)
@@ -154,8 +162,8 @@ def test_a_model_can_be_faulty_by_its_name() -> None:
     ],
 )
 def test_a_faulty_name_that_leads_nowhere_is_refused_in_a_sentence(name: str, told: str) -> None:
-    for refuse in (check, Models().get):
-        with pytest.raises(Refused) as refusal:
+    for refuse in (check_name, ModelRegistry().get):
+        with pytest.raises(InvalidRequestError) as refusal:
             refuse(name)
         assert told in str(refusal.value)
 
@@ -163,22 +171,25 @@ def test_a_faulty_name_that_leads_nowhere_is_refused_in_a_sentence(name: str, to
 def test_a_faulty_model_is_of_the_family_and_needs_the_key_of_the_one_behind_it() -> None:
     name = "faulty?model=anthropic/claude-sonnet-5-5&crash=0.1"
 
-    assert (family(name), missing_key(name, {})) == ("anthropic", "ANTHROPIC_API_KEY")
-    assert (family("faulty?model=scripted"), missing_key("faulty?model=scripted", {})) == ("scripted", "")
+    assert (family(name), find_missing_key(name, {})) == ("anthropic", "ANTHROPIC_API_KEY")
+    assert (family("faulty?model=scripted"), find_missing_key("faulty?model=scripted", {})) == (
+        "scripted",
+        "",
+    )
     assert family("faulty") == "faulty"  # somebody's own
 
 
 def test_chaos_of_the_process_befalls_every_model_but_the_caller() -> None:
     mine, chaos = ScriptedModel(), Chaos(failure=1)
-    models = Models({"mine": mine}, chaos=chaos)
+    models = ModelRegistry({"mine": mine}, chaos=chaos)
 
     found = models.get("mine")
 
-    assert isinstance(found, Faulty)
+    assert isinstance(found, FaultyModel)
     assert (found.model, found.chaos) == (mine, chaos)
     assert models.get("mine") is found
-    assert isinstance(models.get("scripted"), Faulty)
-    assert not isinstance(models.get("caller"), Faulty)
+    assert isinstance(models.get("scripted"), FaultyModel)
+    assert not isinstance(models.get("caller"), FaultyModel)
 
 
 # Each fault ---------------------------------------------------------------------------------------
@@ -203,7 +214,7 @@ async def test_a_failure_has_any_of_the_causes_and_says_that_it_was_chaos() -> N
 async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
     began = anyio.current_time()
 
-    error = await failure_of(always("timeout"), argue(timeout=0.02))
+    error = await failure_of(always("timeout"), build_argument_request(timeout=0.02))
 
     assert error.cause == "timeout"
     assert "0.02 seconds" in error.detail
@@ -214,7 +225,7 @@ async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
 @pytest.mark.asyncio
 async def test_who_hangs_can_be_cancelled(fault: str) -> None:
     with anyio.fail_after(5), anyio.move_on_after(0.01) as limit:
-        await always(fault).reply(argue(timeout=600))
+        await always(fault).reply(build_argument_request(timeout=600))
 
     assert limit.cancelled_caught
 
@@ -222,38 +233,38 @@ async def test_who_hangs_can_be_cancelled(fault: str) -> None:
 @pytest.mark.asyncio
 async def test_latency_differs_from_call_to_call_and_is_taken_off_the_time_there_is() -> None:
     inner = ScriptedModel()
-    model = Faulty(inner, Chaos(latency=0.01))
+    model = FaultyModel(inner, Chaos(latency=0.01))
 
     for request in calls(5):
-        await bounded(model, request)
+        await reply_in_time(model, request)
 
-    left = [request.timeout for request in inner.asked]
+    left = [request.timeout for request in inner.requests]
     assert len(set(left)) == 5
-    assert all(0 < argue().timeout - timeout <= 0.01 for timeout in left)
+    assert all(0 < build_argument_request().timeout - timeout <= 0.01 for timeout in left)
 
 
 @pytest.mark.asyncio
 async def test_latency_beyond_the_time_there_is_is_a_timeout() -> None:
     inner = ScriptedModel()
 
-    error = await failure_of(Faulty(inner, Chaos(latency=3600)), argue(timeout=0.01))
+    error = await failure_of(FaultyModel(inner, Chaos(latency=3600)), build_argument_request(timeout=0.01))
 
-    assert (error.cause, inner.asked) == ("timeout", [])
+    assert (error.cause, inner.requests) == ("timeout", [])
 
 
 @pytest.mark.asyncio
 async def test_an_empty_reply_is_paid_for() -> None:
-    reply = await bounded(always("empty"), argue())
+    reply = await reply_in_time(always("empty"), build_argument_request())
 
-    assert (reply.text, reply.calls) == ("", ())
+    assert (reply.text, reply.function_calls) == ("", ())
     assert reply.usage.output_tokens > 0
 
 
 @pytest.mark.asyncio
 async def test_a_truncated_reply_says_that_it_was_cut() -> None:
-    whole = await bounded(ScriptedModel(), argue())
+    whole = await reply_in_time(ScriptedModel(), build_argument_request())
 
-    reply = await bounded(always("truncated"), argue())
+    reply = await reply_in_time(always("truncated"), build_argument_request())
 
     assert reply.cut
     assert whole.text.startswith(reply.text)
@@ -263,12 +274,14 @@ async def test_a_truncated_reply_says_that_it_was_cut() -> None:
 @pytest.mark.asyncio
 async def test_replies_are_corrupt_in_every_way_there_is() -> None:
     inner = ScriptedModel()
-    right = (await bounded(inner, judge())).text
+    right = (await reply_in_time(inner, build_judgment_request())).text
     found: dict[str, Reply] = {}
-    for request in (judge(seed=seed) for seed in range(200)):
-        reply = await bounded(always("corrupt"), request)
+    for request in (build_judgment_request(seed=seed) for seed in range(200)):
+        reply = await reply_in_time(always("corrupt"), request)
         found |= {
-            name: reply for name, way in CORRUPTIONS.items() if way(await bounded(inner, request)) == reply
+            name: reply
+            for name, way in CORRUPTIONS.items()
+            if way(await reply_in_time(inner, request)) == reply
         }
 
     assert found.keys() == CORRUPTIONS.keys()
@@ -278,14 +291,14 @@ async def test_replies_are_corrupt_in_every_way_there_is() -> None:
     assert json.loads(found["wrong fields"].text).keys() != json.loads(right).keys()
     assert "\x1b" in found["control characters"].text
     assert len(found["a megabyte"].text) == 1_000_000
-    assert found["functions that nobody offered"].calls[0].name == "no_such_function"
+    assert found["functions that nobody offered"].function_calls[0].name == "no_such_function"
     assert found["no reply"] is None
 
 
 def test_a_call_of_a_function_can_be_broken_off_too() -> None:
-    reply = Reply("", None, calls=(FunctionCall("handoff", '{"to": "Ada"}'),))  # type: ignore[arg-type]
+    reply = Reply("", None, function_calls=(FunctionCall("handoff", '{"to": "Ada"}'),))  # type: ignore[arg-type]
 
-    assert CORRUPTIONS["broken off"](reply).calls == (FunctionCall("handoff", '{"to": '),)
+    assert CORRUPTIONS["broken off"](reply).function_calls == (FunctionCall("handoff", '{"to": '),)
 
 
 @pytest.mark.parametrize("fault", ANSWERED)
@@ -293,7 +306,7 @@ def test_a_call_of_a_function_can_be_broken_off_too() -> None:
 async def test_nobody_reads_along_what_will_arrive_otherwise(fault: str) -> None:
     pieces: list[str] = []
 
-    await bounded(always(fault), argue(), pieces.append)
+    await reply_in_time(always(fault), build_argument_request(), pieces.append)
 
     assert pieces == []
 
@@ -305,8 +318,8 @@ async def test_a_crash_is_raised_as_it_is(number: int) -> None:
     seeds = (seed for seed in range(10_000) if crashes_as(seed) == number)
 
     with pytest.raises(expected):
-        await always("crash").reply(argue(seed=next(seeds)))
+        await always("crash").reply(build_argument_request(seed=next(seeds)))
 
 
 def crashes_as(seed: int) -> int:
-    return int(always("crash").chaos.drawn(argue(seed=seed), "crash") * len(CRASHES))
+    return int(always("crash").chaos.draw_fraction(build_argument_request(seed=seed), "crash") * len(CRASHES))

@@ -4,9 +4,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from server.models.fakes.instances import instance
-from server.models.json_schema.narrow import FORMATS
-from server.models.json_schema.regex_sample import sample
+from server.models.fakes.instances import build_instance
+from server.models.json_schema.narrow import FORMAT_EXAMPLES
+from server.models.json_schema.regex_sample import build_sample
 
 pytestmark = pytest.mark.requirement("N7")
 
@@ -75,12 +75,12 @@ SCHEMAS: list[Any] = [
         "required": ["q"],
         "$defs": {"s": {"$anchor": "s", "type": "null"}},
     },
-    *({"type": "string", "format": name} for name in (*FORMATS, "one of your own")),
+    *({"type": "string", "format": name} for name in (*FORMAT_EXAMPLES, "one of your own")),
 ]
 
 
 def made(schema: Any, question: str = "Should we?") -> Any:
-    return instance(schema, question, lambda name: f"On {name or 'this'} nothing more was said.")
+    return build_instance(schema, question, lambda name: f"On {name or 'this'} nothing more was said.")
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:60])
@@ -147,9 +147,9 @@ def test_where_nothing_fits_there_is_none(schema: Any) -> None:
     ],
 )
 def test_a_text_is_made_for_a_pattern(pattern: str) -> None:
-    jsonschema.validate(sample(pattern), {"pattern": pattern.replace("(?P<name>", "(")})
+    jsonschema.validate(build_sample(pattern), {"pattern": pattern.replace("(?P<name>", "(")})
 
 
 @pytest.mark.parametrize("pattern", ["^(?=a)b", "(", "[a", r"(a)\1", "^(a{1,99}){1,99}{1,99}$"])
 def test_for_a_pattern_that_it_does_not_understand_there_is_some_text(pattern: str) -> None:
-    assert len(sample(pattern)) < 10_000
+    assert len(build_sample(pattern)) < 10_000

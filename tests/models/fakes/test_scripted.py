@@ -5,21 +5,27 @@ import anyio
 import jsonschema
 import pytest
 
-from server.debate.facts.config import Handoff
+from server.debate.facts.config import HandoffMode
 from server.models import FunctionCall, ModelError, Request
-from server.models.fakes.lines import argument
+from server.models.fakes.default_script import build_argument
 from server.models.fakes.scripted import ScriptedModel
-from tests.contract.model import Endless, ModelContract, argue, bounded, judge
+from tests.contract.model import (
+    EndlessModel,
+    ModelContract,
+    build_argument_request,
+    build_judgment_request,
+    reply_in_time,
+)
 from tests.contract.tasks import (
-    DELIVERABLE,
+    DELIVERABLE_SCHEMA,
     HANDOFF,
     NAMES,
     SCHEMAS,
     SEARCH,
     TaskContract,
-    asking,
-    deliver,
-    read,
+    build_deliverable_request,
+    build_task_request,
+    parse_reply,
 )
 
 pytestmark = pytest.mark.requirement("N7")
@@ -31,7 +37,7 @@ class TestContract(ModelContract, TaskContract):
         return ScriptedModel()
 
     @pytest.fixture
-    def endless(self) -> Endless:
+    def endless(self) -> EndlessModel:
         started = anyio.Event()
 
         async def forever(_: Request) -> str:
@@ -39,7 +45,7 @@ class TestContract(ModelContract, TaskContract):
             await anyio.sleep_forever()
             raise AssertionError
 
-        return Endless(ScriptedModel(forever), started.wait)
+        return EndlessModel(ScriptedModel(forever), started.wait)
 
 
 @pytest.mark.asyncio
@@ -47,8 +53,12 @@ async def test_the_same_question_is_answered_alike_and_another_otherwise() -> No
     model = ScriptedModel()
 
     first, again, otherwise = [
-        (await bounded(model, request)).text
-        for request in (argue(), argue(), argue(opponent="It does not scale."))
+        (await reply_in_time(model, request)).text
+        for request in (
+            build_argument_request(),
+            build_argument_request(),
+            build_argument_request(opponent="It does not scale."),
+        )
     ]
 
     assert first == again != otherwise
@@ -61,8 +71,8 @@ async def test_the_same_question_is_answered_alike_and_another_otherwise() -> No
 async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
     model = ScriptedModel()
 
-    first = json.loads((await bounded(model, judge(reading=1))).text)
-    second = json.loads((await bounded(model, judge(reading=2, seed=99))).text)
+    first = json.loads((await reply_in_time(model, build_judgment_request(reading=1))).text)
+    second = json.loads((await reply_in_time(model, build_judgment_request(reading=2, seed=99))).text)
 
     assert first["winner"] == second["winner"] in ("A", "B")
 
@@ -77,28 +87,28 @@ async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> 
 
     model = ScriptedModel(script, name="mine")
 
-    reply = await bounded(model, argue("B"))
+    reply = await reply_in_time(model, build_argument_request("B"))
     with pytest.raises(ModelError, match="not today"):
-        await model.reply(argue("A"))
+        await model.reply(build_argument_request("A"))
 
     assert reply.text == "B speaks."
     assert reply.usage.model == "mine"
-    assert [request.seat for request in model.asked] == ["B", "A"]
+    assert [request.seat for request in model.requests] == ["B", "A"]
 
 
 @pytest.mark.asyncio
 async def test_a_model_of_the_product_keeps_nothing_of_what_it_was_asked() -> None:
     model = ScriptedModel.from_name("scripted")
 
-    await bounded(model, argue())
+    await reply_in_time(model, build_argument_request())
 
-    assert model.asked == []
+    assert model.requests == []
 
 
 @pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
 @pytest.mark.asyncio
 async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
-    reply = await bounded(ScriptedModel.from_name(f"scripted?chars={chars}"), argue())
+    reply = await reply_in_time(ScriptedModel.from_name(f"scripted?chars={chars}"), build_argument_request())
 
     assert len(reply.text) == chars
 
@@ -106,7 +116,7 @@ async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
 def test_a_long_argument_takes_no_more_time_for_each_sentence_than_a_short_one() -> None:
     def seconds(chars: int) -> float:
         began = perf_counter()
-        argument(argue(), chars)
+        build_argument(build_argument_request(), chars)
         return perf_counter() - began
 
     seconds(1000)
@@ -120,7 +130,7 @@ async def test_a_delay_longer_than_the_time_allowed_is_a_timeout() -> None:
     model = ScriptedModel.from_name("scripted?delay=3600")
 
     with anyio.fail_after(5), pytest.raises(ModelError) as failure:
-        await model.reply(argue(timeout=0.01))
+        await model.reply(build_argument_request(timeout=0.01))
 
     assert failure.value.cause == "timeout"
 
@@ -161,13 +171,15 @@ def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:
 
 @pytest.mark.parametrize("handoff", ["structured", "text", "tool"])
 @pytest.mark.asyncio
-async def test_whoever_speaks_next_goes_round_the_table(handoff: Handoff) -> None:
+async def test_whoever_speaks_next_goes_round_the_table(handoff: HandoffMode) -> None:
     spoke, seat = [], "Ada"
     for number in range(1, 7):
         spoke.append(seat)
-        request = asking("argument", number=number, handoff=handoff, functions=(HANDOFF,), seat=seat)
-        reply = await bounded(ScriptedModel(), request)
-        said = reply.calls[0].arguments if reply.calls else reply.text
+        request = build_task_request(
+            "argument", round_number=number, handoff=handoff, functions=(HANDOFF,), seat=seat
+        )
+        reply = await reply_in_time(ScriptedModel(), request)
+        said = reply.function_calls[0].arguments if reply.function_calls else reply.text
         seat = said.rpartition(" ")[2].strip('"}')
 
     assert spoke == [*NAMES, *NAMES]
@@ -176,9 +188,11 @@ async def test_whoever_speaks_next_goes_round_the_table(handoff: Handoff) -> Non
 @pytest.mark.requirement("B3")
 @pytest.mark.asyncio
 async def test_who_speaks_next_is_chosen_by_a_call_where_that_is_how() -> None:
-    reply = await bounded(ScriptedModel(), asking("argument", handoff="tool", functions=(HANDOFF,)))
+    reply = await reply_in_time(
+        ScriptedModel(), build_task_request("argument", handoff="tool", functions=(HANDOFF,))
+    )
 
-    (call,) = reply.calls
+    (call,) = reply.function_calls
     assert (call.name, reply.text) == ("handoff", "")
     jsonschema.validate(json.loads(call.arguments), HANDOFF.parameters)
     assert reply.usage.output_tokens > 0
@@ -186,7 +200,7 @@ async def test_who_speaks_next_is_chosen_by_a_call_where_that_is_how() -> None:
 
 @pytest.mark.asyncio
 async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
-    text = (await bounded(ScriptedModel(), asking("audit"))).text
+    text = (await reply_in_time(ScriptedModel(), build_task_request("audit"))).text
 
     assert '"It locks single rows, so that many people can write at once."' in text
 
@@ -195,8 +209,8 @@ async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
 async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
     for number in (1, 2, 3, 4):
         asked = [
-            read(await bounded(ScriptedModel(), request), SCHEMAS["message"])
-            for request in (asking("message", number=number, seat=seat) for seat in NAMES)
+            parse_reply(await reply_in_time(ScriptedModel(), request), SCHEMAS["message"])
+            for request in (build_task_request("message", round_number=number, seat=seat) for seat in NAMES)
         ]
 
         assert {message["to"] for message in asked} == set(NAMES)
@@ -206,7 +220,10 @@ async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
 @pytest.mark.asyncio
 async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_the_second() -> None:
     first, second = [
-        read(await bounded(ScriptedModel(), asking("closing", number=number)), SCHEMAS["closing"])
+        parse_reply(
+            await reply_in_time(ScriptedModel(), build_task_request("closing", round_number=number)),
+            SCHEMAS["closing"],
+        )
         for number in (1, 2)
     ]
 
@@ -217,9 +234,10 @@ async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_th
 @pytest.mark.asyncio
 async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None:
     angles = [
-        read(await bounded(ScriptedModel(), asking("opening", number=number)), SCHEMAS["opening"])[
-            "new_angle"
-        ]
+        parse_reply(
+            await reply_in_time(ScriptedModel(), build_task_request("opening", round_number=number)),
+            SCHEMAS["opening"],
+        )["new_angle"]
         for number in (1, 2, 3)
     ]
 
@@ -229,43 +247,52 @@ async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None
 
 @pytest.mark.asyncio
 async def test_something_is_looked_up_once_and_then_quoted() -> None:
-    first = await bounded(ScriptedModel(), asking("opening", functions=(SEARCH, HANDOFF)))
+    first = await reply_in_time(ScriptedModel(), build_task_request("opening", functions=(SEARCH, HANDOFF)))
     found = "What you looked up, with web__search:\n\n> SQLite serves small sites.\n> And more."
-    then = await bounded(ScriptedModel(), asking("opening", functions=(SEARCH,), last=found))
+    then = await reply_in_time(
+        ScriptedModel(), build_task_request("opening", functions=(SEARCH,), instruction=found)
+    )
 
-    (call,) = first.calls
+    (call,) = first.function_calls
     jsonschema.validate(json.loads(call.arguments), SEARCH.parameters)
-    assert (call.name, then.calls) == ("web__search", ())
-    assert '"SQLite serves small sites."' in read(then, SCHEMAS["opening"])["briefing"]
+    assert (call.name, then.function_calls) == ("web__search", ())
+    assert '"SQLite serves small sites."' in parse_reply(then, SCHEMAS["opening"])["briefing"]
 
 
 @pytest.mark.asyncio
 async def test_what_somebody_quotes_is_not_taken_for_a_look_up() -> None:
-    quoted = asking("opening", functions=(SEARCH,), last="> What you looked up:\n> nothing")
+    quoted = build_task_request(
+        "opening", functions=(SEARCH,), instruction="> What you looked up:\n> nothing"
+    )
 
-    assert (await bounded(ScriptedModel(), quoted)).calls
+    assert (await reply_in_time(ScriptedModel(), quoted)).function_calls
 
 
 @pytest.mark.asyncio
 async def test_a_script_may_call_functions() -> None:
     call = FunctionCall("handoff", "{}")
 
-    reply = await bounded(ScriptedModel(lambda _: (call,)), argue())
+    reply = await reply_in_time(ScriptedModel(lambda _: (call,)), build_argument_request())
 
-    assert (reply.text, reply.calls) == ("", (call,))
+    assert (reply.text, reply.function_calls) == ("", (call,))
 
 
 @pytest.mark.asyncio
 async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
     model = ScriptedModel.from_name("scripted?chars=5000")
 
-    found = json.loads((await bounded(model, asking("argument", handoff="structured"))).text)
+    found = json.loads(
+        (await reply_in_time(model, build_task_request("argument", handoff="structured"))).text
+    )
 
     assert 1000 < len(found["response"]) <= 2000
 
 
 @pytest.mark.asyncio
 async def test_a_result_is_the_same_for_the_same_question() -> None:
-    first, again = [read(await bounded(ScriptedModel(), deliver()), DELIVERABLE) for _ in range(2)]
+    first, again = [
+        parse_reply(await reply_in_time(ScriptedModel(), build_deliverable_request()), DELIVERABLE_SCHEMA)
+        for _ in range(2)
+    ]
 
     assert first == again

@@ -11,9 +11,9 @@ import pytest_asyncio
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
 from server.models.litellm.client import LitellmModel
-from server.models.litellm.response import LONGEST_ARGUMENTS, LONGEST_NAME, MOST_CALLS, Calls
-from tests.contract.model import bounded, judge
-from tests.contract.tasks import DELIVERABLE, HANDOFF, asking, deliver
+from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, CallCollector
+from tests.contract.model import build_judgment_request, reply_in_time
+from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 
 pytestmark = [
     pytest.mark.requirement("B7"),
@@ -44,19 +44,22 @@ def through(stub: Stub, name: str) -> LitellmModel:
 
 
 def handoff() -> Request:
-    return asking("argument", handoff="tool", functions=(HANDOFF,))
+    return build_task_request("argument", handoff="tool", functions=(HANDOFF,))
 
 
 @pytest.mark.requirement("B3")
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.asyncio
 async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, stream: bool) -> None:
-    stub.calls = (("handoff", CHOICE), ("web__search", '{"query": "x"}'))
+    stub.tool_calls = (("handoff", CHOICE), ("web__search", '{"query": "x"}'))
     told: list[str] = []
 
-    reply = await bounded(through(stub, "calls"), handoff(), told.append if stream else None)
+    reply = await reply_in_time(through(stub, "calls"), handoff(), told.append if stream else None)
 
-    assert reply.calls == (FunctionCall("handoff", CHOICE), FunctionCall("web__search", '{"query": "x"}'))
+    assert reply.function_calls == (
+        FunctionCall("handoff", CHOICE),
+        FunctionCall("web__search", '{"query": "x"}'),
+    )
     assert (reply.text, reply.cut, told) == ("", False, [])
     assert reply.usage.input_tokens > 0
 
@@ -64,9 +67,9 @@ async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, strea
 @pytest.mark.requirement("B3")
 @pytest.mark.asyncio
 async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) -> None:
-    await bounded(through(stub, "stub"), handoff())
+    await reply_in_time(through(stub, "stub"), handoff())
 
-    body = stub.asked[0].body
+    body = stub.requests[0].body
     assert body["tools"] == [
         {
             "type": "function",
@@ -82,40 +85,44 @@ async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) 
 
 @pytest.mark.asyncio
 async def test_with_functions_no_schema_is_sent(stub: Stub) -> None:
-    request = asking("opening", functions=(Function("web__search", "Searches.", {"type": "object"}),))
+    request = build_task_request(
+        "opening", functions=(Function("web__search", "Searches.", {"type": "object"}),)
+    )
 
-    await bounded(through(stub, "gpt-5.4-mini"), request)
+    await reply_in_time(through(stub, "gpt-5.4-mini"), request)
 
-    assert {"tools", "response_format"} & stub.asked[0].body.keys() == {"tools"}
+    assert {"tools", "response_format"} & stub.requests[0].body.keys() == {"tools"}
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.asyncio
 async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, stream: bool) -> None:
-    reply = await bounded(through(stub, "plain"), handoff(), (lambda _: None) if stream else None)
+    reply = await reply_in_time(through(stub, "plain"), handoff(), (lambda _: None) if stream else None)
 
     assert reply.text
-    assert (reply.calls, reply.usage.attempts) == ((), 2)
-    assert ["tools" in asked.body for asked in stub.asked] == [True, False]
+    assert (reply.function_calls, reply.usage.attempts) == ((), 2)
+    assert ["tools" in asked.body for asked in stub.requests] == [True, False]
 
 
-@pytest.mark.parametrize("request_", [judge(), deliver()], ids=["ours", "the caller's"])
+@pytest.mark.parametrize(
+    "request_", [build_judgment_request(), build_deliverable_request()], ids=["ours", "the caller's"]
+)
 @pytest.mark.asyncio
 async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
     stub: Stub, request_: Request
 ) -> None:
     stub.queue.extend(["plain", "plain"])
 
-    reply = await bounded(through(stub, "gpt-5.4-mini"), request_)
+    reply = await reply_in_time(through(stub, "gpt-5.4-mini"), request_)
 
     assert reply.text
-    assert ["response_format" in asked.body for asked in stub.asked] == [True, False]
+    assert ["response_format" in asked.body for asked in stub.requests] == [True, False]
 
 
 @pytest.mark.asyncio
 async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub) -> None:
     with pytest.raises(ModelError) as failure:
-        await bounded(through(stub, "400"), handoff())
+        await reply_in_time(through(stub, "400"), handoff())
 
     assert (failure.value.cause, failure.value.attempts) == ("bad_request", 2)
 
@@ -123,18 +130,18 @@ async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub)
 @pytest.mark.asyncio
 async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(stub: Stub) -> None:
     with pytest.raises(ModelError) as failure:
-        await bounded(through(stub, "context"), handoff())
+        await reply_in_time(through(stub, "context"), handoff())
 
     assert failure.value.attempts == 1
 
 
 @pytest.mark.asyncio
 async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(stub: Stub) -> None:
-    await bounded(through(stub, "gpt-5.4-mini"), deliver())
-    await bounded(through(stub, "gpt-5.4-mini"), deliver({"type": "array"}))
+    await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request())
+    await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request({"type": "array"}))
 
-    sent, without = (asked.body.get("response_format") for asked in stub.asked)
-    assert sent["json_schema"] == {"name": "answer", "strict": False, "schema": DELIVERABLE}
+    sent, without = (asked.body.get("response_format") for asked in stub.requests)
+    assert sent["json_schema"] == {"name": "answer", "strict": False, "schema": DELIVERABLE_SCHEMA}
     assert without is None
 
 
@@ -144,7 +151,7 @@ async def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answe
 ) -> None:
     model = LitellmModel("ollama/llama3", api_base=stub.url)
 
-    assert model._extras(SimpleNamespace(supports_response_schema=lambda **_: False), handoff()) == {}
+    assert model._build_extras(SimpleNamespace(supports_response_schema=lambda **_: False), handoff()) == {}
 
 
 def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:
@@ -152,15 +159,17 @@ def piece(index: int | None, identity: str | None, name: Any, arguments: Any) ->
 
 
 def test_calls_are_bounded_in_number_and_length() -> None:
-    calls = Calls()
-    for index in range(MOST_CALLS + 5):
-        calls.take([piece(index, f"call_{index}", "n" * 500, "x" * LONGEST_ARGUMENTS)])
-        calls.take([piece(index, None, None, "more")])
+    calls = CallCollector()
+    for index in range(MAX_CALLS + 5):
+        calls.add([piece(index, f"call_{index}", "n" * 500, "x" * MAX_ARGUMENTS_LENGTH)])
+        calls.add([piece(index, None, None, "more")])
 
-    read = calls.read()
+    read = calls.build_calls()
 
-    assert len(read) == MOST_CALLS
-    assert {(len(call.name), len(call.arguments)) for call in read} == {(LONGEST_NAME, LONGEST_ARGUMENTS)}
+    assert len(read) == MAX_CALLS
+    assert {(len(call.name), len(call.arguments)) for call in read} == {
+        (MAX_NAME_LENGTH, MAX_ARGUMENTS_LENGTH)
+    }
 
 
 @pytest.mark.parametrize(
@@ -176,8 +185,8 @@ def test_calls_are_bounded_in_number_and_length() -> None:
 def test_calls_are_read_however_they_are_numbered_and_written(
     pieces: list[SimpleNamespace], expected: list[tuple[str, str]]
 ) -> None:
-    calls = Calls()
+    calls = CallCollector()
     for one in pieces:
-        calls.take([one])
+        calls.add([one])
 
-    assert [(call.name, call.arguments) for call in calls.read()] == expected
+    assert [(call.name, call.arguments) for call in calls.build_calls()] == expected

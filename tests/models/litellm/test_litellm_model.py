@@ -9,11 +9,19 @@ import anyio
 import pytest
 import pytest_asyncio
 
-from benchmarks.stub import HUGE, STATUSES, Stub
+from benchmarks.stub import ERROR_RESPONSES, HUGE_TEXT_LENGTH, Stub
 from server.models import ModelError, Reply, Request
-from server.models.litellm.client import ROOM_TO_THINK, LitellmModel, blocks, load
-from server.models.litellm.errors import LONGEST_DETAIL
-from tests.contract.model import PATIENCE, SCHEMA, Endless, ModelContract, argue, bounded, judge
+from server.models.litellm.client import REASONING_TOKENS, LitellmModel, import_litellm, split_blocks
+from server.models.litellm.errors import MAX_DETAIL_LENGTH
+from tests.contract.model import (
+    SCHEMA,
+    TIMEOUT,
+    EndlessModel,
+    ModelContract,
+    build_argument_request,
+    build_judgment_request,
+    reply_in_time,
+)
 from tests.support.paths import ROOT
 
 pytestmark = [
@@ -57,19 +65,19 @@ def waits() -> Waits:
 def through(stub: Stub, name: str = "stub", waits: Waits | None = None) -> LitellmModel:
     if waits is None:
         return LitellmModel(f"openai/{name}", api_base=stub.url)
-    return LitellmModel(f"openai/{name}", api_base=stub.url, pause=waits.pause)
+    return LitellmModel(f"openai/{name}", api_base=stub.url, sleep=waits.pause)
 
 
 async def failure_of(
     model: LitellmModel, request: Request | None = None, *, stream: bool = False
 ) -> ModelError:
     with pytest.raises(ModelError) as failure:
-        await bounded_call(model, request or argue(), stream=stream)
+        await bounded_call(model, request or build_argument_request(), stream=stream)
     return failure.value
 
 
 async def bounded_call(model: LitellmModel, request: Request, *, stream: bool) -> Reply:
-    return await bounded(model, request, (lambda _: None) if stream else None)
+    return await reply_in_time(model, request, (lambda _: None) if stream else None)
 
 
 class TestContract(ModelContract):
@@ -78,21 +86,21 @@ class TestContract(ModelContract):
         return through(stub)
 
     @pytest.fixture(params=["whole", "streamed"])
-    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> Endless:
+    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> EndlessModel:
         async def started() -> None:
-            await stub.until(in_flight=1)
+            await stub.wait_until(in_flight=1)
 
         heard = None if request.param == "whole" else lambda _: None
-        return Endless(through(stub, "hang"), started, heard)
+        return EndlessModel(through(stub, "hang"), started, heard)
 
 
 class TestAnswers:
     @pytest.mark.asyncio
     async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(self, stub: Stub) -> None:
-        request = argue()
-        await bounded(through(stub), request)
+        request = build_argument_request()
+        await reply_in_time(through(stub), request)
 
-        body = stub.asked[0].body
+        body = stub.requests[0].body
         assert body == {
             "model": "stub",
             "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
@@ -102,17 +110,19 @@ class TestAnswers:
     @pytest.mark.asyncio
     async def test_tokens_are_counted_as_the_provider_counts_them(self, stub: Stub) -> None:
         for stream in (False, True):
-            usage = (await bounded_call(through(stub), argue(), stream=stream)).usage
+            usage = (await bounded_call(through(stub), build_argument_request(), stream=stream)).usage
 
-            words = sum(len(message.content.split()) for message in argue().prompt.messages)
+            words = sum(len(message.content.split()) for message in build_argument_request().prompt.messages)
             assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
             assert usage.output_tokens == 60
 
     @pytest.mark.asyncio
     async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(self, stub: Stub) -> None:
-        unknown = await bounded(through(stub), argue())
-        known = await bounded(through(stub, "gpt-5.4-mini"), argue())
-        streamed = await bounded(through(stub, "gpt-5.4-mini"), argue(), lambda _: None)
+        unknown = await reply_in_time(through(stub), build_argument_request())
+        known = await reply_in_time(through(stub, "gpt-5.4-mini"), build_argument_request())
+        streamed = await reply_in_time(
+            through(stub, "gpt-5.4-mini"), build_argument_request(), lambda _: None
+        )
 
         assert unknown.usage.cost_usd == ""
         assert 0 < float(known.usage.cost_usd) < 0.01
@@ -120,24 +130,26 @@ class TestAnswers:
 
     @pytest.mark.asyncio
     async def test_the_model_that_really_answered_is_named(self, stub: Stub) -> None:
-        stub.answers_as = "stub-2026-11-01"
+        stub.reported_model = "stub-2026-11-01"
 
-        assert (await bounded(through(stub), argue())).usage.model == "openai/stub-2026-11-01"
+        assert (
+            await reply_in_time(through(stub), build_argument_request())
+        ).usage.model == "openai/stub-2026-11-01"
 
     @pytest.mark.asyncio
     async def test_a_model_that_reasons_gets_room_to_think(self, stub: Stub) -> None:
-        await bounded(through(stub, "gpt-5.4-mini"), argue())
+        await reply_in_time(through(stub, "gpt-5.4-mini"), build_argument_request())
 
-        assert stub.asked[0].body["max_completion_tokens"] == 600 + ROOM_TO_THINK
+        assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
 
     @pytest.mark.asyncio
     async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(
         self, stub: Stub
     ) -> None:
-        await bounded(through(stub), judge())
-        await bounded(through(stub, "gpt-5.4-mini"), judge())
+        await reply_in_time(through(stub), build_judgment_request())
+        await reply_in_time(through(stub, "gpt-5.4-mini"), build_judgment_request())
 
-        without, sent = (asked.body.get("response_format") for asked in stub.asked)
+        without, sent = (asked.body.get("response_format") for asked in stub.requests)
         assert without is None
         schema = sent["json_schema"]["schema"]
         assert sent["json_schema"]["strict"]
@@ -148,12 +160,15 @@ class TestAnswers:
     @pytest.mark.parametrize("stream", [False, True])
     @pytest.mark.asyncio
     async def test_a_million_characters_come_through(self, stub: Stub, stream: bool) -> None:
-        assert len((await bounded_call(through(stub, "huge"), argue(), stream=stream)).text) == HUGE
+        assert (
+            len((await bounded_call(through(stub, "huge"), build_argument_request(), stream=stream)).text)
+            == HUGE_TEXT_LENGTH
+        )
 
     @pytest.mark.parametrize("stream", [False, True])
     @pytest.mark.asyncio
     async def test_an_empty_answer_is_an_answer(self, stub: Stub, stream: bool) -> None:
-        reply = await bounded_call(through(stub, "empty"), argue(), stream=stream)
+        reply = await bounded_call(through(stub, "empty"), build_argument_request(), stream=stream)
 
         assert reply.text == ""
         assert reply.usage.input_tokens > 0
@@ -161,11 +176,13 @@ class TestAnswers:
     @pytest.mark.parametrize("stream", [False, True])
     @pytest.mark.asyncio
     async def test_an_answer_stopped_at_its_token_limit_is_cut(self, stub: Stub, stream: bool) -> None:
-        assert (await bounded_call(through(stub, "truncated"), argue(), stream=stream)).cut
+        assert (await bounded_call(through(stub, "truncated"), build_argument_request(), stream=stream)).cut
 
     @pytest.mark.asyncio
     async def test_a_judge_who_answers_in_prose_is_left_to_the_core(self, stub: Stub) -> None:
-        assert not (await bounded(through(stub, "prose"), judge())).text.startswith("{")
+        assert not (await reply_in_time(through(stub, "prose"), build_judgment_request())).text.startswith(
+            "{"
+        )
 
 
 @pytest.mark.requirement("D9")
@@ -192,9 +209,9 @@ class TestFailures:
     ) -> None:
         failure = await failure_of(through(stub, scenario, waits), stream=stream)
 
-        assert (failure.cause, failure.attempts, len(stub.chats)) == (cause, requests, requests)
+        assert (failure.cause, failure.attempts, len(stub.chat_requests)) == (cause, requests, requests)
         assert failure.detail.startswith(f"openai/{scenario}: ")
-        assert len(failure.detail) <= LONGEST_DETAIL
+        assert len(failure.detail) <= MAX_DETAIL_LENGTH
         assert "Traceback" not in failure.detail
         assert len(waits) == requests - 1
 
@@ -202,7 +219,7 @@ class TestFailures:
     async def test_a_second_attempt_that_goes_well_is_the_answer(self, stub: Stub, waits: Waits) -> None:
         stub.queue = deque(["500", ""])
 
-        reply = await bounded(through(stub, "stub", waits), argue())
+        reply = await reply_in_time(through(stub, "stub", waits), build_argument_request())
 
         assert reply.text
         assert reply.usage.attempts == 2
@@ -214,7 +231,7 @@ class TestFailures:
         stub.queue = deque(["broken", ""])
         pieces: list[str] = []
 
-        reply = await bounded(through(stub, "stub", waits), argue(), pieces.append)
+        reply = await reply_in_time(through(stub, "stub", waits), build_argument_request(), pieces.append)
 
         assert reply.usage.attempts == 2
         assert reply.text.startswith("".join(pieces))
@@ -246,36 +263,38 @@ class TestFailures:
     @pytest.mark.parametrize("scenario", ["hang", "stall"])
     @pytest.mark.asyncio
     async def test_a_provider_that_stops_is_left_when_the_time_is_up(self, stub: Stub, scenario: str) -> None:
-        load()
-        failure = await failure_of(through(stub, scenario), argue(timeout=0.3), stream=True)
+        import_litellm()
+        failure = await failure_of(through(stub, scenario), build_argument_request(timeout=0.3), stream=True)
 
         assert failure.cause == "timeout"
-        await stub.until(abandoned=1)
+        await stub.wait_until(abandoned=1)
 
     @pytest.mark.asyncio
     async def test_cancelling_before_the_answer_begins_hangs_up(self, stub: Stub) -> None:
-        task = asyncio.create_task(through(stub, "hang").reply(argue()))
-        with anyio.fail_after(PATIENCE):
-            await stub.until(in_flight=1)
+        task = asyncio.create_task(through(stub, "hang").reply(build_argument_request()))
+        with anyio.fail_after(TIMEOUT):
+            await stub.wait_until(in_flight=1)
             task.cancel()
-            await stub.until(abandoned=1)
+            await stub.wait_until(abandoned=1)
             with pytest.raises(asyncio.CancelledError):
                 await task
 
     @pytest.mark.asyncio
     async def test_cancelling_in_the_middle_of_an_answer_hangs_up(self, stub: Stub) -> None:
         heard = asyncio.Event()
-        task = asyncio.create_task(through(stub, "stall").reply(argue(), lambda _: heard.set()))
-        with anyio.fail_after(PATIENCE):
+        task = asyncio.create_task(
+            through(stub, "stall").reply(build_argument_request(), lambda _: heard.set())
+        )
+        with anyio.fail_after(TIMEOUT):
             await heard.wait()
             task.cancel()
-            await stub.until(abandoned=1)
+            await stub.wait_until(abandoned=1)
             with pytest.raises(asyncio.CancelledError):
                 await task
 
     @pytest.mark.asyncio
     async def test_a_server_that_is_not_there_is_unavailable(self, waits: Waits) -> None:
-        model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", pause=waits.pause)
+        model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", sleep=waits.pause)
 
         assert (await failure_of(model)).cause == "unavailable"
 
@@ -293,7 +312,7 @@ class TestFailures:
 
         assert (failure.cause, failure.attempts) == ("unauthorized", 1)
         assert f"Set {variable}" in failure.detail
-        assert stub.asked == []
+        assert stub.requests == []
 
     @pytest.mark.asyncio
     async def test_a_model_of_no_provider_is_a_bad_request(self, stub: Stub) -> None:
@@ -308,7 +327,7 @@ class TestFailures:
         failure = await failure_of(LitellmModel(f"{provider}/gpt-5", api_base=stub.url))
 
         assert "standard output" in failure.detail
-        assert stub.asked == []
+        assert stub.requests == []
 
 
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
@@ -327,9 +346,9 @@ async def test_a_key_never_shows(
     async with Stub(echo_key=True) as stub:
         details = [
             (await failure_of(through(stub, scenario, waits), stream=stream)).detail
-            for scenario in [*STATUSES, "reset"]
+            for scenario in [*ERROR_RESPONSES, "reset"]
         ]
-        assert stub.asked[0].headers["authorization"] == f"Bearer {key}"
+        assert stub.requests[0].headers["authorization"] == f"Bearer {key}"
     shown = capfd.readouterr()
 
     assert shown.out == ""
@@ -353,20 +372,20 @@ async def test_offline_an_address_in_the_environment_is_used(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", stub.url)
 
-    assert (await bounded(LitellmModel("openai/stub"), argue())).text
-    assert len(stub.asked) == 1
+    assert (await reply_in_time(LitellmModel("openai/stub"), build_argument_request())).text
+    assert len(stub.requests) == 1
 
 
 @pytest.mark.requirement("N11")
 def test_the_blocks_of_a_prompt_are_its_text_and_one_is_marked() -> None:
     text = "# Question\n> why?\n\n\n# Round 1\n> because\n\nYou are A. Speak."
 
-    parts = blocks(text)
+    parts = split_blocks(text)
 
     assert "".join(part["text"] for part in parts) == text
     assert all(part["text"].strip() for part in parts)
     assert [index for index, part in enumerate(parts) if "cache_control" in part] == [len(parts) - 2]
-    assert blocks("One.") == [{"type": "text", "text": "One."}]
+    assert split_blocks("One.") == [{"type": "text", "text": "One."}]
 
 
 @pytest.mark.slow
@@ -384,13 +403,13 @@ import asyncio, os, sys
 from benchmarks.stub import Stub
 import server.models.registry
 from server.models.litellm.client import LitellmModel
-from tests.contract.model import argue
+from tests.contract.model import build_argument_request
 
 async def main():
     assert "litellm" not in sys.modules and "xllamacpp" not in sys.modules and "httpx" not in sys.modules
     async with Stub() as stub:
         model = LitellmModel("openai/stub", api_base=stub.url)
-        replies = await asyncio.gather(*(model.reply(argue()) for _ in range(5)))
+        replies = await asyncio.gather(*(model.reply(build_argument_request()) for _ in range(5)))
     assert all(reply.text for reply in replies)
 
 os.environ |= {"COUNTERPOINT_OFFLINE": "1", "OPENAI_API_KEY": "sk-test-0123456789abcdef"}

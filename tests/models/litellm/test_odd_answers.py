@@ -6,17 +6,17 @@ from typing import Any
 import anyio
 import pytest
 
-from server.models.litellm.errors import brief
-from server.models.litellm.response import LONGEST_TEXT, streamed, whole
+from server.models.litellm.errors import summarize_message
+from server.models.litellm.response import MAX_TEXT_LENGTH, read_completion, read_stream
 
 pytestmark = pytest.mark.requirement("D3", "B7")
 
 
 @pytest.mark.parametrize("choices", [[], None])
 def test_an_answer_without_choices_says_nothing(choices: object) -> None:
-    answer = whole(SimpleNamespace(choices=choices, model="m", usage=None))
+    answer = read_completion(SimpleNamespace(choices=choices, model="m", usage=None))
 
-    assert (answer.text, answer.calls, answer.model) == ("", (), "m")
+    assert (answer.text, answer.function_calls, answer.model) == ("", (), "m")
 
 
 class Endless:
@@ -46,10 +46,10 @@ async def test_a_stream_without_end_is_left_after_a_million_characters() -> None
         read += len(piece)
 
     with anyio.fail_after(5):
-        answer = await streamed(stream, on_text)
+        answer = await read_stream(stream, on_text)
 
-    assert LONGEST_TEXT <= len(answer.text) == read < LONGEST_TEXT + 20_000
-    assert (answer.finish, stream.closed) == ("length", True)
+    assert MAX_TEXT_LENGTH <= len(answer.text) == read < MAX_TEXT_LENGTH + 20_000
+    assert (answer.finish_reason, stream.closed) == ("length", True)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ async def test_a_stream_without_end_is_left_after_a_million_characters() -> None
     ],
 )
 def test_of_an_error_its_message_is_told_and_no_object_of_python(said: str, told: str) -> None:
-    assert brief(said, {}) == told
+    assert summarize_message(said, {}) == told

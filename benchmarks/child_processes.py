@@ -1,0 +1,154 @@
+"""Child processes to measure: a server spoken to in raw JSON-RPC lines, and the stub provider."""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Self
+from urllib.request import urlopen
+
+ROOT = Path(__file__).parent.parent
+MAX_LINE_BYTES = 2**26
+TIMEOUT = 120  # seconds, then a server that died or fell silent is an error
+
+OUR_SERVER = ("-m", "server")
+BARE_SERVER = ("-m", "benchmarks.bare_server")
+
+REQUEST_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What each request of the era without a handshake carries."""
+
+
+def build_environment(**variables: str) -> dict[str, str]:
+    """That of this process without anything that could set up a model or the product."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COUNTERPOINT_", "PYTHON")) and not name.endswith(("_API_KEY", "_API_BASE"))
+    }
+    return kept | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-loopback"} | variables
+
+
+class Server:
+    """An MCP server on stdio. Requests may overlap; notifications from it are passed over."""
+
+    def __init__(self, child: Process, *, is_modern: bool) -> None:
+        self.child = child
+        self.is_modern = is_modern
+        self.request_ids = count(1)
+        self.pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.response_bytes = 0  # of the last answer's line, in bytes
+        self.reader_task = asyncio.create_task(self._read())
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls, *command: str, environ: Mapping[str, str] | None = None, is_modern: bool = False
+    ) -> AsyncIterator[Self]:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            env=environ or build_environment(),
+            limit=MAX_LINE_BYTES,
+        )
+        server = cls(child, is_modern=is_modern)
+        try:
+            yield server
+        finally:
+            assert child.stdin is not None
+            child.stdin.close()
+            try:
+                await asyncio.wait_for(child.wait(), 10)
+            except TimeoutError:
+                child.kill()
+                await child.wait()
+            await server.reader_task
+
+    async def initialize(self) -> None:
+        """The handshake, in the era that has one."""
+        if not self.is_modern:
+            client = {"name": "benchmark", "version": "1"}
+            await self.request("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+            self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """The result of a request."""
+        number = next(self.request_ids)
+        done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.pending[number] = done
+        meta = {"_meta": REQUEST_META} if self.is_modern else {}
+        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params | meta})
+        answer = await asyncio.wait_for(done, TIMEOUT)
+        assert "result" in answer, answer
+        return dict(answer["result"])
+
+    async def call_tool(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The data of a tool's answer."""
+        result = await self.request("tools/call", name=tool, arguments=arguments)
+        assert not result.get("isError"), result["content"]
+        return dict(result["structuredContent"])
+
+    def read_memory(self) -> int:
+        """Kilobytes of RAM that the process holds (Linux)."""
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self.child.stdin is not None
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def _read(self) -> None:
+        assert self.child.stdout is not None
+        async for line in self.child.stdout:
+            message = json.loads(line)
+            if "id" in message and "method" not in message:
+                self.response_bytes = len(line)
+                self.pending.pop(message["id"]).set_result(message)
+
+
+async def time_to_tools_list(*command: str, environ: Mapping[str, str], is_modern: bool) -> float:
+    """Seconds from the spawn of a server to its list of tools."""
+    begun = perf_counter()
+    async with Server.start(*command, environ=environ, is_modern=is_modern) as server:
+        await server.initialize()
+        await server.request("tools/list")
+        return perf_counter() - begun
+
+
+@asynccontextmanager
+async def start_stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[str]:
+    """The URL of a stub provider in a process of its own, so that it answers while we compute."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", str(chars)),
+        stdin=PIPE,
+        stdout=PIPE,
+        env=build_environment(),
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        yield (await child.stdout.readline()).decode().strip()
+    finally:
+        child.stdin.close()
+        await child.wait()
+
+
+async def read_request_bodies(url: str) -> list[dict[str, Any]]:
+    """The bodies of the requests that a stub has received, in order."""
+
+    def fetch() -> Any:
+        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (our own, on loopback)
+            return json.load(page)
+
+    return [chat["body"] for chat in (await asyncio.to_thread(fetch))["asked"]]

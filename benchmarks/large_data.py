@@ -1,0 +1,232 @@
+"""Large amounts: 10,000 debates on the disk, a debate of 1,500 events, the verdict of a big debate."""
+
+import asyncio
+import json
+import random
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.measurements import Measurement, format_ms, format_spread, median, percentile
+from server.compose import open_manager
+from server.debate.commands.open import open_debate
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import Debater
+from server.debate.facts.events import Event, Usage
+from server.debate.facts.state import Debate
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Ask, Record, decide
+from server.debate.rules.transitions import apply
+from server.engine.debates import DebateManager
+from server.engine.queries import list_debates
+from server.engine.runner import build_stream_summary, serialize_event
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from server.tools.kit.results import build_verdict_result
+from storage.journal import Journal
+
+DEBATE_COUNT = 10_000
+EVENT_COUNT = 1_500
+TIMESTAMP = "2026-01-01T00:00:00.000Z"
+VOCABULARY_SIZE = 4_000
+RARE_WORD = "quokka"  # in one debate of a hundred
+
+
+@dataclass
+class DebateGenerator:
+    """Plays debates without a clock or a model: texts by a seed, of words as frequent as in a language."""
+
+    rng: random.Random
+    turn_length: int
+
+    def generate_text(self) -> str:
+        words = (
+            f"w{min(int(self.rng.paretovariate(0.7)), VOCABULARY_SIZE)}" for _ in range(self.turn_length // 4)
+        )
+        return " ".join(("common", *words))[: self.turn_length]
+
+    def generate_events(self, debate: Debate, max_events: int = 10**9) -> tuple[Debate, list[Event]]:
+        """(the debate at its end, or after `most` events, and what happened)."""
+        events: list[Event] = [debate.setup]
+        while len(events) < max_events:
+            step = decide(debate)
+            new: Sequence[Event] = ()
+            if isinstance(step, Record):
+                new = step.events
+            elif isinstance(step, Ask):
+                usage = Usage(model="scripted", input_tokens=1000, output_tokens=100)
+                said = [
+                    (call, build_finding("A") if call.reading else self.generate_text())
+                    for call in step.calls
+                ]
+                new = [interpret(debate, call, Reply(text, usage)) for call, text in said]
+            else:
+                break
+            for event in new[: max_events - len(events)]:
+                debate = apply(debate, event)
+                events.append(event)
+        return debate, events
+
+
+def build_finding(letter: str, length: int = 0, filler: str = "because ") -> str:
+    return json.dumps(
+        {
+            "reasoning": (filler * max(length, 1))[: max(length, 40)],
+            "verdict": (filler * max(length, 1))[: max(length, 40)],
+            "winner": letter,
+            "margin": 2,
+        }
+    )
+
+
+async def fill_journal(journal: Journal) -> None:
+    """10,000 finished debates of 2 debaters and 2 rounds, 500 characters a turn."""
+    writer = DebateGenerator(random.Random(1), 500)  # noqa: S311  (texts, not secrets)
+    for start in range(0, DEBATE_COUNT, 200):
+        appends = []
+        for number in range(start, start + 200):
+            rare = f" {RARE_WORD}" if number % 100 == 0 else ""
+            asked = DebateRequest(
+                question=f"Should we do number {number}{rare}?", options={"tags": ["stored"]}
+            )
+            setup = open_debate(asked, models=["scripted"], seed=number + 1)
+            debate, events = writer.generate_events(apply(None, setup))
+            appends.append(
+                journal.append(
+                    f"stored{number:06}",
+                    after=0,
+                    at=TIMESTAMP,
+                    actor="benchmark",
+                    bodies=[serialize_event(event) for event in events],
+                    summary=build_stream_summary(debate, events, ()),
+                )
+            )
+        await asyncio.gather(*appends)
+
+
+async def measure_lists() -> list[Measurement]:
+    """Any page of a list or a search among 10,000 debates."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_manager(Settings(db=str(Path(folder) / "a.db")), environ={}) as hall:
+            begun = perf_counter()
+            await fill_journal(hall.journal)
+            filled = perf_counter() - begun
+            lines = [
+                await measure_page(hall, name, repeats, **asked)
+                for name, repeats, asked in (
+                    ("newest debates", 200, {}),
+                    ("a page of `resources/list`", 200, {"limit": 50}),
+                    ("a page from the middle", 200, {"cursor": str(DEBATE_COUNT // 2)}),
+                    ("of a status", 200, {"status": "concluded"}),
+                    ("of a status that none has", 200, {"status": "truncated"}),
+                    ("a word that all have", 200, {"query": "common"}),
+                    (
+                        "a word that all have, page from the middle",
+                        200,
+                        {"query": "common", "cursor": "5000"},
+                    ),
+                    ("a word that one in 100 has", 200, {"query": RARE_WORD}),
+                    ("two words that all have", 200, {"query": "should common"}),
+                    ("the beginning of most words", 100, {"query": "w"}),
+                    (
+                        "a word that all have, a status that none has",
+                        50,
+                        {"query": "common", "status": "truncated"},
+                    ),
+                )
+            ]
+    lines.append(Measurement("- writing the 10,000 debates, each", filled / DEBATE_COUNT * 1000, "ms"))
+    return lines
+
+
+async def measure_page(manager: DebateManager, name: str, repeats: int, **query: Any) -> Measurement:
+    times = await time_repeatedly(lambda: list_debates(manager.journal, **query), repeats)
+    rows, _ = await list_debates(manager.journal, **query)
+    how = f"p50 {format_ms(median(times))}, longest {format_ms(max(times))}, {len(rows)} rows"
+    return Measurement(f"10,000 debates: {name}, p99", percentile(times, 0.99) * 1000, "ms", 20, details=how)
+
+
+async def measure_replay() -> list[Measurement]:
+    """A debate of 1,500 events, from the disk to the state, its chain checked."""
+    asked = DebateRequest.model_validate(
+        {"question": "Which way?", "debaters": [{"name": f"D{n}", "stance": f"way {n}"} for n in range(10)]}
+    )
+    setup = open_debate(asked, models=["scripted"], seed=1)
+    # Longer than any format allows, which a record is free to be.
+    debate = apply(None, setup.model_copy(update={"max_rounds": EVENT_COUNT}))
+    writer = DebateGenerator(random.Random(1), 1200)  # noqa: S311  (texts, not secrets)
+    after, events = writer.generate_events(debate, EVENT_COUNT)
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_manager(Settings(db=str(Path(folder) / "a.db")), environ={}) as hall:
+            await hall.journal.append(
+                "long",
+                after=0,
+                at=TIMESTAMP,
+                actor="benchmark",
+                bodies=[serialize_event(event) for event in events],
+                summary=build_stream_summary(after, events, ()),
+            )
+            times = await time_repeatedly(lambda: hall.load("long"), 25)
+            reads = await time_repeatedly(lambda: hall.journal.read("long"), 25)
+            case = await hall.load("long")
+    assert len(case.entries) == EVENT_COUNT
+    how = f"{format_spread(times)}; of this reading and checking the chain {format_spread(reads)}"
+    return [
+        Measurement("replay of 1,500 events, chain checked", median(times) * 1000, "ms", 100, details=how)
+    ]
+
+
+async def time_repeatedly(action: Callable[[], Awaitable[Any]], repeats: int) -> list[float]:
+    times = []
+    await action()
+    for _ in range(repeats):
+        begun = perf_counter()
+        await action()
+        times.append(perf_counter() - begun)
+    return times
+
+
+async def measure_verdict_text() -> list[Measurement]:
+    """The text of `get_verdict` after 26 debaters, 4 rounds and 9 wordy judges who disagree."""
+    return [
+        await measure_verdict_variant("", "because of what was said "),
+        await measure_verdict_variant(", in Chinese", "因为辩论中已经说明的理由"),
+    ]
+
+
+async def measure_verdict_variant(name: str, filler: str) -> Measurement:
+    def script(request: Request) -> str:
+        if request.prompt.schema:
+            return build_finding("ABC"[int(request.seat.removeprefix("judge ")) % 3], 4000, filler)
+        return (filler * 400)[:4000]
+
+    debaters = [
+        Debater(name=f"{filler[:20]} {n}", stance=(filler * 20)[:300] + f"{n}", model="m") for n in range(26)
+    ]
+    asked = DebateRequest.model_validate(
+        {
+            "question": (filler * 500)[:9000],
+            "debaters": [debater.model_dump(exclude_defaults=True) for debater in debaters],
+            "max_rounds": 4,
+            "models": ["m"],
+            "options": {"judges": {"count": 9}},
+            "run": True,
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(db=str(Path(folder) / "a.db"))
+        async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as hall:
+            case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=300)
+    assert case.status == "concluded"
+    result = build_verdict_result(case, working=False)
+    text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
+    whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())
+    how = f"{len(text):,} characters; beside it {whole:,} bytes of data"
+    return Measurement(
+        f"verdict text of 26 debaters and 9 judges{name}", len(text.encode()), "bytes", 4000, details=how
+    )

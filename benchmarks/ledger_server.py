@@ -1,0 +1,62 @@
+"""A server whose model writes down, durably, every question it was asked: what would have been paid for.
+
+Usage: python -m benchmarks.ledger_server DATABASE LEDGER DELAY [CHAOS LEEWAY]
+"""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import time
+
+from server.compose import open_manager
+from server.engine.debates import DebateManager
+from server.engine.model_calls import LEEWAY
+from server.mcp.server import build_server
+from server.models import Model, OnText, Reply, Request
+from server.models.fakes.chaos import Chaos, FaultyModel
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+
+ANSWERS_SUFFIX = "answered"
+
+
+class LedgerModel:
+    def __init__(self, ledger: Path, model: Model) -> None:
+        # Lines this short are written whole, by whatever process, and outlive a kill of it.
+        self.ledger, self.answers = (
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for path in (ledger, ledger.with_suffix(f".{ANSWERS_SUFFIX}"))
+        )
+        self.model = model
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        self.append_line(self.ledger, request)
+        try:
+            return await self.model.reply(request, on_text)
+        finally:
+            self.append_line(self.answers, request)
+
+    def append_line(self, descriptor: int, request: Request) -> None:
+        os.write(descriptor, f"{time():.6f} {os.getpid()} {request.seed} {request.seat}\n".encode())
+
+
+def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = str(LEEWAY)) -> None:
+    model: Model = ScriptedModel(delay=float(delay), record_requests=False)
+    if chaos:
+        model = FaultyModel(model, Chaos.parse(chaos))
+    paying = LedgerModel(Path(ledger), model)
+
+    @asynccontextmanager
+    async def open_shared_manager() -> AsyncIterator[DebateManager]:
+        settings = Settings(db=database, models=("paying",))
+        async with open_manager(settings, {"paying": paying}, environ={}) as opened:
+            opened.runner.model_caller.leeway = float(leeway)
+            yield opened
+
+    build_server(open_shared_manager).run("stdio")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

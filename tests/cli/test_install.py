@@ -1,0 +1,257 @@
+"""The server in clients' configurations: added, and nothing else touched."""
+
+import json
+import re
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from server.cli.install import find_launch_command
+from server.cli.main import counterpoint
+
+pytestmark = pytest.mark.requirement("M4", "N16")
+
+Install = Callable[..., Result]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+@pytest.fixture
+def config(home: Path) -> Path:
+    """Cursor's, which lies in the same place on every system."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    return path
+
+
+@pytest.fixture
+def install(home: Path) -> Install:
+    assert home.is_dir()
+    return lambda *args: CliRunner().invoke(counterpoint, ["install", *args])
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_missing_file_is_created_with_a_command_that_is_absolute(install: Install, home: Path) -> None:
+    result = install("cursor")
+
+    assert result.exit_code == 0, result.output
+    written = json.loads((home / ".cursor" / "mcp.json").read_text(encoding="utf-8"))
+    assert Path(written["mcpServers"]["counterpoint"]["command"]).is_absolute()
+    assert files(home / ".cursor") == ["mcp.json"]
+
+
+def test_what_is_in_the_file_stays_in_its_order_and_a_copy_is_kept(install: Install, config: Path) -> None:
+    before = (
+        '{\n    "z": 1,\n    "mcpServers": {\n        "other": {"command": "ß"}\n    },\n    "a": [1.50]\n}\n'
+    )
+    config.write_text(before, encoding="utf-8")
+
+    result = install("cursor")
+
+    text = config.read_text(encoding="utf-8")
+    after = json.loads(text)
+    copies = list(config.parent.glob("mcp.json.*.bak"))
+    assert list(after) == ["z", "mcpServers", "a"]
+    assert list(after["mcpServers"]) == ["other", "counterpoint"]
+    assert after["mcpServers"]["other"] == {"command": "ß"}
+    assert '\n    "z": 1' in text
+    assert [copy.read_text(encoding="utf-8") for copy in copies] == [before]
+    assert str(copies[0]) in result.stdout
+    assert files(config.parent) == ["mcp.json", copies[0].name]
+
+
+def test_a_second_time_changes_nothing(install: Install, config: Path) -> None:
+    install("cursor")
+    before = config.read_bytes()
+
+    result = install("cursor")
+
+    assert "already" in result.stdout
+    assert config.read_bytes() == before
+    assert files(config.parent) == ["mcp.json"]
+
+
+def test_what_somebody_added_to_our_entry_stays(
+    install: Install, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = {"command": "/old/counterpoint", "disabled": False, "env": {"COUNTERPOINT_MODELS": "scripted"}}
+    config.write_text(json.dumps({"mcpServers": {"counterpoint": ours}}), encoding="utf-8")
+    monkeypatch.setenv("MISTRAL_API_KEY", "a-secret")
+
+    install("cursor", "--env", "MISTRAL_API_KEY")
+
+    entry = json.loads(config.read_text(encoding="utf-8"))["mcpServers"]["counterpoint"]
+    assert entry["command"] == find_launch_command().command
+    assert entry["disabled"] is False
+    assert entry["env"].items() >= {"COUNTERPOINT_MODELS": "scripted", "MISTRAL_API_KEY": "a-secret"}.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{\n  // mine\n  "mcpServers": {}\n}', "comments in it would be lost"),
+        ('{"mcpServers": {},}', "not plain JSON (line 1, column"),
+        ("[]", 'no object of servers under "mcpServers"'),
+        ('{"mcpServers": []}', 'no object of servers under "mcpServers"'),
+        ('{"mcpServers": {"counterpoint": "x"}}', "no object of servers"),
+    ],
+)
+def test_a_file_of_another_shape_is_left_alone(install: Install, config: Path, text: str, told: str) -> None:
+    config.write_text(text, encoding="utf-8")
+
+    result = install("cursor")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert told in result.stderr
+    assert "install cursor --print" in result.stderr
+    assert config.read_text(encoding="utf-8") == text
+    assert files(config.parent) == ["mcp.json"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{\x00}\x00", b"\xef\xbb\xbf{}", b""])
+def test_encodings_are_read_or_refused_but_never_mangled(
+    install: Install, config: Path, content: bytes
+) -> None:
+    config.write_bytes(content)
+
+    result = install("cursor")
+
+    if content.startswith(b"\xff"):
+        assert "not UTF-8" in result.stderr
+        assert config.read_bytes() == content
+    else:
+        assert "counterpoint" in json.loads(config.read_text(encoding="utf-8"))["mcpServers"]
+
+
+def test_print_only_shows(install: Install, home: Path) -> None:
+    result = install("vscode", "--print")
+
+    assert json.loads(result.stdout)["servers"]["counterpoint"]["type"] == "stdio"
+    assert "mcp.json" in result.stderr
+    assert files(home) == []
+
+
+def test_keys_are_copied_only_when_named_and_with_a_warning_and_never_shown(
+    install: Install, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "a-secret")
+
+    without, named = install("cursor"), install("cursor", "--env", "MISTRAL_API_KEY")
+    shown = [
+        install(client, "--print", "--env", "MISTRAL_API_KEY").output for client in ("cursor", "claude-code")
+    ]
+
+    assert "a-secret" in config.read_text(encoding="utf-8")
+    assert "a-secret" not in next(config.parent.glob("*.bak")).read_text(encoding="utf-8")
+    assert "Warning" not in without.stderr
+    assert "Warning: the value of MISTRAL_API_KEY is copied in plain text" in named.stderr
+    assert not [text for text in [without.output, named.output, *shown] if "a-secret" in text]
+
+
+def test_a_variable_that_is_not_set_is_a_usage_error(install: Install) -> None:
+    result = install("cursor", "--env", "NO_SUCH_VARIABLE")
+
+    assert result.exit_code == 2
+    assert "NO_SUCH_VARIABLE" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions and links of POSIX")
+def test_a_link_stays_a_link_and_permissions_stay(install: Install, config: Path, home: Path) -> None:
+    kept = home / "dotfiles.json"
+    kept.write_text("{}", encoding="utf-8")
+    kept.chmod(0o640)
+    config.symlink_to(kept)
+
+    install("cursor")
+
+    assert config.is_symlink()
+    assert "counterpoint" in kept.read_text(encoding="utf-8")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+
+
+def test_a_project_has_a_file_of_its_own(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = install("vscode", "--project")
+
+    assert result.exit_code == 0
+    written = json.loads((tmp_path / ".vscode" / "mcp.json").read_text(encoding="utf-8"))
+    assert written["servers"]["counterpoint"]["type"] == "stdio"
+    assert install("windsurf", "--project").exit_code == 2
+
+
+@pytest.mark.parametrize("client", ["claude-desktop", "windsurf"])
+def test_each_client_has_its_own_place(install: Install, home: Path, client: str) -> None:
+    result = install(client)
+
+    assert result.exit_code == 0, result.output
+    written = [path for path in home.rglob("*.json") if "counterpoint" in path.read_text(encoding="utf-8")]
+    names = {"claude-desktop": "claude_desktop_config.json", "windsurf": "mcp_config.json"}
+    assert [path.name for path in written] == [names[client]]
+
+
+def test_claude_code_is_told_by_its_own_command_which_is_only_shown(install: Install) -> None:
+    result = install("claude-code")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("claude mcp add ")
+    assert f"--scope user counterpoint -- {find_launch_command().command}" in result.stdout
+    assert install("claude-code", "--yes").exit_code == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_claude_code_is_run_when_asked_for(
+    install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = home / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{home}/called"\nexit 7\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("MISTRAL_API_KEY", "a secret")
+
+    shown = install("claude-code", "--project", "--env", "MISTRAL_API_KEY")
+    assert not (home / "called").exists()
+    result = install("claude-code", "--project", "--env", "MISTRAL_API_KEY", "--yes")
+
+    words = (home / "called").read_text(encoding="utf-8").splitlines()
+    assert result.exit_code == 7
+    assert words[:2] == ["mcp", "add"]
+    assert "MISTRAL_API_KEY=a secret" in words
+    assert words[words.index("--scope") + 1 : words.index("--") + 2] == [
+        "project",
+        "counterpoint",
+        "--",
+        find_launch_command().command,
+    ]
+    assert 'MISTRAL_API_KEY="$MISTRAL_API_KEY"' in shown.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_a_program_from_the_cache_of_uvx_is_started_by_uvx(home: Path) -> None:
+    kept, cached = home / "counterpoint", home / "archive-v0" / "x1" / "bin" / "counterpoint"
+    uvx = home / "bin" / "uvx"
+    for path in (kept, cached, uvx):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o755)
+
+    assert find_launch_command(str(kept)).build_server_config() == {"command": str(kept), "args": []}
+    assert find_launch_command(str(cached)).command == str(uvx)
+    assert re.fullmatch(
+        r"--from counterpoint-mcp(==\S+)? counterpoint", " ".join(find_launch_command(str(cached)).args)
+    )

@@ -1,0 +1,167 @@
+"""What every journal must do with a stream that was written elsewhere."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from anyio.lowlevel import checkpoint
+
+from storage.journal import (
+    DamagedStreamError,
+    DivergenceError,
+    Entry,
+    Journal,
+    StreamSummary,
+    encode_canonical,
+    genesis_hash,
+    link_hash,
+)
+from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams
+
+SUMMARY = StreamSummary("of old", "paused", {"n": 1}, "brought from afar")
+
+
+def build_entries(*bodies: dict[str, Any], stream: str = "s") -> list[Entry]:
+    """Entries as another journal has them: by several actors, at several times."""
+    digest, entries = genesis_hash(stream), []
+    for seq, body in enumerate(bodies, start=1):
+        at, actor = (AT, "alice") if seq == 1 else (LATER, f"bob {seq}")
+        digest = link_hash(digest, encode_canonical(seq, at, actor, body))
+        entries.append(Entry(seq, at, actor, body, digest.hex()))
+    return entries
+
+
+@pytest.mark.requirement("D8")
+class RestoreContract:
+    @pytest.mark.asyncio
+    async def test_a_stream_comes_back_as_it_was_and_can_be_gone_on_with(self, journal: Journal) -> None:
+        past = build_entries({"n": 1}, {"n": 2.5, "ü": ["é", None]}, {"n": 3})
+
+        assert await journal.restore("s", past, SUMMARY) == 3
+
+        assert await journal.read("s") == past
+        listed = await journal.get_listing("s")
+        assert listed is not None
+        assert (listed.title, listed.status, listed.details) == ("of old", "paused", {"n": 1})
+        assert (listed.opened_at, listed.changed_at) == (AT, LATER)
+        assert await find_streams(journal, "afar") == ["s"]
+        await append_entries(journal, "s", 3, {"n": 4})
+        assert await journal.version("s") == len(await journal.read("s")) == 4
+
+    @pytest.mark.asyncio
+    async def test_a_beginning_that_is_there_is_completed(self, journal: Journal) -> None:
+        past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
+        await append_entries(journal, "s", 0, {"n": 1}, summary=StreamSummary("mine", "running", {}, "mine"))
+        position, _ = await journal.find_changes(-1)
+
+        assert await journal.restore("s", past, SUMMARY) == 2
+
+        assert await journal.read("s") == past
+        assert [listed.title for listed in await journal.find("afar")] == ["of old"]
+        assert await find_streams(journal, "mine") == []
+        assert (await journal.find_changes(position))[1] == ["s"]
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("count", [1, 3])
+    async def test_what_is_all_there_is_left_as_it_is(self, journal: Journal, count: int) -> None:
+        past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
+        await journal.restore("s", past, SUMMARY)
+        position, _ = await journal.find_changes(-1)
+
+        assert await journal.restore("s", past[:count], StreamSummary("another", "", {}, "another")) == 0
+
+        assert await journal.read("s") == past
+        assert await find_streams(journal, "another") == []
+        assert await journal.find_changes(position) == (position, [])
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize("more", [0, 1])
+    async def test_another_stream_of_that_name_is_kept_and_where_they_part_is_told(
+        self, journal: Journal, more: int
+    ) -> None:
+        await journal.restore("s", build_entries({"n": 1}, {"n": 2}, {"n": 3}), SUMMARY)
+        before = await journal.read("s")
+        others = build_entries({"n": 1}, {"n": "two"}, *[{"n": n} for n in range(3, 4 + more)])
+
+        with pytest.raises(DivergenceError, match="entry 2 of s") as caught:
+            await journal.restore("s", others, StreamSummary("lost", "", {}, "lost"))
+
+        assert (caught.value.stream, caught.value.seq) == ("s", 2)
+        assert await journal.read("s") == before
+        assert await find_streams(journal, "lost") == []
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize(
+        ("index", "change"),
+        [
+            (0, {"hash": "0" * 64}),
+            (1, {"hash": ""}),
+            (1, {"at": AT}),
+            (1, {"actor": "mallory"}),
+            (1, {"body": {"n": "two"}}),
+            (1, {"seq": 3}),
+            (2, {"seq": 0}),
+        ],
+    )
+    async def test_what_is_no_chain_is_refused_at_its_first_wrong_entry(
+        self, journal: Journal, index: int, change: dict[str, Any]
+    ) -> None:
+        past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
+        past[index] = replace(past[index], **change)
+
+        with pytest.raises(DamagedStreamError) as caught:
+            await journal.restore("s", past, SUMMARY)
+
+        assert (caught.value.stream, caught.value.seq) == ("s", index + 1)
+        assert await journal.read("s") == []
+        assert await journal.get_listing("s") is None
+
+    @pytest.mark.asyncio
+    async def test_another_streams_entries_are_no_chain_of_this_one(self, journal: Journal) -> None:
+        with pytest.raises(DamagedStreamError) as caught:
+            await journal.restore("s", build_entries({"n": 1}, stream="t"), SUMMARY)
+        assert caught.value.seq == 1
+
+    @pytest.mark.asyncio
+    @pytest.mark.parametrize(
+        ("bodies", "heading"),
+        [
+            ([], SUMMARY),
+            ([{}], StreamSummary("", "\ud800", {})),
+            ([{}], StreamSummary("", "", {"x": float("nan")})),
+        ],
+    )
+    async def test_what_cannot_be_written_is_refused_and_leaves_nothing(
+        self, journal: Journal, bodies: list[dict[str, Any]], heading: StreamSummary
+    ) -> None:
+        with pytest.raises(ValueError, match=r"."):
+            await journal.restore("s", build_entries(*bodies), heading)
+        assert await journal.get_listing("s") is None
+
+    @pytest.mark.asyncio
+    async def test_an_entry_that_is_no_json_is_refused(self, journal: Journal) -> None:
+        with pytest.raises(ValueError, match=r"."):
+            await journal.restore("s", [Entry(1, AT, "alice", {"n": float("inf")}, "")], SUMMARY)
+        assert await journal.get_listing("s") is None
+
+    @pytest.mark.asyncio
+    async def test_a_cancelled_restoration_is_whole_or_absent_and_hurts_nobody(
+        self, journal: Journal
+    ) -> None:
+        async with asyncio.timeout(TIMEOUT):
+            for steps in range(20):
+                name = f"mine{steps}"
+                past = build_entries({"n": 1}, {"n": 2}, {"n": 3}, stream=name)
+                mine = asyncio.create_task(journal.restore(name, past, SUMMARY))
+                others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
+                for _ in range(steps):
+                    await checkpoint()
+                mine.cancel()
+                await others
+                await asyncio.wait([mine])
+
+        for steps in range(20):
+            assert await journal.version(f"mine{steps}") in {0, 3}
+            assert await journal.version(f"mine{steps}") == len(await journal.read(f"mine{steps}"))
+            assert len(await journal.read(f"others{steps}")) == 2

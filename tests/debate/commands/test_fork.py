@@ -1,0 +1,414 @@
+"""Forks: the first rounds of a debate as they were, another set-up, and a future of their own."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from server.debate.commands.fork import fork
+from server.debate.commands.open import find_setup_warnings
+from server.debate.commands.requests import ChangesInput
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Event, Failed, Intervened, Opened, Paused, Resumed
+from server.debate.rules.transitions import replay
+from server.debate.views import markdown
+from server.debate.views import state as views
+from server.debate.views import warnings as cautions
+from server.debate.views.compare import Comparison, build_comparison, render_comparison
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    Script,
+    build_debaters,
+    build_setup,
+    default_script,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("N9")
+
+SIDES = [{"name": "Ada", "stance": "ship", "model": "one"}, {"name": "Bob", "stance": "wait"}]
+
+
+def forked(
+    of: DebateSimulation, at_round: int, script: Script = default_script, **changes: Any
+) -> DebateSimulation:
+    """A fork at play: what has been recorded of it is what it begins with."""
+    opened, past = fork("parent", of.debate, of.log, at_round, ChangesInput.model_validate(changes))
+    events: list[Event] = [opened, *past]
+    return DebateSimulation(replay(events), script, events=events)
+
+
+def refusal(of: DebateSimulation, at_round: int, **changes: Any) -> str:
+    with pytest.raises(InvalidRequestError) as caught:
+        forked(of, at_round, **changes)
+    return str(caught.value)
+
+
+def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
+    return simulate(build_setup(["scripted"], **asked), script).play()
+
+
+def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
+    first, second = names.split()
+    return build_comparison((first, one.debate, one.log), (second, other.debate, other.log))
+
+
+class TestThePast:
+    def test_the_rounds_taken_over_are_the_same_facts_and_the_next_is_open(self) -> None:
+        parent = played()
+
+        child = forked(parent, 1)
+
+        begun = [event for event in parent.events if getattr(event, "round", 0) == 1]
+        assert child.events[1:] == begun
+        assert (child.status, child.debate.round) == ("running", 1)
+        assert child.play().status == "concluded"
+        assert [turn.round for turn in child.debate.turns] == [1, 1, 2, 2]
+
+    def test_it_says_where_it_is_from_and_after_which_entry(self) -> None:
+        parent = played()
+
+        opened = forked(parent, 1).debate.setup
+
+        last = max(entry.seq for entry in parent.log if getattr(entry.event, "round", 0) == 1)
+        assert (opened.forked_from, opened.forked_at_round) == ("parent", 1)
+        assert opened.forked_hash == parent.log[last - 1].hash
+
+    def test_before_the_first_round_only_the_set_up_is_shared(self) -> None:
+        parent = simulate().add_events(Intervened(action="inject", text="Mind the cost.")).play()
+
+        child = forked(parent, 0)
+
+        assert len(child.events) == 1
+        assert child.debate.setup.forked_hash == parent.log[0].hash
+        assert child.play().status == "concluded"
+
+    def test_a_debate_that_is_under_way_can_be_forked_at_a_round_that_is_over(self) -> None:
+        parent = simulate().play_through_round(1)
+
+        assert forked(parent, 1).play().status == "concluded"
+
+    def test_a_debate_that_is_paused_between_rounds_can_be_forked_and_the_fork_is_not(self) -> None:
+        parent = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
+
+        assert forked(parent, 1).status == "running"
+
+    def test_notes_and_failures_are_taken_over(self) -> None:
+        def script(call: Any) -> Any:
+            failing = (call.round, call.seat, call.attempt) == (1, "Proponent", 1)
+            return "" if failing else default_script(call)
+
+        parent = (
+            simulate(script=script)
+            .play_through_round(1)
+            .add_events(Intervened(action="inject", text="And Mars?", round=1))
+        )
+
+        child = forked(parent.play(), 1)
+
+        assert [note.text for note in child.debate.notes] == ["And Mars?"]
+        assert len(child.debate.failures) == 1
+
+    def test_pauses_and_what_ended_the_other_debate_are_not(self) -> None:
+        parent = simulate().play_through_round(1).add_events(Paused(reason="lunch"), Resumed())
+        parent.add_events(Intervened(action="conclude", round=1)).play()
+
+        child = forked(parent, 1).play()
+
+        kinds = [event.kind for event in child.events]
+        assert not {"paused", "resumed"} & set(kinds)
+        assert child.debate.talk_round_count == 2
+        assert child.debate.ended is not None
+        assert child.debate.ended.reason == "max_rounds"
+
+    def test_a_pause_that_had_failed_seats_asked_again_is_taken_over_with_what_they_said(self) -> None:
+        down = {"Proponent", "Opponent"}
+
+        def script(call: Any) -> Any:
+            return ProviderFailure("timeout") if call.seat in down else default_script(call)
+
+        parent = simulate(script=script).play()
+        assert parent.status == "paused"
+        down.clear()
+        parent.add_events(Resumed()).play()
+
+        child = forked(parent, 1)
+
+        assert [type(event) for event in child.events[2:6]] == [Failed, Failed, Paused, Resumed]
+        assert child.play().status == "concluded"
+
+    def test_a_debate_of_any_format_can_be_forked_at_every_round_that_something_follows(self) -> None:
+        went_on: set[tuple[str, int]] = set()
+        names = ("second_opinion", "verdict", "settle", "handoff", "round_robin", "full")
+        for name in names:
+            parent = played(format=name, debaters=build_debaters(3), max_rounds=0)
+            for number in range(parent.debate.round + 1):
+                with suppress(InvalidRequestError):
+                    assert forked(parent, number).play().status == "concluded", (name, number)
+                    went_on.add((name, number))
+        every_round_of_talk = {"second_opinion": 2, "verdict": 2, "handoff": 10, "full": 7, "round_robin": 2}
+        for name, last in every_round_of_talk.items():
+            assert {(name, number) for number in range(last + 1)} <= went_on
+
+    def test_a_fork_can_be_forked(self) -> None:
+        child = forked(played(), 1).play()
+
+        grandchild = forked(child, 2)
+
+        assert grandchild.events[1:] == [e for e in child.events if 0 < getattr(e, "round", 0) <= 2]
+        assert grandchild.debate.setup.forked_at_round == 2
+
+
+class TestTheCost:
+    def test_what_the_other_debate_paid_for_is_not_counted_again(self) -> None:
+        parent = played()
+
+        child = forked(parent, 1)
+        assert child.debate.usage == ()
+        child.play()
+
+        assert len(child.debate.usage) == len(parent.debate.usage) - 2
+        assert views.build_state("x", child.debate, child.log).usage.calls == len(child.debate.usage)
+        assert f"{len(child.debate.usage)} calls" in markdown.render_verdict(child.debate)
+
+    def test_the_verdict_and_the_transcript_say_where_the_past_is_from(self) -> None:
+        child = forked(played(), 1).play()
+
+        assert "Forked from parent after round 1;" in markdown.render_verdict(child.debate)
+        assert "Forked from parent after round 1;" in markdown.render_transcript(child.debate, child.log)
+        assert "before its first round" in markdown.render_verdict(forked(played(), 0).play().debate)
+        assert "Forked" not in markdown.render_verdict(played().debate)
+
+
+class TestChanges:
+    def test_seats_get_other_models_from_the_next_round_on(self) -> None:
+        parent = played(debaters=SIDES)
+
+        child = forked(parent, 1, models={"Ada": "two", " Bob ": "three"}).play()
+
+        models = {(turn.seat, turn.round): turn.usage.model for turn in child.debate.turns}
+        assert models == {
+            ("Ada", 1): "one",
+            ("Bob", 1): "scripted",
+            ("Ada", 2): "two",
+            ("Bob", 2): "three",
+        }
+
+    def test_judges_keep_what_is_not_named(self) -> None:
+        panel = {"models": ["x"], "anonymize": False, "both_orders": False, "prompt": "Be brief."}
+        parent = played(options={"judges": panel})
+
+        judges = forked(parent, 1, judges={"count": 2}).debate.setup.judges
+        assert (judges.models, judges.anonymize, judges.both_orders) == (("x", "x"), False, False)
+        assert judges.prompt == "Be brief."
+
+        judges = forked(
+            parent, 1, judges={"models": ["y"], "both_orders": True, "prompt": ""}
+        ).debate.setup.judges
+        assert (judges.models, judges.both_orders, judges.prompt) == (("y",), True, "")
+
+    def test_the_rest_of_the_set_up_can_change(self) -> None:
+        parent = played(documents=[{"title": "a", "text": "A"}], options={"instructions": "Be brief."})
+        changes: dict[str, Any] = {
+            "documents": [{"title": "b", "text": "B"}],
+            "max_rounds": 3,
+            "instructions": "Be kind.",
+            "seed": 9,
+            "run": True,
+        }
+
+        opened = forked(parent, 1, **changes).debate.setup
+
+        assert [document.title for document in opened.documents] == ["a", "b"]
+        assert (opened.max_rounds, opened.instructions, opened.seed, opened.run) == (3, "Be kind.", 9, True)
+        assert forked(parent, 1).debate.setup.seed == parent.debate.setup.seed
+
+    def test_more_rounds_go_on_where_the_other_debate_ended(self) -> None:
+        parent = played()
+
+        child = forked(parent, 2, max_rounds=3).play()
+
+        assert (parent.debate.talk_round_count, child.debate.talk_round_count) == (2, 3)
+
+    def test_more_rounds_are_more_turns_where_a_round_is_one(self) -> None:
+        parent = played(format="handoff", max_rounds=4)
+
+        assert forked(parent, 4, max_rounds=6).play().debate.talk_round_count == 6
+
+    def test_a_moderator_gets_another_model(self) -> None:
+        parent = played(format="settle")
+
+        child = forked(parent, 1, moderator="another")
+
+        assert child.debate.setup.moderator is not None
+        assert child.debate.setup.moderator.model == "another"
+
+    def test_another_stance_is_told_of_wherever_it_matters(self) -> None:
+        parent = played(debaters=SIDES)
+
+        child = forked(parent, 1, stances={"Bob": "wait a year"}).play()
+
+        told = "What Bob said up to round 1 was said for another stance, before the fork."
+        assert told in find_setup_warnings(child.debate.setup, 2)
+        assert told in cautions.find_verdict_warnings(child.debate)
+        assert child.debate.turns[0] == parent.debate.turns[0]
+        assert forked(child, 2).debate.setup.forked_restanced == ("Bob",)
+        assert forked(parent, 0, stances={"Bob": "wait a year"}).debate.setup.forked_restanced == ()
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"models": {"Eve": "x"}}, "changes.models: nobody is called 'Eve'. Debaters: Ada, Bob."),
+            ({"models": {"Ada": " "}}, "changes.models: there is nothing for Ada."),
+            ({"stances": {"ada": "x"}}, "changes.stances: nobody is called 'ada'."),
+            ({"moderator": "x"}, "This debate has no moderator"),
+            ({"max_rounds": 5}, "changes.max_rounds=5 is out of range: 1 to 4 rounds of talk, of which 1"),
+            ({"documents": [{"title": "b", "text": "B" * 200_000}] * 3}, "600,001 characters together"),
+        ],
+    )
+    def test_what_cannot_be_changed_is_refused(self, changes: dict[str, Any], told: str) -> None:
+        parent = played(debaters=SIDES, documents=[{"title": "a", "text": "A"}])
+
+        assert told in refusal(parent, 1, **changes)
+
+    def test_fewer_rounds_than_are_taken_over_are_refused(self) -> None:
+        told = refusal(played(max_rounds=3), 2, max_rounds=1)
+
+        assert "out of range: 2 to 4 rounds of talk, of which 2 are taken over" in told
+
+    def test_a_format_of_another_release_keeps_to_its_own_rounds(self) -> None:
+        opened = build_setup().model_copy(update={"format": "brawl"})
+
+        assert "1 to 3 rounds" in refusal(simulate(opened).play(), 1, max_rounds=4)
+
+    def test_judges_are_refused_where_there_are_none_and_after_they_were_heard(self) -> None:
+        assert "has no judges here" in refusal(played(format="settle"), 1, judges={"count": 2})
+        parent = played(options={"synthesizer": True})
+        assert "fork before them" in refusal(parent, 3, judges={"count": 2})
+
+
+class TestRounds:
+    def test_a_round_that_is_not_over_is_refused_with_the_last_one_that_is(self) -> None:
+        assert refusal(simulate(), 1) == "Round 1 is not over, and none is yet: pass at_round=0, or less."
+        at = simulate().play_to_round(2)
+        assert refusal(at, 2) == "Round 2 is not over, and 1 is the last that is: pass at_round=1, or less."
+        assert "Round 9 is not over, and 3 is the last" in refusal(played(), 9)
+
+    def test_a_round_after_which_nothing_comes_is_refused(self) -> None:
+        assert refusal(played(), 3) == "Nothing would come after round 3: pass at_round=2, or less."
+        settled = task_script({"closing": {"summary": "x", "status": "SETTLED", "decision": "Yes."}})
+        told = refusal(played(settled, format="settle"), 1)
+        assert told == "Nothing would come after round 1: pass at_round=0, or less."
+        told = refusal(played(format="settle", max_rounds=2), 2)
+        assert (
+            told == "Nothing would come after round 2: raise changes.max_rounds, or pass at_round=1, or less."
+        )
+
+    def test_a_round_that_rests_on_a_verdict_is_refused(self) -> None:
+        assert "rests on what was decided" in refusal(played(options={"synthesizer": True}), 4)
+
+    def test_a_round_that_was_cut_short_is_refused(self) -> None:
+        parent = simulate(build_setup(format="verdict")).play_to_round(2)
+        (first,) = parent.pending_calls()
+        parent.add_events(parent.answer(first), Intervened(action="conclude", round=2)).play()
+        assert parent.status == "concluded"
+
+        assert "Round 2 was cut short" in refusal(parent, 2)
+        assert forked(parent, 1).play().status == "concluded"
+
+
+class TestComparing:
+    def test_a_fork_beside_what_it_is_a_fork_of(self) -> None:
+        parent = played(debaters=SIDES)
+        child = forked(
+            parent,
+            1,
+            task_script({"judgment": json.loads(render_finding("B", 3))}),
+            judges={"models": ["another"]},
+        ).play()
+
+        found = side_by_side(parent, child)
+
+        assert (found.relation, found.shared_rounds, found.agree) == ("fork", 1, "no")
+        assert found.provenance == "verified"
+        assert [(d.field, d.other) for d in found.differences] == [("judges.models", "another")]
+        assert (found.one.winner_stance, found.one.margin) == ("ship", 2)
+        assert (found.other.winner_stance, found.other.margin) == ("wait", 3)
+        assert found.other.models["judge 1"] == "another"
+        assert (found.one.usage.calls, found.other.usage.calls) == (6, 4)
+        assert found.summary == (
+            "fork is a fork of parent; they share round 1. They come to different findings."
+        )
+        told = render_comparison(found)
+        assert "- judges.models: scripted | another" in told
+        assert "- concluded: decided wait, margin 3 of 3" in told
+
+    def test_the_other_way_round(self) -> None:
+        parent = played()
+        child = forked(parent, 2).play()
+
+        found = side_by_side(child, parent, "fork parent")
+
+        assert (found.relation, found.shared_rounds, found.agree) == ("parent", 2, "yes")
+        assert "They come to the same finding." in found.summary
+        assert found.differences == []
+
+    def test_the_same_side_may_win_less_surely(self) -> None:
+        parent = played()
+        child = forked(parent, 1, task_script({"judgment": json.loads(render_finding("A", 1))})).play()
+
+        assert side_by_side(parent, child).summary.endswith(
+            "They come to the same finding: decided in parent, leaning in fork."
+        )
+
+    def test_two_forks_of_one_debate(self) -> None:
+        parent = played(debaters=SIDES)
+        one = forked(parent, 1, stances={"Ada": "ship today"}).play()
+
+        found = side_by_side(one, forked(parent, 1), "one other")
+
+        assert (found.relation, found.shared_rounds, found.agree) == ("sibling", 1, "open")
+        assert found.provenance == ""
+        assert found.summary == (
+            "Both are forks of parent; they share round 1. There is no verdict to compare yet."
+        )
+        assert "- running: no verdict" in render_comparison(found)
+
+    def test_debates_that_have_nothing_to_do_with_each_other(self) -> None:
+        found = side_by_side(
+            played(documents=[{"title": "plan", "text": "P" * 900}]),
+            played(format="settle", options={"referee": True}),
+        )
+
+        assert (found.relation, found.shared_rounds, found.provenance) == ("", 0, "")
+        assert found.summary.startswith("Neither is a fork of the other.")
+        differing = {difference.field for difference in found.differences}
+        assert {"format", "documents.plan.text", "referee.model", "moderator.closes"} <= differing
+        assert all(len(difference.one.encode()) <= 300 for difference in found.differences)
+        assert found.other.models["moderator"] == "scripted"
+
+    def test_a_fork_whose_beginning_is_not_in_the_other_record_is_told_of(self) -> None:
+        child = forked(played(), 1).play()
+
+        found = side_by_side(played(), child)
+        assert found.provenance == "verified"
+
+        altered = child.events[0].model_copy(update={"forked_hash": "0" * 64})
+        assert isinstance(altered, Opened)
+        child.debate = replay([altered, *child.events[1:]])
+        found = side_by_side(played(), child)
+        assert found.provenance == "broken"
+        assert "is not in the record of the other debate" in render_comparison(found)
+
+    def test_the_shared_past_ends_where_the_records_part(self) -> None:
+        parent = played()
+        early = forked(parent, 1, lambda call: f"Else, {call.key}.").play_through_round(2)
+        grandchild = forked(early, 2)
+
+        assert side_by_side(early, forked(parent, 2), "one other").shared_rounds == 1
+        found = side_by_side(parent, grandchild, "grandparent fork")
+        assert (found.relation, found.shared_rounds) == ("", 1)

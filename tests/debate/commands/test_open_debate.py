@@ -1,0 +1,278 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.open import (
+    MAX_QUESTION_LENGTH,
+    MAX_TOTAL_DOCUMENT_LENGTH,
+    find_setup_warnings,
+    open_debate,
+)
+from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
+from server.debate.facts.config import Debater, Document, JudgePanel
+from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.facts.events import Opened
+from tests.support.simulation import build_debaters, build_request, build_setup
+
+pytestmark = pytest.mark.requirement("C1")
+
+TWO = build_debaters(2)
+
+
+def named(*names: str, stance: str = "yes") -> list[dict[str, str]]:
+    return [{"name": name, "stance": stance} for name in names]
+
+
+def test_a_question_is_enough() -> None:
+    assert open_debate(build_request(question="  Is it worth it?\n"), models=["m"], seed=5) == Opened(
+        question="Is it worth it?",
+        format="second_opinion",
+        phases=FORMATS["second_opinion"].phases,
+        debaters=(
+            Debater(name="Proponent", stance="for", model="m"),
+            Debater(name="Opponent", stance="against", model="m"),
+        ),
+        judges=JudgePanel(models=("m",), both_orders=True, anonymize=True, shuffle=True),
+        max_rounds=2,
+        seed=5,
+    )
+
+
+EVERYTHING: dict[str, Any] = {
+    "format": "verdict",
+    "debaters": [
+        {
+            "name": " Ada ",
+            "stance": " yes ",
+            "role": " economist ",
+            "system_prompt": " Figures. ",
+            "model": " m ",
+        },
+        {"name": "Bob", "stance": "no"},
+        {"name": "Cleo", "stance": "later"},
+    ],
+    "documents": [{"title": "Costs", "text": "100", "url": "https://example.org"}],
+    "max_rounds": 3,
+    "run": True,
+    "options": {
+        "judges": {
+            "count": 3,
+            "models": ["j", "k"],
+            "both_orders": True,
+            "anonymize": False,
+            "shuffle": False,
+            "prompt": " Who pays? ",
+        },
+        "limits": {"turn_timeout": 9, "max_turn_tokens": 99},
+        "instructions": " Be kind. ",
+        "seed": 11,
+        "tags": ["x", "y"],
+    },
+}
+
+
+def test_everything_that_is_asked_for_is_in_the_setup() -> None:
+    assert build_setup(models=["a", "b"], **EVERYTHING) == Opened(
+        question="Should a small team write its own scheduler?",
+        format="verdict",
+        phases=FORMATS["verdict"].phases,
+        debaters=(
+            Debater(name="Ada", stance="yes", role="economist", system_prompt="Figures.", model="m"),
+            Debater(name="Bob", stance="no", model="b"),
+            Debater(name="Cleo", stance="later", model="a"),
+        ),
+        judges=JudgePanel(
+            models=("j", "k", "j"), both_orders=True, anonymize=False, shuffle=False, prompt="Who pays?"
+        ),
+        max_rounds=3,
+        seed=11,
+        documents=(Document(title="Costs", text="100", url="https://example.org"),),
+        instructions="Be kind.",
+        turn_timeout=9,
+        max_turn_tokens=99,
+        run=True,
+        tags=("x", "y"),
+    )
+
+
+@pytest.mark.parametrize(("name", "both"), [("second_opinion", True), ("verdict", False)])
+def test_a_format_says_how_often_a_judge_reads(name: str, both: bool) -> None:
+    assert build_setup(format=name).judges.both_orders == both
+    assert build_setup(format=name, options={"judges": {"both_orders": not both}}).judges.both_orders != both
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_says_how_many_rounds_there_are(name: str) -> None:
+    row = FORMATS[name]
+    assert build_setup(format=name).max_rounds == row.default_rounds
+    assert build_setup(format=name, max_rounds=1).max_rounds == 1
+    assert build_setup(format=name, max_rounds=row.max_allowed_rounds).max_rounds == row.max_allowed_rounds
+
+
+@pytest.mark.requirement("A4")
+class TestModels:
+    def test_one_model_is_enough_for_all(self) -> None:
+        opened = build_setup(["only"], debaters=build_debaters(3))
+        assert {d.model for d in opened.debaters} == set(opened.judges.models) == {"only"}
+
+    def test_models_are_handed_out_in_turn(self) -> None:
+        assert [d.model for d in build_setup(["a", "b"], debaters=build_debaters(5)).debaters] == [
+            "a",
+            "b",
+            "a",
+            "b",
+            "a",
+        ]
+
+    def test_judges_get_them_from_the_other_end(self) -> None:
+        assert build_setup(["a", "b", "c"]).judges.models == ("c",)
+        assert build_setup(["a", "b"], options={"judges": {"count": 3}}).judges.models == ("b", "a", "b")
+
+    def test_there_are_as_many_judges_as_models_are_named_for_them(self) -> None:
+        assert build_setup(options={"judges": {"models": ["x", "y"]}}).judges.models == ("x", "y")
+        assert build_setup(options={"judges": {"models": ["x", "y"], "count": 1}}).judges.models == ("x",)
+
+    def test_a_seat_that_names_its_model_takes_none_of_the_others(self) -> None:
+        asked = [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no", "model": "own"}]
+        assert [d.model for d in build_setup(["a", "b"], debaters=asked).debaters] == ["a", "own"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no question": ({"question": " \n"}, "There is no question. Pass `question`"),
+    "a book for a question": (
+        {"question": "x" * (MAX_QUESTION_LENGTH + 1)},
+        "The question has 10,001 characters; 10,000 are allowed. Put long material into `documents`",
+    ),
+    "an unknown format": (
+        {"format": "brawl" * 50},
+        f"There is no format {('brawl' * 12)!r}. Formats: {', '.join(FORMATS)}.",
+    ),
+    "a library of documents": (
+        {
+            "documents": [{"title": "t", "text": "x" * MAX_DOCUMENT_LENGTH}] * 2
+            + [{"title": "t", "text": "x"}]
+        },
+        f"The documents have 400,001 characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
+    ),
+    "one debater": ({"debaters": build_debaters(1)}, "A debate needs two debaters or more."),
+    "a crowd": ({"debaters": build_debaters(27)}, "27 debaters are too many; 26 are allowed."),
+    "a blank name": (
+        {"debaters": named("Ada", "  ")},
+        "A debater's name must be a line of text, and '  ' is not.",
+    ),
+    "a name of two lines": (
+        {"debaters": named("Ada", "B\nob")},
+        "must be a line of text, and 'B\\nob' is not",
+    ),
+    "a name that hides": ({"debaters": named("Ada", "A\u200bda")}, "must be a line of text"),
+    "no stance": ({"debaters": named("Ada", "Bob", stance=" ")}, "Ada has no stance. Say in `stance`"),
+    "a judge's name": (
+        {"debaters": named("Ada", "Judge 1")},
+        "A debater cannot be called 'Judge 1': another seat is called so.",
+    ),
+    "a judge's name behind a blank": (
+        {"debaters": named("Ada", " judge 1")},
+        "A debater cannot be called ' judge 1': another seat is called so.",
+    ),
+    "twice the same name": (
+        {"debaters": named("Ada", "Bob", " aDA")},
+        "Names must be unique, and Ada,  aDA are the same. Rename all but one.",
+    ),
+    "fewer rounds than none": (
+        {"max_rounds": -1},
+        "max_rounds=-1 is out of range for second_opinion: 1 to 4, or 0 for its own 2.",
+    ),
+    "too many turns": (
+        {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
+        "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its own 10.",
+    ),
+    "too many rounds": ({"max_rounds": 5}, "max_rounds=5 is out of range for second_opinion: 1 to 4"),
+    "too many rounds for a verdict": (
+        {"format": "verdict", "max_rounds": 21},
+        "max_rounds=21 is out of range for verdict: 1 to 20",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_debated_is_refused_and_the_text_says_what_to_do(case: str) -> None:
+    asked, why = REFUSED[case]
+    with pytest.raises(InvalidRequestError) as refused:
+        build_setup(**asked)
+    assert why in str(refused.value)
+    assert isinstance(refused.value, DebateError)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"debaters": [*TWO, {"name": "C", "stance": None}]},
+        {"debaters": [*TWO, {"stance": "C"}]},
+        {"debaters": named("A" * 41, "B")},
+        {"debaters": named("A", "B", stance="s" * 501)},
+        {"debaters": [{**TWO[0], "colour": "red"}, TWO[1]]},
+        {"options": {"judges": {"count": 10}}},
+        {"options": {"judges": {"count": -1}}},
+        {"options": {"limits": {"turn_timeout": 0}}},
+        {"options": {"limits": {"max_turn_tokens": 1}}},
+        {"options": {"seed": -1}},
+        {"options": {"speed": 1}},
+        {"options": {"tags": ["t" * 61]}},
+        {"documents": [{"title": "t", "text": "x" * (MAX_DOCUMENT_LENGTH + 1)}]},
+        {"rounds": 3},
+        {"question": 7},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_is_out_of_shape_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        DebateRequest.model_validate({"question": "?", **asked})
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    opened = build_setup(
+        question="x" * MAX_QUESTION_LENGTH,
+        debaters=build_debaters(26),
+        documents=[{"title": "t", "text": "x" * MAX_DOCUMENT_LENGTH}] * 2,
+    )
+    assert len(opened.debaters) == 26
+
+
+def test_more_than_two_sides_and_two_of_one_side_can_debate() -> None:
+    assert len({d.stance for d in build_setup(debaters=build_debaters(5)).debaters}) == 5
+    assert {d.stance for d in build_setup(debaters=named("Ada", "Bob")).debaters} == {"yes"}
+
+
+class TestWarnings:
+    def test_an_ordinary_debate_needs_none(self) -> None:
+        assert find_setup_warnings(build_setup(), family_count=2) == []
+
+    @pytest.mark.requirement("C12")
+    @pytest.mark.parametrize(("name", "rounds"), [("second_opinion", 3), ("verdict", 4)])
+    def test_many_rounds_are_warned_of(self, name: str, rounds: int) -> None:
+        assert find_setup_warnings(build_setup(format=name, max_rounds=rounds), family_count=2) == []
+        (told,) = find_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
+        assert told.startswith(f"{rounds + 1} rounds: above {rounds}, models tend to drift towards agreement")
+
+    @pytest.mark.requirement("A7")
+    def test_ten_debaters_are_warned_of(self) -> None:
+        assert find_setup_warnings(build_setup(debaters=build_debaters(9)), family_count=2) == []
+        (told,) = find_setup_warnings(build_setup(debaters=build_debaters(10)), family_count=2)
+        assert told.startswith("10 debaters: 10 or more overwhelm a single moderator or judge")
+
+    def test_one_family_of_models_is_warned_of(self) -> None:
+        (told,) = find_setup_warnings(build_setup(), family_count=1)
+        assert told.startswith("All debaters are of one model family")
+
+    def test_every_reason_is_told(self) -> None:
+        assert (
+            len(find_setup_warnings(build_setup(max_rounds=4, debaters=build_debaters(10)), family_count=1))
+            == 3
+        )
+
+
+def test_the_caller_stands_in_for_nobody() -> None:
+    with pytest.raises(InvalidRequestError, match="The caller cannot stand in for a model"):
+        build_setup(options={"fallback_models": ["caller"]})

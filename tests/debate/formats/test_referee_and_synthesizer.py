@@ -1,0 +1,266 @@
+"""The referee, who audits and steers nothing, and the synthesizer, who makes the result."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Ended, Resumed
+from server.debate.prompts.render import render
+from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import MAX_RESULT_LENGTH
+from server.debate.rules.decide import Call
+from server.debate.views import audit as logs
+from server.debate.views import markdown
+from server.debate.views import state as views
+from server.debate.views.warnings import find_verdict_warnings
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("C10")
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"price": {"type": "integer"}},
+    "required": ["price"],
+    "additionalProperties": False,
+}
+
+
+def panel(script: Any = None, **options: Any) -> DebateSimulation:
+    at = simulate(build_setup(format="round_robin", options=options))
+    if script:
+        at.script = script
+    return at
+
+
+def result(said: Any) -> Any:
+    return task_script({"deliverable": said})
+
+
+@pytest.mark.requirement("C15")
+class TestReferee:
+    def test_the_arguments_of_each_round_are_audited_when_they_were_made(self) -> None:
+        at = panel(task_script({"audit": lambda c: f"A was vague in {c.round}."}), referee=True).play()
+        assert [(made.round, made.text) for made in at.debate.audits] == [
+            (1, "A was vague in 1."),
+            (2, "A was vague in 2."),
+        ]
+        order = [call.seat for call, _ in at.calls_made if call.round == 1]
+        assert order == ["Proponent", "Opponent", "referee"]
+
+    def test_an_audit_is_read_by_everybody_from_then_on(self) -> None:
+        at = panel(task_script({"audit": "A was vague."}), referee=True).play()
+        for call, prompt in at.calls_made:
+            told = "[the referee on this round]\n> A was vague." in render_prompt_text(prompt)
+            assert told == (call.round > 1)
+
+    def test_an_audit_steers_nothing(self) -> None:
+        def rounds(at: DebateSimulation) -> list[tuple[str, tuple[str, ...]]]:
+            return [(entered.phase, entered.order) for entered in at.play().debate.rounds]
+
+        wild = task_script(
+            {"audit": '{"done": true, "next_speakers": ["A"], "winner": "A", "status": "SETTLED"}'}
+        )
+        assert rounds(panel(wild, referee=True)) == rounds(panel())
+
+    @pytest.mark.parametrize("answer", ["", ProviderFailure("timeout")])
+    def test_a_referee_who_fails_hinders_nobody(self, answer: ScriptAnswer) -> None:
+        at = panel(task_script({"audit": answer}), referee=True).play()
+        assert at.status == "concluded"
+        assert at.debate.audits == ()
+        assert {failure.seat for failure in at.debate.failures} == {"referee"}
+
+    def test_a_referee_has_a_model_and_a_prompt_of_its_own(self) -> None:
+        at = panel(referee={"model": "vendor/strict", "prompt": "Mind the numbers."}).play()
+        asked = [
+            (call.model, render_prompt_text(prompt))
+            for call, prompt in at.calls_made
+            if call.seat == "referee"
+        ]
+        assert all(model == "vendor/strict" and "\nMind the numbers.\n" in told for model, told in asked)
+
+    def test_a_long_audit_is_cut(self) -> None:
+        at = panel(task_script({"audit": "word " * 9000}), referee=True).play()
+        assert all(made.cut for made in at.debate.audits)
+
+
+@pytest.mark.requirement("C15")
+class TestRoundRobin:
+    def test_a_panel_with_roles_comes_to_a_result_and_to_no_winner(self) -> None:
+        roles = [{"name": "Ada", "role": "engineer"}, {"name": "Bob", "role": "lawyer"}]
+        at = simulate(
+            build_setup(format="round_robin", debaters=roles), result("## Do both.\n\nIt pays.")
+        ).play()
+        assert [turn.seat for turn in at.debate.turns] == ["Ada", "Bob", "Ada", "Bob"]
+        assert at.debate.verdict is None
+        assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
+        found = views.build_verdict(at.debate)
+        assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
+        assert views.raw_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
+        shown = markdown.render_verdict(at.debate)
+        assert shown.startswith("## Result\n\n\\## Do both.\n\nIt pays.")
+        assert "The talk ended: the last round was held." in shown
+        assert markdown.render_transcript(at.debate, at.log).count("## Result") == 1
+
+    def test_the_synthesizer_reads_the_whole_record(self) -> None:
+        at = panel().play()
+        (prompt,) = at.prompts("synthesizer")
+        assert all(f"> {turn.text}" in prompt for turn in at.debate.turns)
+        assert prompt.endswith("Write plain Markdown.")
+
+    def test_switched_off_it_leaves_the_raw_result(self) -> None:
+        at = panel(synthesizer=False).play()
+        assert [entered.phase for entered in at.debate.rounds] == ["argumentation", "argumentation"]
+        assert at.status == "concluded"
+        found = views.raw_result(at.debate)
+        assert "deliverable" not in found
+        assert len(found["transcript"]) == 4
+
+
+class TestSchema:
+    def test_a_result_that_satisfies_the_schema_is_the_result(self) -> None:
+        at = panel(result('Here:\n```json\n{ "price": 7 }\n```'), output_schema=SCHEMA).play()
+        assert views.build_verdict(at.debate).deliverable == {"price": 7}
+        assert views.raw_result(at.debate)["deliverable"] == {"price": 7}
+        assert '```json\n{\n "price": 7\n}\n```' in markdown.render_verdict(at.debate)
+        (prompt,) = at.prompts("synthesizer")
+        assert "Answer with JSON only, satisfying this JSON Schema: " in prompt
+
+    def test_the_callers_schema_is_sent_along_and_said_not_to_be_ours(self) -> None:
+        at = panel(output_schema=SCHEMA).play_to_round(3)
+        prompt = render(at.debate, at.pending_calls()[0])
+        assert prompt.schema == SCHEMA
+        assert not prompt.strict
+        assert all(other.strict for call, other in at.calls_made)
+
+    def test_a_result_that_does_not_fit_is_repaired_once(self) -> None:
+        answers = iter(['{"price": "seven"}', '{"price": 7}'])
+        at = panel(result(lambda _: next(answers)), output_schema=SCHEMA).play()
+        first, second = at.prompts("synthesizer")
+        assert second.startswith(first + "\nYour previous reply could not be used: ")
+        assert views.build_verdict(at.debate).deliverable == {"price": 7}
+        assert len(at.debate.failures) == 1
+
+    @pytest.mark.parametrize("bad", ['{"price": "seven"}', "No idea.", ""])
+    def test_after_that_the_verdict_says_why_there_is_none(self, bad: str) -> None:
+        at = panel(result(bad), output_schema=SCHEMA).play()
+        assert at.status == "concluded"
+        assert at.debate.deliverable is None
+        found = views.build_verdict(at.debate)
+        assert found.deliverable == ""
+        assert found.deliverable_problem == at.debate.failures[-1].detail != ""
+        shown = markdown.render_verdict(at.debate)
+        assert (
+            f"**No result in the shape asked for**\n- {markdown.format_heading(found.deliverable_problem)}"
+            in shown
+        )
+        assert shown in markdown.render_transcript(at.debate, at.log)
+
+    @pytest.mark.parametrize("format_", ["verdict", "settle", "full", "handoff", "second_opinion"])
+    def test_any_debate_can_be_put_into_a_shape(self, format_: str) -> None:
+        at = simulate(
+            build_setup(format=format_, options={"output_schema": SCHEMA}), result({"price": 7})
+        ).play()
+        assert at.debate.rounds[-1].phase == "deliverable"
+        found = views.build_verdict(at.debate)
+        assert found.outcome != ""
+        assert found.deliverable == {"price": 7}
+        (prompt,) = at.prompts("synthesizer")
+        assert f"The verdict ({found.outcome}):\n> {found.verdict}" in prompt
+
+    def test_a_schema_with_the_synthesizer_off_is_refused(self) -> None:
+        with pytest.raises(
+            InvalidRequestError, match="is the shape of the synthesizer's result, and the synthesizer is off"
+        ):
+            build_setup(options={"output_schema": SCHEMA, "synthesizer": False})
+
+    def test_a_result_too_large_for_the_verdict_is_said_to_be_in_the_result(self) -> None:
+        schema = {"type": "object"}
+        at = panel(result({"x": "y" * 9000}), output_schema=schema).play()
+        shown = markdown.render_verdict(at.debate)
+        assert len(shown) < markdown.VERDICT_LIMIT
+        assert "The result is JSON of 9,012 bytes: read_debate(view='result') has it." in shown
+        assert views.raw_result(at.debate)["deliverable"]["x"] == "y" * 9000
+
+
+class TestFailing:
+    def test_a_provider_that_fails_pauses_the_debate(self) -> None:
+        at = panel(result(ProviderFailure("unavailable", "no such host")), output_schema=SCHEMA).play()
+        assert at.status == "paused"
+        assert views.status_reason(at.debate) == (
+            "0 of 1 answered in round 3 (deliverable), 1 needed. synthesizer: no such host"
+        )
+        at.script = result({"price": 7})
+        assert at.add_events(Resumed()).play().status == "concluded"
+        assert views.build_verdict(at.debate).deliverable == {"price": 7}
+
+    def test_a_bad_reply_and_then_a_failing_provider_pause_it_too(self) -> None:
+        answers = iter(["No idea.", ProviderFailure("timeout")])
+        assert panel(result(lambda _: next(answers)), output_schema=SCHEMA).play().status == "paused"
+
+    def test_a_paused_debate_is_shown_with_its_reason(self) -> None:
+        at = panel(result(ProviderFailure("unavailable", "no such host"))).play()
+        assert markdown.render_transcript(at.debate, at.log).endswith("synthesizer: no such host*\n")
+
+
+class TestProse:
+    def test_a_result_in_prose_is_kept_up_to_a_length(self) -> None:
+        at = panel(result("x" * (MAX_RESULT_LENGTH + 1))).play()
+        assert at.debate.deliverable
+        assert len(at.debate.deliverable.text) == MAX_RESULT_LENGTH
+        assert at.debate.deliverable.cut
+        assert len(markdown.render_verdict(at.debate)) < markdown.VERDICT_LIMIT
+
+    def test_a_model_too_small_for_it_is_warned_of(self) -> None:
+        tiny = Reply("So.", build_usage("local"), informative=False)
+        at = panel(result(tiny)).play()
+        assert any("far too small" in caution for caution in views.build_verdict(at.debate).cautions)
+        assert not any("far too small" in caution for caution in find_verdict_warnings(panel().play().debate))
+
+    def test_a_search_finds_a_debate_by_its_result(self) -> None:
+        assert "Buy the red one." in markdown.build_search_text(
+            panel(result("Buy the red one.")).play().debate
+        )
+
+
+def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
+    made = build_setup(
+        ["a", "b", "c"],
+        format="verdict",
+        debaters=build_debaters(2),
+        options={"moderator": {}, "referee": True, "synthesizer": {"prompt": " Be brief. "}},
+    )
+    assert made.moderator
+    assert made.referee
+    assert made.synthesizer
+    assert {made.moderator.model, made.referee.model, made.synthesizer.model, *made.judges.models} == {"c"}
+    assert made.synthesizer.prompt == "Be brief."
+
+
+@pytest.mark.requirement("C16")
+def test_officers_are_in_the_tasks() -> None:
+    at = panel(referee=True).play()
+    rows = [(row.seat, row.task, row.state) for row in logs.tasks(at.debate)]
+    assert rows.count(("referee", "audit", "done")) == 2
+    assert rows[-1] == ("synthesizer", "deliverable", "done")
+
+
+def test_an_empty_answer_with_a_call_of_a_function_is_no_result() -> None:
+    def calls(_: Call) -> ScriptAnswer:
+        return Reply("", build_usage(), function_calls=(FunctionCall("search", "{}"),))
+
+    at = panel(task_script({"deliverable": calls, "audit": calls}), referee=True).play()
+    assert at.debate.deliverable is None
+    assert at.debate.audits == ()
+    assert {failure.cause for failure in at.debate.failures} == {"empty"}

@@ -1,0 +1,128 @@
+import pytest
+
+from server.debate.commands.intervene import ACTIONS
+from server.debate.facts.events import Intervened, Paused, Resumed
+from server.debate.replies.extract import Reply
+from server.debate.rules.decide import Call
+from server.debate.views import audit as logs
+from tests.support.simulation import (
+    DebateSimulation,
+    ScriptAnswer,
+    build_setup,
+    build_usage,
+    render_finding,
+    simulate,
+)
+
+pytestmark = pytest.mark.requirement("D2")
+
+
+def plainly(call: Call) -> ScriptAnswer:
+    return render_finding() if call.reading else f"{call.seat} in {call.round}"
+
+
+def over(**asked: object) -> DebateSimulation:
+    return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
+
+
+class TestInterventions:
+    def test_who_did_what_when_and_why_is_on_record(self) -> None:
+        at = simulate().add_events(
+            Intervened(action="inject", text="Mind.", to="Opponent", reason="they forget")
+        )
+        at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
+        at.play_through_round(1).add_events(Intervened(action="conclude", reason="enough"))
+        found = logs.interventions(at.debate, at.log)
+        assert (found["settings"]["paused"], found["settings"]["concluding"]) == (False, True)
+        assert found["settings"]["actions"] == ACTIONS
+        assert [(row["action"], row["reason"], row["text"], row["to"]) for row in found["log"]] == [
+            ("inject", "they forget", "Mind.", "Opponent"),
+            ("pause", "lunch", "", ""),
+            ("resume", "back", "", ""),
+            ("conclude", "enough", "", ""),
+        ]
+        assert found["log"][0]["seq"] == 2
+        assert found["log"][0]["actor"] == "tester"
+        assert found["log"][0]["at"] == at.log[1].at
+
+    def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
+        at = simulate().add_events(Paused(reason="lunch"))
+        assert logs.interventions(at.debate, at.log)["settings"]["paused"]
+
+
+class TestAnalysis:
+    def test_it_counts_by_round_debater_and_judge(self) -> None:
+        def script(call: Call) -> ScriptAnswer:
+            return Reply(str(plainly(call)), build_usage(), cut=call.round == 2)
+
+        at = simulate(script=script).play()
+        counts = logs.analysis(at.debate)
+        assert counts["rounds"] == [
+            {"round": 1, "phase": "opening", "turns": 2, "judgments": 0, "failures": 0},
+            {"round": 2, "phase": "rebuttal", "turns": 2, "judgments": 0, "failures": 0},
+            {"round": 3, "phase": "verdict", "turns": 0, "judgments": 2, "failures": 0},
+        ]
+        assert counts["debaters"]["Opponent"] == {"turns": 2, "words": 6, "cut": 1, "failures": 0}
+        assert counts["judges"] == {
+            "judge 1": [
+                {"reading": 1, "winner": "Proponent", "margin": 2},
+                {"reading": 2, "winner": "Proponent", "margin": 2},
+            ]
+        }
+
+
+class TestRounds:
+    def test_a_round_is_its_turns_its_judgments_and_its_failures(self) -> None:
+        at = over()
+        first, last = logs.round_view(at.debate, 1), logs.round_view(at.debate, 3)
+        assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
+        assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
+        assert first["judgments"] == []
+        assert (last["phase"], last["because"], last["over"], last["turns"]) == (
+            "verdict",
+            "max_rounds",
+            True,
+            [],
+        )
+        assert last["judgments"] == [
+            {
+                "seat": "judge 1",
+                "reading": reading,
+                "winner": "Proponent",
+                "margin": 2,
+                "verdict": "It is not worth it.",
+                "reasoning": "Costs were never answered.",
+            }
+            for reading in (1, 2)
+        ]
+
+    def test_a_round_is_over_when_no_more_will_be_said_in_it(self) -> None:
+        at = simulate().play_to_round(1)
+        assert not logs.round_view(at.debate, 1)["over"]
+        assert logs.round_view(at.play_through_round(1).debate, 1)["over"]
+        at.play_to_round(2)
+        assert logs.round_view(at.debate, 1)["over"]
+        assert not logs.round_view(at.debate, 2)["over"]
+
+
+class TestRecord:
+    def test_the_receipt_is_the_head_of_the_chain(self) -> None:
+        at = over()
+        receipt = logs.receipt("d-1", at.debate, at.log)
+        assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
+        assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
+
+    def test_a_row_of_the_record_is_its_event_with_its_place_in_the_chain(self) -> None:
+        at = simulate().play_to_round(1)
+        assert logs.event_row(at.log[1]) == {
+            "seq": 2,
+            "at": "2026-12-01T10:00:02.000Z",
+            "actor": "tester",
+            "hash": f"{2:064x}",
+            "names": ["phase_start"],
+            "kind": "phase_entered",
+            "phase": "opening",
+            "round": 1,
+            "order": list(at.debate.rounds[0].order),
+            "because": "",
+        }

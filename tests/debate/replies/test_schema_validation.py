@@ -1,0 +1,314 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.schemas.output_schema import (
+    MAX_INTEGER,
+    MAX_VALUE_DEPTH,
+    MAX_VALUE_SIZE,
+    MAX_VIOLATION_LENGTH,
+    check_schema,
+    find_violation,
+    plain_json,
+)
+from tests.support.simulation import FUZZ_SETTINGS, build_reference_chain, nest_in_lists
+
+pytestmark = pytest.mark.requirement("C10")
+
+DECISION = {
+    "type": "object",
+    "properties": {
+        "decision": {"type": "string", "minLength": 2},
+        "confidence": {"type": ["number", "null"], "maximum": 1},
+        "choice": {"enum": ["build", "buy"]},
+        "final": {"const": True},
+        "price": {"multipleOf": 0.01},
+        "steps": {
+            "type": "array",
+            "uniqueItems": True,
+            "items": {"properties": {"title": {}}, "required": ["title"], "additionalProperties": False},
+        },
+        "note": {"anyOf": [{"type": "string"}, {"required": ["by"]}]},
+        "level": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "range": {"oneOf": [{"prefixItems": [{"type": "string"}]}, {"prefixItems": [{"type": "null"}]}]},
+        "contact": {"type": "string", "pattern": "^[^@]+@[^@]+$"},
+        "secret": False,
+        "free": True,
+    },
+    "required": ["decision"],
+}
+
+SLOWLY_MADE = settings(FUZZ_SETTINGS, max_examples=50)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5, width=16) | st.text("ab", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+
+KEYWORDS: dict[str, Any] = {
+    "type": st.sampled_from(["string", "integer", "number", "object", "array", "null", ["string", "array"]]),
+    "minimum": st.integers(-3, 3),
+    "maxLength": st.integers(0, 3),
+    "minItems": st.integers(0, 2),
+    "uniqueItems": st.booleans(),
+    "pattern": st.sampled_from(["^a", "b+$", "^[ab]{2}$"]),
+    "enum": st.lists(JSON, min_size=1, max_size=3),
+    "const": JSON,
+    "required": st.lists(st.sampled_from("abc"), max_size=2, unique=True),
+    "multipleOf": st.integers(1, 3),
+}
+
+
+def keywords_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    some = st.lists(inner, min_size=1, max_size=2)
+    named = st.dictionaries(st.sampled_from("abc"), inner, max_size=2)
+    nested = {
+        "items": inner,
+        "contains": inner,
+        "properties": named,
+        "patternProperties": named,
+        "additionalProperties": inner,
+        "unevaluatedProperties": inner,
+        "allOf": some,
+        "anyOf": some,
+        "oneOf": some,
+        "if": inner,
+        "then": inner,
+    }
+    return st.fixed_dictionaries({}, optional={**KEYWORDS, **nested})
+
+
+SCHEMAS = keywords_of(
+    st.recursive(st.booleans() | st.fixed_dictionaries({}, optional=KEYWORDS), keywords_of, max_leaves=4)
+)
+
+
+def problem(schema: Any, value: Any) -> str:
+    return find_violation(check_schema(schema), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({}, "decision: is required"),
+        ([], "[] is not of type object"),
+        ({"decision": None}, "decision: null is not of type string"),
+        ({"decision": "x"}, 'decision: "x" is too short (minLength: 2)'),
+        ({"decision": "buy", "confidence": 7}, "confidence: 7 is greater than the maximum of 1"),
+        ({"decision": "buy", "confidence": "7"}, 'confidence: "7" is not of type number or null'),
+        ({"decision": "buy", "choice": "rent"}, 'choice: "rent" is not one of ["build", "buy"]'),
+        ({"decision": "buy", "final": False}, "final: false is not true"),
+        ({"decision": "buy", "price": 19.999}, "price: 19.999 is not a multiple of 0.01"),
+        ({"decision": "buy", "steps": [{"title": 1}, {}]}, "steps.1.title: is required"),
+        (
+            {"decision": "buy", "steps": [{"title": 1, "by": 2}]},
+            "steps.0: Additional properties are not allowed ('by' was unexpected)",
+        ),
+        ({"decision": "buy", "secret": 1}, "secret: is not allowed"),
+        ({"decision": "buy", "contact": "bob"}, "contact: \"bob\" does not match '^[^@]+@[^@]+$'"),
+        ({"decision": "buy", "note": {}}, "note.by: is required"),
+        (
+            {"decision": "buy", "level": 2},
+            "level: 2 fits no alternative: 2 is not of type string; 2 is not of type null",
+        ),
+        (
+            {"decision": "buy", "range": [1, 2]},
+            "range: [1, 2] fits no alternative: 0: 1 is not of type string; 0: 1 is not of type null",
+        ),
+    ],
+)
+def test_a_misfit_says_where_and_what_in_words_its_author_can_act_on(value: Any, said: str) -> None:
+    assert problem(DECISION, value) == said
+
+
+def test_what_satisfies_the_schema_is_no_misfit() -> None:
+    value = {
+        "decision": "buy",
+        "confidence": None,
+        "choice": "buy",
+        "final": True,
+        "price": 19.99,
+        "note": {"by": "C"},
+        "contact": "a@b",
+        "free": [1],
+    }
+
+    assert problem(DECISION, value) == ""
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ([1, True, "1", [1], {"a": 1}], ""),
+        ([1, 2.5, 1.0], "2: is there already, and all must differ"),
+        ([{"a": [1], "b": 2}, {"b": 2, "a": [1.0]}], "1: is there already, and all must differ"),
+        ("11", ""),
+    ],
+)
+def test_items_are_the_same_where_json_says_so(items: Any, said: str) -> None:
+    assert problem({"uniqueItems": True}, items) == said
+
+
+def test_a_multiple_is_one_of_numbers_only() -> None:
+    assert problem({"multipleOf": 0.5}, True) == ""
+    assert problem({"multipleOf": 1e-300}, 1e308) == ""
+
+
+def test_formats_are_remarks() -> None:
+    assert problem({"format": "date"}, "tomorrow") == ""
+
+
+@pytest.mark.parametrize("keyword", ["required", "properties"])
+def test_what_is_said_of_objects_holds_for_objects_only(keyword: str) -> None:
+    wanted: Any = {"required": ["a"], "properties": {"a": False}}
+
+    assert problem({keyword: wanted[keyword]}, "a") == ""
+
+
+def test_a_misfit_is_short_and_on_one_line_whatever_the_value() -> None:
+    value = {"decision": "x\n" * 500, "choice": ["é\x1b" * 500]}
+
+    said = problem({"properties": {"choice": {"enum": ["é" * 5_000, "b"]}}}, value)
+
+    assert said.startswith("choice: ")
+    assert len(said) <= MAX_VIOLATION_LENGTH
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (float("nan"), "the result cannot be written as JSON: it is nan, which JSON does not have"),
+        (
+            {"a": ["\udc00"]},
+            "the result cannot be written as JSON: a.0 holds half a character (a lone surrogate)",
+        ),
+        ({"a": {1}}, "the result cannot be written as JSON: a is a set, which JSON does not have"),
+        (
+            nest_in_lists(1, 500),
+            f"the result cannot be written as JSON: {'.'.join('0' * 50)} is nested deeper than 50 levels",
+        ),
+        ("x" * MAX_VALUE_SIZE, "the result has 100,002 bytes of JSON; 100,000 are allowed. Say less."),
+    ],
+)
+def test_a_value_that_is_no_json_or_too_much_is_a_misfit(value: Any, said: str) -> None:
+    assert find_violation("{}", value) == said
+
+
+@pytest.mark.parametrize(
+    "schema_text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"type": 5}',
+        '{"$ref": "https://example.com/a"}',
+        '{"pattern": "("}',
+        "[" * 100_000,
+    ],
+)
+def test_a_schema_that_was_never_checked_is_a_misfit_and_no_error(schema_text: str) -> None:
+    assert find_violation(schema_text, {}).startswith("the result cannot be checked: ")
+
+
+def test_a_value_that_is_too_deep_for_the_schema_is_a_misfit() -> None:
+    schema = build_reference_chain(40, lambda after: after)
+    schema["$defs"]["a40"] = {"items": {"$ref": "#"}}
+
+    assert problem(schema, nest_in_lists(1, MAX_VALUE_DEPTH - 1)) == (
+        "the result cannot be checked: it is nested too deeply; make it flatter"
+    )
+
+
+def in_fields(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}, in_fields(40)),
+        ({"anyOf": [{"type": "integer"}] * 800}, "x" * 90_000),
+        ({"allOf": [{"items": True}] * 800}, list(range(17_000))),
+        ({"allOf": [{"uniqueItems": True}] * 500}, [{"a": n} for n in range(7_000)]),
+        ({"items": {"not": {"enum": list(range(3_000))}}}, [9_999] * 19_000),
+        ({"pattern": "[a-z]+[0-9]"}, "a" * 50_000),
+        ({"patternProperties": {".*.*.*a": {}}}, {"b" * 1_000: 1}),
+    ],
+    ids=["references", "errors", "items", "different items", "values", "pattern", "names"],
+)
+def test_a_check_that_takes_too_many_steps_is_given_up(schema: dict[str, Any], value: Any) -> None:
+    assert problem(schema, value) == (
+        "the result cannot be checked: it takes too long; make it smaller and its texts shorter"
+    )
+
+
+def test_what_was_found_before_a_check_took_too_long_is_said() -> None:
+    schema = {"required": ["decision"], "properties": {"text": {"pattern": "[a-z]+[0-9]"}}}
+
+    assert problem(schema, {"text": "a" * 50_000}) == "decision: is required"
+
+
+def test_of_many_errors_some_are_enough() -> None:
+    assert problem({"items": {"type": "string"}}, [0] * 40_000) == "99: 0 is not of type string"
+
+
+def test_the_names_of_fields_are_matched() -> None:
+    schema = {"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": False}
+
+    assert problem(schema, {"n_a": 1}) == ""
+    assert problem(schema, {"n_a": "1"}) == 'n_a: "1" is not of type integer'
+    assert problem(schema, {"m": 1}) == "'m' does not match any of the regexes: '^n_'"
+    assert problem(schema, [1]) == ""
+
+
+@SLOWLY_MADE
+@given(SCHEMAS, JSON)
+def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], value: Any) -> None:
+    said = find_violation(json.dumps(schema), value)
+
+    assert (said == "") == jsonschema.Draft202012Validator(schema).is_valid(value)
+    assert not said.startswith("the result cannot be checked")
+
+
+@SLOWLY_MADE
+@given(
+    st.recursive(JSON, lambda inner: st.dictionaries(st.sampled_from([*KEYWORDS, "$ref", "allOf"]), inner)),
+    JSON,
+)
+def test_any_json_as_a_schema_is_checked_or_refused(schema: Any, value: Any) -> None:
+    try:
+        text = check_schema(schema)
+    except InvalidRequestError:
+        return
+    assert json.loads(text) == schema
+    assert isinstance(find_violation(text, value), str)
+
+
+@FUZZ_SETTINGS
+@given(JSON)
+def test_plain_json_is_read_back_as_the_same_value(value: Any) -> None:
+    assert json.loads(plain_json(value)) == value
+
+
+def test_plain_json_is_compact_and_in_the_letters_it_was_written_in() -> None:
+    assert plain_json({"ä": [1, 2.5, None, True, "\n"]}) == '{"ä":[1,2.5,null,true,"\\n"]}'
+    assert plain_json([MAX_INTEGER, -MAX_INTEGER]) == f"[{MAX_INTEGER},-{MAX_INTEGER}]"
+
+
+def test_a_value_that_holds_itself_is_no_json() -> None:
+    circle: list[Any] = []
+    circle.extend([circle, circle])
+
+    with pytest.raises(ValueError, match="is nested deeper than 50 levels"):
+        plain_json(circle)

@@ -1,0 +1,65 @@
+"""A failure on the last call that a budget has leaves nothing to ask again with: what is there is judged."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.rules.decide import Call
+from server.debate.views import state as views
+from tests.support.simulation import ProviderFailure, ScriptAnswer, build_setup, default_script, simulate
+
+pytestmark = pytest.mark.requirement("N10", "D3")
+
+
+def played(number: int, **limits: Any) -> tuple[str, str, int]:
+    """A hand-off whose speaker of that round fails: its status, the reason, and how often was asked."""
+
+    def script(call: Call) -> ScriptAnswer:
+        return (
+            ProviderFailure("unavailable")
+            if call.round == number and call.task == "argument"
+            else default_script(call)
+        )
+
+    at = simulate(build_setup(format="handoff", max_rounds=10, options={"limits": limits}), script).play()
+    return at.status, views.status_reason(at.debate), len(at.calls_made)
+
+
+def test_what_was_said_before_is_judged() -> None:
+    status, reason, asked = played(3, max_calls=4)
+
+    assert (status, asked) == ("concluded", 4)
+    assert reason.startswith("budget: 3 of 4 calls spent")
+
+
+def test_while_there_is_room_the_debate_waits_for_the_cause_to_be_gone() -> None:
+    status, reason, _ = played(3, max_calls=5)
+
+    assert status == "paused"
+    assert reason.startswith("0 of 1 answered in round 3")
+
+
+def test_where_a_budget_pauses_the_cause_is_told_all_the_same() -> None:
+    status, reason, _ = played(3, max_calls=4, on_budget="pause")
+
+    assert status == "paused"
+    assert reason.startswith("0 of 1 answered in round 3")
+
+
+def test_where_nothing_was_said_there_is_nothing_to_judge() -> None:
+    status, reason, _ = played(1, max_calls=3)
+
+    assert status == "paused"
+    assert reason.startswith("0 of 1 answered in round 1")
+
+
+@pytest.mark.parametrize(("failing", "ends"), [((2,), "concluded"), ((1, 2), "paused")])
+def test_a_reading_that_fails_on_the_last_call_leaves_the_other_to_go_by(
+    failing: tuple[int, ...], ends: str
+) -> None:
+    def script(call: Call) -> ScriptAnswer:
+        return ProviderFailure("unavailable") if call.reading in failing else default_script(call)
+
+    at = simulate(build_setup(max_rounds=1, options={"limits": {"max_calls": 4}}), script).play()
+
+    assert (at.status, len(at.calls_made)) == (ends, 4)

@@ -1,0 +1,431 @@
+from collections.abc import Callable
+
+import pytest
+
+from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.facts.config import Phase
+from server.debate.facts.events import Ended, Failed, Intervened, Paused, PhaseEntered, Resumed
+from server.debate.facts.state import Debate
+from server.debate.rules.decide import (
+    Call,
+    Over,
+    Record,
+    Wait,
+    acceptable_calls,
+    decide,
+    is_round_over,
+    pending_calls,
+)
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    default_script,
+    simulate,
+)
+
+pytestmark = pytest.mark.requirement("C12")
+
+CONCLUDE = Intervened(action="conclude", reason="enough")
+
+
+def rounds(at: DebateSimulation) -> list[tuple[str, int, str]]:
+    return [(entered.phase, entered.round, entered.because) for entered in at.debate.rounds]
+
+
+def seats_of(calls: tuple[Call, ...]) -> list[tuple[str, int]]:
+    return [(call.seat, call.attempt) for call in calls]
+
+
+def failing(*seats: str, cause: str = "timeout") -> Callable[[Call], ScriptAnswer]:
+    """`talk`, but these seats' provider fails."""
+    return lambda call: (
+        ProviderFailure("timeout", f"{cause} there") if call.seat in seats else default_script(call)
+    )
+
+
+class TestToTheEnd:
+    def test_a_second_opinion_opens_rebuts_and_is_judged_in_both_orders(self) -> None:
+        at = simulate().play()
+        assert rounds(at) == [("opening", 1, ""), ("rebuttal", 2, ""), ("verdict", 3, "max_rounds")]
+        assert [(call.round, call.seat, call.reading) for call, _ in at.calls_made] == [
+            (1, "Proponent", 0),
+            (1, "Opponent", 0),
+            (2, "Proponent", 0),
+            (2, "Opponent", 0),
+            (3, "judge 1", 1),
+            (3, "judge 1", 2),
+        ]
+        assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
+        assert decide(at.debate) == Over(at.debate.ended)
+
+    def test_a_verdict_argues_in_turn_and_is_judged_once(self) -> None:
+        at = simulate(build_setup(format="verdict")).play()
+        assert rounds(at) == [
+            ("argumentation", 1, ""),
+            ("argumentation", 2, ""),
+            ("verdict", 3, "max_rounds"),
+        ]
+        assert [(call.seat, call.reading) for call, _ in at.calls_made if call.round == 3] == [("judge 1", 1)]
+        assert at.status == "concluded"
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_every_format_takes_the_rounds_it_is_given(self, name: str) -> None:
+        row = FORMATS[name]
+        for most in sorted({1, 2, 3, 4, min(row.max_allowed_rounds, 20)}):
+            at = simulate(build_setup(format=name, max_rounds=most)).play()
+            assert at.debate.talk_round_count == most
+            assert at.debate.round == most + sum(not phase.is_talk for phase in row.phases)
+            assert at.debate.ended
+            assert at.debate.ended.reason == ("max_turns" if row.default_turns else "max_rounds")
+
+    @pytest.mark.parametrize(
+        ("most", "names"),
+        [
+            (2, ["argument", "closing"]),
+            (3, ["argument", "argument", "closing"]),
+            (4, ["argument", "argument", "argument", "closing"]),
+        ],
+    )
+    def test_a_phase_that_repeats_leaves_room_for_the_talk_after_it(
+        self, most: int, names: list[str]
+    ) -> None:
+        phases = (
+            Phase(name="argument", participants="debaters", order="together", repeats=True),
+            Phase(name="closing", participants="debaters", order="together"),
+            PHASES["verdict"],
+        )
+        at = simulate(build_setup().model_copy(update={"phases": phases, "max_rounds": most})).play()
+        assert [name for name, *_ in rounds(at)] == [*names, "verdict"]
+
+    def test_a_format_without_more_phases_goes_to_its_judges(self) -> None:
+        phases = (Phase(name="opening", participants="debaters", order="together"), PHASES["verdict"])
+        at = simulate(build_setup().model_copy(update={"phases": phases, "max_rounds": 4})).play()
+        assert [name for name, *_ in rounds(at)] == ["opening", "verdict"]
+
+
+class TestTheEndOfTheTalk:
+    def test_a_predicate_ends_the_talk(self) -> None:
+        at = simulate(build_setup(max_rounds=4), terminate_when=lambda debate: debate.talk_round_count == 3).play()
+        assert rounds(at)[-1] == ("verdict", 4, "terminate_when")
+        assert at.debate.ended == Ended(ending="concluded", reason="terminate_when")
+
+    def test_a_predicate_is_asked_once_after_each_round_of_talk_and_never_before(self) -> None:
+        seen = []
+
+        def never(debate: Debate) -> bool:
+            seen.append((debate.round, len(debate.turns)))
+            return False
+
+        simulate(build_setup(max_rounds=4), terminate_when=never).play()
+        assert seen == [(1, 2), (2, 4), (3, 6)]
+
+    def test_the_cap_counts_before_the_predicate(self) -> None:
+        at = simulate(build_setup(max_rounds=1), terminate_when=lambda _: True).play()
+        assert rounds(at)[-1] == ("verdict", 2, "max_rounds")
+
+    def test_a_request_counts_before_the_cap(self) -> None:
+        at = (
+            simulate(build_setup(max_rounds=1), terminate_when=lambda _: True)
+            .play_through_round(1)
+            .add_events(CONCLUDE)
+            .play()
+        )
+        assert rounds(at)[-1] == ("verdict", 2, "concluded on request")
+        assert at.debate.ended == Ended(ending="concluded", reason="concluded on request")
+
+    def test_a_talk_that_is_to_be_concluded_asks_no_debater_any_more(self) -> None:
+        at = simulate().play_to_round(1).add_events(CONCLUDE)
+        assert pending_calls(at.debate) == ()
+        assert isinstance(decide(at.debate), Record)
+        assert at.play().debate.turns == ()
+
+    def test_a_turn_under_way_is_still_taken_when_the_talk_is_concluded(self) -> None:
+        at = simulate().play_to_round(1)
+        calls = at.pending_calls()
+        at.add_events(CONCLUDE)
+        assert acceptable_calls(at.debate) == calls
+        at.add_events(*map(at.answer, calls)).play()
+        assert len(at.debate.turns) == 2
+        assert at.debate.verdict
+
+    def test_what_the_predicate_raises_is_raised(self) -> None:
+        def broken(_: Debate) -> bool:
+            raise LookupError
+
+        with pytest.raises(LookupError):
+            simulate(terminate_when=broken).play()
+
+
+class TestWhoIsAskedWhen:
+    def test_together_everybody_is_asked_at_once(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(1)
+        assert [call.seat for call in at.pending_calls()] == [f"Speaker {n}" for n in range(1, 5)]
+
+    @pytest.mark.requirement("C2")
+    def test_as_declared_nobody_is_asked_before_those_in_front_have_answered(self) -> None:
+        at = simulate(build_setup(format="verdict", debaters=build_debaters(3))).play_to_round(1)
+        for number in (1, 2, 3):
+            (call,) = at.pending_calls()
+            assert call.seat == f"Speaker {number}"
+            at.add_events(at.answer(call))
+        assert at.pending_calls() == ()
+
+    @pytest.mark.requirement("C2")
+    def test_as_declared_everybody_speaks_in_every_round_in_the_same_order(self) -> None:
+        at = simulate(build_setup(format="verdict", debaters=build_debaters(3), max_rounds=3)).play()
+        order = [f"Speaker {n}" for n in (1, 2, 3)]
+        assert [turn.seat for turn in at.debate.turns] == order * 3
+
+    def test_as_declared_a_speaker_who_fails_is_passed_over(self) -> None:
+        at = simulate(
+            build_setup(format="verdict", debaters=build_debaters(3)), failing("Speaker 2")
+        ).play_through_round(1)
+        assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 3"]
+        assert is_round_over(at.debate)
+
+    @pytest.mark.requirement("A4")
+    def test_every_seat_is_asked_of_its_own_model(self) -> None:
+        who = [
+            {"name": "Ada", "stance": "yes", "model": "vendor/one"},
+            {"name": "Bob", "stance": "no"},
+        ]
+        opened = build_setup(
+            models=["vendor/two"], debaters=who, options={"judges": {"models": ["vendor/j", "x/k"]}}
+        )
+        at = simulate(opened).play()
+        assert {(call.seat, call.model) for call, _ in at.calls_made} == {
+            ("Ada", "vendor/one"),
+            ("Bob", "vendor/two"),
+            ("judge 1", "vendor/j"),
+            ("judge 2", "x/k"),
+        }
+
+    def test_every_question_has_a_key_of_its_own(self) -> None:
+        at = simulate(script=lambda call: "" if call.attempt == 1 else default_script(call)).play()
+        keys = [call.key for call, _ in at.calls_made]
+        assert len(keys) == len(set(keys)) == 12
+
+    def test_a_question_is_always_put_with_the_same_seed(self) -> None:
+        def seeds(seed: int) -> list[int]:
+            return [call.seed for call, _ in simulate(build_setup(seed=seed)).play().calls_made]
+
+        assert seeds(7) == seeds(7)
+        assert set(seeds(7)).isdisjoint(seeds(8))
+        assert len(set(seeds(7))) == 6
+        assert all(0 <= seed < 2**31 for seed in seeds(7))
+
+
+@pytest.mark.requirement("D3")
+class TestBadReplies:
+    def test_a_seat_that_says_nothing_is_asked_once_more(self) -> None:
+        def silent_once(call: Call) -> ScriptAnswer:
+            return "" if (call.seat, call.round, call.attempt) == ("Opponent", 1, 1) else default_script(call)
+
+        at = simulate(script=silent_once).play()
+        assert [(f.seat, f.cause) for f in at.debate.failures] == [("Opponent", "empty")]
+        assert len(at.debate.turns) == 4
+
+    def test_only_that_seat_is_asked_again(self) -> None:
+        at = simulate(
+            script=lambda call: "" if call.seat == "Opponent" else default_script(call)
+        ).play_to_round(1)
+        at.step()
+        assert seats_of(at.pending_calls()) == [("Opponent", 2)]
+
+    def test_two_bad_replies_are_a_failure_of_that_seat_for_the_round(self) -> None:
+        def never_json(call: Call) -> ScriptAnswer:
+            return "I like A." if call.reading == 2 else default_script(call)
+
+        at = simulate(script=never_json).play()
+        assert [(f.slot_index, f.cause) for f in at.debate.failures] == [(2, "unreadable")] * 2
+        assert at.status == "paused"
+
+    def test_a_failing_provider_is_not_asked_again(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(3)), failing("Speaker 2")).play_through_round(1)
+        assert [call.seat for call, _ in at.calls_made] == ["Speaker 1", "Speaker 2", "Speaker 3"]
+        assert len(at.debate.turns) == 2
+
+    def test_who_failed_in_one_round_is_asked_in_the_next(self) -> None:
+        def late(call: Call) -> ScriptAnswer:
+            return (
+                ProviderFailure("timeout")
+                if (call.seat, call.round) == ("Speaker 2", 1)
+                else default_script(call)
+            )
+
+        at = simulate(build_setup(debaters=build_debaters(3)), late).play()
+        assert [turn.seat for turn in at.debate.turns if turn.round == 2] == [
+            f"Speaker {n}" for n in (1, 2, 3)
+        ]
+
+
+class TestPauses:
+    def test_a_paused_debate_waits_with_its_reason(self) -> None:
+        at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
+        assert decide(at.debate) == Wait("lunch")
+        assert not at.step()
+
+    @pytest.mark.requirement("N8")
+    def test_answers_under_way_are_welcome_in_a_pause(self) -> None:
+        at = simulate().play_to_round(1)
+        calls = at.pending_calls()
+        at.add_events(Paused(reason="lunch"))
+        assert acceptable_calls(at.debate) == calls
+        at.add_events(*map(at.answer, calls))
+        assert len(at.debate.turns) == 2
+        assert acceptable_calls(at.debate) == ()
+
+    @pytest.mark.requirement("N8")
+    def test_an_answer_is_wanted_once(self) -> None:
+        at = simulate().play_to_round(1)
+        first, second = at.pending_calls()
+        at.add_events(at.answer(first))
+        assert acceptable_calls(at.debate) == (second,)
+
+    def test_too_few_voices_pause_the_debate_and_the_reason_says_who_failed_and_why(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(3)), failing("Speaker 1", "Speaker 3")).play()
+        assert at.status == "paused"
+        assert decide(at.debate) == Wait(
+            "1 of 3 answered in round 1 (opening), 2 needed. "
+            "Speaker 1: timeout there; Speaker 3: timeout there"
+        )
+
+    def test_a_quorum_that_can_still_be_met_pauses_nothing(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(3))).play_to_round(1)
+        at.script = failing("Speaker 1")
+        at.add_events(at.answer(at.pending_calls()[0]))
+        assert seats_of(at.pending_calls()) == [("Speaker 2", 1), ("Speaker 3", 1)]
+
+    def test_too_few_voices_pause_at_once_though_others_are_still_out(self) -> None:
+        at = simulate().play_to_round(1)
+        at.script = failing("Proponent")
+        first, second = at.pending_calls()
+        at.add_events(at.answer(first))
+        assert isinstance(decide(at.debate), Record)
+        at.step()
+        assert at.debate.paused
+        assert acceptable_calls(at.debate) == (second,)
+
+    def test_one_judge_with_all_readings_is_enough(self) -> None:
+        at = simulate(build_setup(options={"judges": {"count": 2}}), failing("judge 1")).play()
+        assert at.status == "concluded"
+        assert len(at.debate.judgments) == 2
+
+    def test_one_reading_of_two_is_not_lost_for_the_other(self) -> None:
+        def one_of_each(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.reading == 2 else default_script(call)
+
+        at = simulate(build_setup(options={"judges": {"count": 2}}), one_of_each).play()
+        assert at.debate.paused
+        assert at.debate.paused.reason.startswith("0 of 2 answered in round 3 (verdict), 1 needed. judge ")
+        at.add_events(Resumed())
+        assert seats_of(at.pending_calls()) == [("judge 1", 1), ("judge 2", 1)]
+        at.script = default_script
+        assert at.play().status == "concluded"
+        assert len(at.debate.judgments) == 4
+
+    def test_resuming_asks_those_who_failed_again_and_nobody_else(self) -> None:
+        at = simulate(script=failing("Opponent")).play()
+        at.add_events(Resumed())
+        assert seats_of(at.pending_calls()) == [("Opponent", 1)]
+        at.script = default_script
+        assert at.play().status == "concluded"
+        assert len(at.debate.turns) == 4
+        assert len(at.debate.failures) == 1
+
+    def test_a_cause_that_is_not_gone_pauses_again(self) -> None:
+        at = simulate(script=failing("Opponent")).play().add_events(Resumed()).play()
+        assert at.status == "paused"
+        assert len(at.debate.failures) == 2
+
+    def test_a_talk_that_is_concluded_needs_no_quorum(self) -> None:
+        at = simulate(script=failing("Opponent")).play().add_events(CONCLUDE).play()
+        assert at.status == "concluded"
+        assert len(at.debate.turns) == 1
+
+
+class TestTheEndOfARound:
+    def test_a_round_of_talk_is_over_when_nobody_is_asked_any_more(self) -> None:
+        at = simulate()
+        assert not is_round_over(at.debate)
+        at.play_to_round(1)
+        assert not is_round_over(at.debate)
+        at.play_through_round(1)
+        assert is_round_over(at.debate)
+
+    def test_a_paused_round_is_not_over(self) -> None:
+        assert not is_round_over(simulate(script=failing("Opponent")).play().debate)
+        assert not is_round_over(simulate().play_through_round(1).add_events(Paused(reason="lunch")).debate)
+
+    def test_a_round_that_lacks_voices_is_not_over(self) -> None:
+        at = simulate().play_to_round(1)
+        at.script = failing("Proponent", "Opponent")
+        at.add_events(*map(at.answer, at.pending_calls()))
+        assert at.pending_calls() == ()
+        assert not is_round_over(at.debate)
+
+    def test_the_judges_round_is_over_with_the_debate(self) -> None:
+        at = simulate().play_through_round(3)
+        assert not is_round_over(at.debate)
+        assert is_round_over(at.play().debate)
+
+    def test_a_verdict_that_was_recorded_without_the_end_is_not_given_twice(self) -> None:
+        at = simulate().play_through_round(3)
+        step = decide(at.debate)
+        assert isinstance(step, Record)
+        verdict, end = step.events
+        assert decide(at.add_events(verdict).debate) == Record((end,))
+
+
+class TestReadingOrder:
+    def entered(self, at: DebateSimulation) -> list[PhaseEntered]:
+        return list(at.debate.rounds)
+
+    @pytest.mark.requirement("C9")
+    def test_the_order_of_reading_is_drawn_for_each_round_recorded_and_reproducible(self) -> None:
+        def orders(seed: int) -> list[tuple[str, ...]]:
+            at = simulate(build_setup(seed=seed, debaters=build_debaters(6), max_rounds=4)).play()
+            return [entered.order for entered in self.entered(at)]
+
+        assert orders(7) == orders(7)
+        assert orders(7) != orders(8)
+        assert len(set(orders(7))) == 5
+        for order in orders(7)[:4]:
+            assert sorted(order) == [f"Speaker {n}" for n in range(1, 7)]
+
+    @pytest.mark.requirement("C9")
+    def test_the_draw_is_the_same_in_every_release(self) -> None:
+        at = simulate(build_setup(seed=7, debaters=build_debaters(5))).play_to_round(1)
+        assert self.entered(at)[0].order == tuple(f"Speaker {n}" for n in (3, 2, 1, 4, 5))
+
+    @pytest.mark.requirement("C9")
+    def test_without_the_shuffle_the_order_is_the_one_declared(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(6), options={"judges": {"shuffle": False}})).play()
+        names = tuple(f"Speaker {n}" for n in range(1, 7))
+        assert [entered.order for entered in self.entered(at)] == [names, names, ("judge 1",)]
+
+
+@pytest.mark.requirement("N8")
+def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
+    at = simulate()
+    first = at.play_to_round(1).pending_calls()[0]
+    at.add_events(Failed(seat=first.seat, round=1, cause="empty", detail="the model said nothing"))
+    second = next(call for call in at.pending_calls() if call.seat == first.seat)
+
+    assert first.key != second.key
+    assert first.slot_key == second.slot_key == (first.seat, 0)
+
+
+@pytest.mark.requirement("D3")
+def test_the_reason_of_a_pause_names_a_few_failures_and_counts_the_rest() -> None:
+    at = simulate(build_setup(debaters=build_debaters(6))).play_to_round(1)
+    for call in at.pending_calls()[:5]:
+        at.add_events(Failed(seat=call.seat, round=1, cause="timeout", detail="no answer"))
+    step = decide(at.debate)
+
+    assert isinstance(step, Record)
+    assert isinstance(step.events[0], Paused)
+    assert step.events[0].reason.endswith("Speaker 3: no answer; and 2 more")

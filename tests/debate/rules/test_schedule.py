@@ -1,0 +1,213 @@
+"""Who speaks when, as `options.speaking` and `options.moderator` have it, and what limits there are."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from server.debate.commands.open import find_setup_warnings
+from server.debate.facts.config import Moderator
+from server.debate.facts.errors import InvalidRequestError
+from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
+
+pytestmark = pytest.mark.requirement("C2")
+
+
+def together(at: DebateSimulation) -> list[int]:
+    """How many were asked at once, for each set of questions to debaters in the first round."""
+    found = []
+    at.play_to_round(1)
+    while at.debate.round == 1 and (calls := at.pending_calls()):
+        found.append(sum(call.seat in at.debate.names for call in calls))
+        at.add_events(*map(at.answer, calls))
+        if not at.pending_calls():
+            break
+    return found
+
+
+class TestSpeaking:
+    @pytest.mark.parametrize(
+        ("speaking", "asked"), [("together", [3]), ("declared", [1, 1, 1]), ("handoff", [1])]
+    )
+    def test_any_format_can_be_held_in_any_order(self, speaking: str, asked: list[int]) -> None:
+        for name in ("second_opinion", "verdict", "handoff", "round_robin", "full"):
+            made = build_setup(format=name, debaters=build_debaters(3), options={"speaking": speaking})
+            assert together(simulate(made)) == asked
+            assert simulate(made).play().status == "concluded"
+
+    @pytest.mark.requirement("C3")
+    def test_a_moderator_who_is_asked_for_chooses_who_speaks(self) -> None:
+        for name in ("second_opinion", "verdict", "settle", "handoff", "round_robin", "full"):
+            at = simulate(
+                build_setup(format=name, debaters=build_debaters(3), options={"speaking": "moderated"})
+            )
+            assert together(at) == [0, 1, 1, *([0] if name == "settle" else [])]
+            assert at.play().status == "concluded"
+
+    def test_messages_and_ballots_stay_together_whatever_is_said_of_turns(self) -> None:
+        made = build_setup(format="full", options={"speaking": "declared"})
+        assert {phase.name: phase.order for phase in made.phases} == {
+            "opening": "declared",
+            "argumentation": "declared",
+            "rebuttal": "declared",
+            "cross_examination": "together",
+            "synthesis": "declared",
+            "voting": "together",
+            "verdict": "together",
+        }
+
+    @pytest.mark.requirement("B1")
+    def test_hand_offs_begin_anew_with_each_phase_that_others_interrupt(self) -> None:
+        made = build_setup(format="full", debaters=build_debaters(3), options={"speaking": "handoff"})
+        at = simulate(made).play()
+        spoke = [entered.order[0] for entered in at.debate.rounds if len(entered.order) == 1]
+        assert spoke[0] == spoke[4] == "Speaker 1"
+        assert all(one != other for one, other in pairwise(spoke[:4]))
+
+
+@pytest.mark.requirement("C3", "A2")
+class TestModerator:
+    @pytest.mark.parametrize(
+        ("name", "options", "opens", "closes"),
+        [
+            ("verdict", {"moderator": {}}, True, False),
+            ("verdict", {"moderator": {"closes": True}}, False, True),
+            ("verdict", {"moderator": {"opens": True, "closes": True}}, True, True),
+            ("verdict", {"speaking": "moderated"}, True, False),
+            ("verdict", {"speaking": "moderated", "moderator": {"closes": True}}, True, True),
+            ("verdict", {"speaking": "together", "moderator": {"closes": True}}, False, True),
+            ("settle", {}, False, True),
+            ("settle", {"moderator": {}}, False, True),
+            ("settle", {"moderator": {"opens": True}}, True, True),
+            ("settle", {"moderator": {"closes": False}}, True, False),
+            ("settle", {"speaking": "moderated"}, True, True),
+            ("settle", {"speaking": "together"}, False, True),
+        ],
+    )
+    def test_it_opens_and_closes_as_asked_else_as_the_format_has_it(
+        self, name: str, options: dict[str, Any], opens: bool, closes: bool
+    ) -> None:
+        made = build_setup(format=name, options=options)
+        assert made.moderator == Moderator(model="scripted", opens=opens, closes=closes)
+        assert (made.phases[0].order == "moderated") == opens
+
+    def test_without_one_there_is_none(self) -> None:
+        assert all(build_setup(format=name).moderator is None for name in ("verdict", "full", "handoff"))
+
+    def test_its_model_prompt_and_tools_are_its_own(self) -> None:
+        asked = {"opens": True, "model": " vendor/m ", "prompt": " Be strict. ", "tools": ["web"]}
+        assert build_setup(format="verdict", options={"moderator": asked}).moderator == Moderator(
+            model="vendor/m", opens=True, prompt="Be strict.", tools=("web",)
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({"moderator": {"opens": False}}, "options.moderator neither opens nor closes rounds"),
+            ({"moderator": {"opens": False, "closes": False}}, "options.moderator neither opens nor closes"),
+            (
+                {"speaking": "moderated", "moderator": {"opens": False, "closes": True}},
+                "options.speaking=moderated needs a moderator who opens the rounds: set opens=true.",
+            ),
+            (
+                {"speaking": "together", "moderator": {}},
+                "A moderator who opens the rounds chooses who speaks: leave options.speaking=together out",
+            ),
+            (
+                {"moderator": {"closes": True, "tools": ["web"]}},
+                "options.moderator.tools are for opening a round: set options.moderator.opens=true.",
+            ),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, options: dict[str, Any], why: str) -> None:
+        with pytest.raises(InvalidRequestError) as refused:
+            build_setup(format="verdict", options=options)
+        assert str(refused.value).startswith(why)
+
+    def test_a_talk_that_nobody_closes_and_nobody_judges_is_warned_of(self) -> None:
+        made = build_setup(format="settle", options={"moderator": {"closes": False}})
+        assert "Nobody decides at the end of these phases: the result is what was said." in (
+            find_setup_warnings(made, family_count=2)
+        )
+        assert simulate(made).play().status == "concluded"
+
+
+@pytest.mark.requirement("C15", "A1")
+class TestPositions:
+    @pytest.mark.parametrize("name", ["settle", "round_robin"])
+    def test_a_role_or_a_prompt_will_do_in_place_of_a_stance(self, name: str) -> None:
+        asked = [
+            {"name": "Ada", "role": "engineer"},
+            {"name": "Bob", "system_prompt": "Mind the law."},
+            {"name": "Cleo", "stance": "wait", "role": "lawyer"},
+        ]
+        made = build_setup(format=name, debaters=asked)
+        assert [(d.stance, d.role) for d in made.debaters] == [
+            ("engineer", ""),
+            ("Bob", ""),
+            ("wait", "lawyer"),
+        ]
+
+    @pytest.mark.parametrize("name", ["settle", "round_robin"])
+    def test_one_of_them_there_must_be(self, name: str) -> None:
+        with pytest.raises(InvalidRequestError, match="Bob has no role"):
+            build_setup(format=name, debaters=[{"name": "Ada", "role": "engineer"}, {"name": "Bob"}])
+
+    @pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])
+    def test_elsewhere_a_stance_is_needed(self, name: str) -> None:
+        with pytest.raises(InvalidRequestError, match="Ada has no stance"):
+            build_setup(
+                format=name, debaters=[{"name": "Ada", "role": "engineer"}, {"name": "Bob", "stance": "no"}]
+            )
+
+    @pytest.mark.parametrize("name", ["Moderator", " referee ", "SYNTHESIZER", "judge 1", '"Moderator"'])
+    def test_nobody_is_called_like_another_seat(self, name: str) -> None:
+        with pytest.raises(InvalidRequestError, match="another seat is called so"):
+            build_setup(debaters=[{"name": "Ada", "stance": "yes"}, {"name": name, "stance": "no"}])
+
+    @pytest.mark.parametrize("name", ["...", '"', "* *"])
+    def test_a_name_must_be_one_that_can_be_called(self, name: str) -> None:
+        with pytest.raises(InvalidRequestError, match="there is nothing to address it by"):
+            build_setup(debaters=[{"name": "Ada", "stance": "yes"}, {"name": name, "stance": "no"}])
+
+    def test_names_that_would_be_taken_for_each_other_are_refused(self) -> None:
+        with pytest.raises(InvalidRequestError, match="Names must be unique"):
+            build_setup(debaters=[{"name": "Ann", "stance": "yes"}, {"name": "Ann.", "stance": "no"}])
+
+
+@pytest.mark.requirement("B6")
+class TestLimits:
+    def test_a_round_is_cut_where_the_turns_run_out(self) -> None:
+        made = build_setup(format="verdict", debaters=build_debaters(3), options={"limits": {"max_turns": 5}})
+        at = simulate(made).play()
+        assert [turn.seat[-1] for turn in at.debate.turns] == ["1", "2", "3", "1", "2"]
+        assert at.debate.rounds[-1].because == "max_turns"
+        together_ = build_setup(debaters=build_debaters(3), options={"limits": {"max_turns": 4}})
+        assert [turn.round for turn in simulate(together_).play().debate.turns] == [1, 1, 1, 2]
+
+    def test_a_round_in_which_one_may_speak_needs_one_voice(self) -> None:
+        made = build_setup(format="verdict", options={"limits": {"max_turns": 1}})
+        assert simulate(made).play().status == "concluded"
+
+    def test_the_seats_own_limits_are_recorded(self) -> None:
+        own = {"name": "Ada", "stance": "yes", "max_turn_tokens": 99, "turn_timeout": 7, "tools": ["web"]}
+        made = build_setup(
+            debaters=[own, {"name": "Bob", "stance": "no"}], options={"limits": {"turn_timeout": 30}}
+        )
+        ada, bob = made.debaters
+        assert (ada.max_turn_tokens, ada.turn_timeout, ada.tools) == (99, 7, ("web",))
+        assert (bob.max_turn_tokens, bob.turn_timeout, bob.tools) == (0, 0, ())
+        assert (made.max_turn_tokens, made.turn_timeout) == (2000, 30)
+
+    def test_there_are_no_more_turns_of_a_hand_off_than_rounds_allow(self) -> None:
+        with pytest.raises(InvalidRequestError, match="out of range for handoff: 1 to 100"):
+            build_setup(format="handoff", options={"limits": {"max_turns": 101}})
+
+
+@pytest.mark.parametrize("name", ["settle", "round_robin"])
+def test_where_nobody_judges_options_for_judges_are_refused(name: str) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=f"{name} has no judges as asked for here: leave options.judges out."
+    ):
+        build_setup(format=name, options={"judges": {"count": 3}})
+    assert build_setup(format=name).judges.models == ()

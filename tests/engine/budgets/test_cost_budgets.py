@@ -1,0 +1,79 @@
+"""Budgets of money where the operator says what a model costs: counted in the verdict, and held."""
+
+import json
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from benchmarks.stub import Stub
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
+from server.debate.views import state as views
+from server.engine.runner import DebateSnapshot
+from server.settings import Settings
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.requirement("N10"),
+    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
+    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
+    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
+]
+
+ENVIRON = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
+PRICES = json.dumps({"openai/mine": {"input": 10, "output": 40}})
+
+
+@pytest.fixture
+async def stub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
+    monkeypatch.setenv("OPENAI_API_KEY", ENVIRON["OPENAI_API_KEY"])
+    async with Stub() as stub:
+        monkeypatch.setenv("OPENAI_API_BASE", stub.url)
+        yield stub
+
+
+async def debated(database: str, rounds: int, limits: LimitsInput, **settings: Any) -> DebateSnapshot:
+    proposal = DebateRequest(
+        question="Ship it?",
+        format="verdict",
+        run=True,
+        models=["openai/mine"],
+        max_rounds=rounds,
+        options=OptionsInput(limits=limits),
+    )
+    read = Settings.model_validate({"db": database, "prices": json.loads(PRICES), **settings})
+    async with open_manager(read, environ=ENVIRON) as hall:
+        case = await hall.start(proposal, actor="test")
+        return await hall.follow(case.id, wait=60)
+
+
+async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:
+    case = await debated(database, 1, LimitsInput())
+
+    used = case.debate.usage
+    paid = sum(Decimal(usage.input_tokens * 10 + usage.output_tokens * 40) / 10**6 for usage in used)
+    total = views.usage_sum(used)
+    assert (len(stub.chat_requests), total.calls, total.calls_of_unknown_cost) == (3, 3, 0)
+    assert Decimal(total.cost_usd) == paid > 0
+
+
+async def test_a_budget_of_money_at_the_operators_own_price_ends_the_talk(database: str, stub: Stub) -> None:
+    case = await debated(database, 20, LimitsInput(max_cost_usd=0.15))
+
+    assert case.status == "concluded"
+    assert case.debate.ended is not None
+    assert case.debate.ended.reason.startswith("budget: ")
+    assert 0 < Decimal(views.usage_sum(case.debate.usage).cost_usd) <= Decimal("0.15")
+    assert len(stub.chat_requests) < 20
+
+
+async def test_the_days_money_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:
+    case = await debated(database, 20, LimitsInput(), daily_cost_usd="0.05")
+
+    assert case.debate.paused is not None
+    assert case.debate.paused.reason.startswith("the day's budget: 0.0")
+    assert len(stub.chat_requests) < 20

@@ -1,0 +1,172 @@
+"""What a debate was promised is done: whoever gives up waiting, and whichever process was asleep."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.engine.debates import DebateManager
+from server.models import Model
+from server.models.fakes.scripted import ScriptedModel
+from server.models.registry import ModelRegistry
+from storage.sqlite import SqliteJournal
+from tests.support.client_calls import call
+from tests.support.gated_model import Gate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
+
+ACTOR = "test"
+STEPPED = DebateRequest(question="Ship it?", format="verdict")
+OWN = DebateRequest(question="Ship it?", format="verdict", run=True)
+MINE = DebaterInput(name="Me", stance="now", model="caller")
+TOGETHER = OWN.model_copy(update={"debaters": [MINE, DebaterInput(name="Bob", stance="later")]})
+
+
+class Clock:
+    """A process that was asleep finds that it is later than it was."""
+
+    def __init__(self, ahead: float = 0) -> None:
+        self.ahead = ahead
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self.ahead)
+
+
+REAL = Clock()
+
+
+@asynccontextmanager
+async def hall(
+    database: str, models: Mapping[str, Model], clock: Clock = REAL
+) -> AsyncIterator[DebateManager]:
+    journal = await SqliteJournal.open(database)
+    try:
+        async with DebateManager.open(
+            journal, ModelRegistry(models), configured_models=("mine",), environ={}, clock=clock
+        ) as opened:
+            yield opened
+    finally:
+        await journal.close()
+
+
+async def until(holds: Callable[[], Any]) -> None:
+    with anyio.fail_after(5):
+        while not holds():
+            await anyio.lowlevel.checkpoint()
+
+
+async def until_it_has_turns(running: DebateManager, debate_id: str, count: int) -> None:
+    with anyio.fail_after(5):
+        while len((await running.load(debate_id)).debate.turns) < count:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:
+    asleep, awake, clock = Gate(), Gate(), Clock()
+    async with (
+        hall(database, {"mine": asleep.model}, clock) as one,
+        hall(database, {"mine": awake.model}, Clock(ahead=60)) as two,
+    ):
+        case = await one.start(OWN, actor=ACTOR)
+        with anyio.fail_after(5):
+            await asleep.first_call.wait()
+        await two.follow(case.id, wait=0)
+        with anyio.fail_after(5):
+            await awake.first_call.wait()
+
+        clock.ahead = 61  # it wakes up, and its answer has come
+        asleep.release.set()
+        await until_it_has_turns(one, case.id, 1)
+        await until(lambda: one.driver.drive_tasks[case.id].cancel_scope is None)
+
+        assert [request.seat for request in asleep.model.requests] == ["Proponent"]
+        awake.release.set()
+        await until_it_has_turns(two, case.id, 4)
+
+
+Act = Callable[[DebateManager, str], Awaitable[Any]]
+
+PROMISES: list[tuple[DebateRequest, int, Act]] = [
+    (OWN, 0, lambda hall, _: hall.start(OWN, actor=ACTOR)),
+    (STEPPED, 1, lambda hall, name: hall.conclude(name, actor=ACTOR)),
+    (STEPPED, 1, lambda hall, name: hall.intervene(name, "conclude", InterventionRequest(), actor=ACTOR)),
+    (TOGETHER, 0, lambda hall, name: hall.submit(name, "Me", "I say so.", actor=ACTOR)),
+]
+
+
+@pytest.mark.parametrize(("proposal", "rounds", "act"), PROMISES)
+async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_written(
+    database: str, proposal: DebateRequest, rounds: int, act: Act
+) -> None:
+    model = ScriptedModel()
+    async with hall(database, {"mine": model}) as running, anyio.create_task_group() as tasks:
+        case = await running.start(proposal.model_copy(update={"run": proposal is TOGETHER}), actor=ACTOR)
+        for _ in range(rounds):
+            await running.step(case.id, wait=5)
+        await until(lambda: not running.driver.drive_tasks)
+        asked = len(model.requests)
+        with sqlite3.connect(database, isolation_level=None) as other:
+            other.execute("begin immediate")
+            request = anyio.CancelScope()
+            tasks.start_soon(asking, request, act, running, case.id)
+            await until(lambda: is_writing(running))
+            request.cancel()
+            await anyio.lowlevel.checkpoint()
+            other.execute("rollback")
+        await until(lambda: len(model.requests) > asked)
+        tasks.cancel_scope.cancel()
+
+
+async def asking(request: anyio.CancelScope, act: Act, running: DebateManager, debate_id: str) -> None:
+    with request:
+        await act(running, debate_id)
+
+
+def is_writing(running: DebateManager) -> bool:
+    journal = running.journal
+    assert isinstance(journal, SqliteJournal)
+    return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
+
+
+async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(
+    open_client: Any,
+) -> None:
+    found: list[dict[str, Any]] = []
+    async with open_client() as client:
+        step = await call(client, "start_debate", question="Ship?", format="verdict")
+        await call(client, "step_round", debate_id=step["debate_id"])
+
+        async def conclude() -> None:
+            found.append(await call(client, "get_verdict", debate_id=step["debate_id"], conclude=True))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(conclude)
+        steered = await call(client, "read_debate", debate_id=step["debate_id"], view="interventions")
+
+    assert [(verdict["status"], verdict["reason"]) for verdict in found] == [
+        ("concluded", "concluded on request")
+    ] * 3
+    assert [row["action"] for row in steered["data"]["log"]] == ["conclude"]
+
+
+async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash(database: str) -> None:
+    gate, judge = Gate(), ScriptedModel()
+    async with hall(database, {"mine": gate.model}) as running:
+        case = await running.start(STEPPED, actor=ACTOR)
+        gate.release.set()
+        await running.step(case.id, wait=5)
+        gate.release = anyio.Event()
+        await running.conclude(case.id, actor=ACTOR)
+        await until(lambda: len(gate.model.requests) == 3)
+
+    async with hall(database, {"mine": judge}) as running:
+        case = await running.follow(case.id, wait=5)
+
+    assert (case.status, len(judge.requests)) == ("concluded", 1)

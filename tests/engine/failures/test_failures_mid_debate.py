@@ -1,0 +1,195 @@
+"""What goes wrong in the middle of a debate: lost leases, misbehaving models, a locked database."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesInput, OptionsInput
+from server.engine.debates import DebateManager
+from server.models import Model, ModelError, OnText, Reply, Request, Usage
+from server.models.fakes.scripted import ScriptedModel
+from server.models.registry import ModelRegistry
+from storage.sqlite import SqliteJournal
+from tests.support.gated_model import Gate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
+
+ACTOR = "test"
+
+
+@asynccontextmanager
+async def hall(
+    database: str, models: Mapping[str, Model], *, ahead: float = 0, patience: float = 5
+) -> AsyncIterator[DebateManager]:
+    """A hall whose clock is so many seconds ahead."""
+    journal = await SqliteJournal.open(database, lock_timeout=patience)
+    try:
+        async with DebateManager.open(
+            journal,
+            ModelRegistry(models),
+            configured_models=("mine",),
+            environ={},
+            clock=lambda: datetime.now(UTC) + timedelta(seconds=ahead),
+        ) as opened:
+            yield opened
+    finally:
+        await journal.close()
+
+
+class Odd:
+    """A model of somebody's own, that does what it likes."""
+
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
+        done = self.act()
+        reply: Reply = await done if asyncio.isfuture(done) else done
+        return reply
+
+
+async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
+    slept, awake = Gate(), ScriptedModel()
+    question = DebateRequest(question="Ship it?", format="verdict", max_rounds=3, run=True)
+    async with hall(database, {"mine": slept.model}) as one, hall(database, {"mine": awake}, ahead=60) as two:
+        case = await one.start(question, actor=ACTOR)
+        with anyio.fail_after(5):
+            await slept.first_call.wait()
+            finished = await two.follow(case.id, wait=5)
+            seen = await one.follow(case.id, wait=5)
+
+        assert finished.status == "concluded"
+        assert seen.debate == finished.debate
+        assert len(slept.model.requests) == 1
+        assert len(awake.requests) == 7
+
+
+async def cancelled() -> None:
+    task = asyncio.ensure_future(asyncio.sleep(0))
+    task.cancel()
+    await task
+
+
+def mistaken(cause: Any, detail: str) -> Reply:
+    raise ModelError(cause, detail)
+
+
+def used(**fields: Any) -> Reply:
+    return Reply("I have a point.", Usage(**{"model": "odd", **fields}))
+
+
+@pytest.mark.parametrize(
+    ("act", "cause", "detail"),
+    [
+        (lambda: asyncio.ensure_future(cancelled()), "crashed", "odd cancelled itself"),
+        (lambda: mistaken("bored", "no"), "crashed", "no"),
+        (lambda: mistaken("timeout", "lone \ud800 surrogate"), "timeout", "lone ? surrogate"),
+        (lambda: mistaken("timeout", "x" * 1_000_000), "timeout", "x" * 500),
+        (lambda: used(input_tokens=2**60), "crashed", "odd crashed with ValidationError"),
+        (lambda: used(cost_usd="free"), "crashed", "odd crashed with ValidationError"),
+        (lambda: None, "crashed", "odd crashed with AttributeError"),
+    ],
+)
+async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
+    database: str, act: Any, cause: str, detail: str
+) -> None:
+    debaters = [DebaterInput(name=name, stance=name, model="mine") for name in ("Ada", "Ben")]
+    debaters.append(DebaterInput(name="Cy", stance="neither", model="odd"))
+    models: dict[str, Model] = {"mine": ScriptedModel(), "odd": Odd(act)}
+    async with hall(database, models) as running:
+        case = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+        with anyio.fail_after(5):
+            case = await running.step(case.id, wait=5)
+
+    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Ben"]
+    assert [(failure.seat, failure.cause, failure.detail) for failure in case.debate.failures] == [
+        ("Cy", cause, detail)
+    ]
+
+
+async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
+    async with hall(database, {"mine": Odd(lambda: used(model="a\n\ud800b" + "c" * 300))}) as running:
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        case = await running.step(case.id, wait=5)
+
+    assert case.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
+
+
+async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
+    database: str,
+) -> None:
+    model = ScriptedModel(delay=0.05)
+    async with hall(database, {"mine": model}, patience=0.05) as running:
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(case.id, wait=0)
+        while not model.requests:
+            await anyio.lowlevel.checkpoint()
+        other = sqlite3.connect(database, isolation_level=None)
+        other.execute("begin immediate")
+        late = await running.step(case.id, wait=0.4)
+        other.execute("rollback")
+        other.close()
+        with anyio.fail_after(5):
+            case = await running.step(case.id, expected_round=1, wait=5)
+
+    assert late.debate.turns == ()
+    assert len(case.debate.turns) == 2
+    assert len(model.requests) == 2
+
+
+async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_nobody_chose(
+    database: str,
+) -> None:
+    debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
+    journal = await SqliteJournal.open(database)
+    async with DebateManager.open(journal, ModelRegistry(), environ={}) as running:
+        case = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+    await journal.close()
+
+    assert case.debate.setup.judges.models == ("scripted",)
+
+
+async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> None:
+    options = OptionsInput(judges=JudgesInput(models=["scripted"], count=3))
+    async with hall(database, {"mine": ScriptedModel()}) as running:
+        case = await running.start(DebateRequest(question="Ship it?", options=options, run=True), actor=ACTOR)
+        case = await running.follow(case.id, wait=5)
+
+    assert case.debate.verdict is not None
+    assert [vote.judge for vote in case.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
+
+
+async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichever_comes_first(
+    database: str,
+) -> None:
+    first, second = Gate(), Gate()
+    debaters = [
+        DebaterInput(name="Ada", stance="ship", model="first"),
+        DebaterInput(name="Ben", stance="wait", model="second"),
+        DebaterInput(name="Cy", stance="neither", model="mine"),
+    ]
+    options = OptionsInput(judges=JudgesInput(models=["scripted"]))
+    models: dict[str, Model] = {"first": first.model, "second": second.model, "mine": ScriptedModel()}
+    async with hall(database, models) as running:
+        proposal = DebateRequest(question="Q?", debaters=debaters, options=options, run=True)
+        case = await running.start(proposal, actor=ACTOR)
+        with anyio.fail_after(5):
+            await first.first_call.wait()
+            await second.first_call.wait()
+            while not (await running.load(case.id)).debate.turns:
+                await anyio.lowlevel.checkpoint()
+            await running.conclude(case.id, actor=ACTOR)
+            first.release.set()
+            while len((await running.load(case.id)).debate.turns) < 2:
+                await anyio.lowlevel.checkpoint()
+            second.release.set()
+            case = await running.follow(case.id, wait=5)
+
+    assert [turn.seat for turn in case.debate.turns] == ["Cy", "Ada", "Ben"]
+    assert (case.status, case.debate.talk_round_count) == ("concluded", 1)

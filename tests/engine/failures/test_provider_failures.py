@@ -1,0 +1,160 @@
+"""Debates through the real litellm and a provider that misbehaves: what is recorded, what is never told."""
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.stub import Stub
+from server.compose import open_manager
+from server.debate.commands.requests import (
+    DebateRequest,
+    DebaterInput,
+    JudgesInput,
+    LimitsInput,
+    OptionsInput,
+)
+from server.engine.debates import DebateManager
+from server.engine.runner import DebateSnapshot
+from server.models.litellm.client import LitellmModel
+from server.settings import Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "B7", "D9", "N7")]
+
+KEY = "sk-very-secret-0123456789abcdef"
+FAILING = ("401", "429", "500", "hang", "empty", "reset", "filtered")
+
+
+@pytest.fixture
+async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
+    _ = litellm_used
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    async with Stub(retry_after="0.01", echo_key=True) as stub:
+        yield stub
+
+
+async def no_wait(_seconds: float) -> None:
+    """The pauses between retries are measured elsewhere; here they would only be waited for."""
+
+
+async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine") -> DebateSnapshot:
+    """A debate of two who are fine and a third whose model is named after what goes wrong with it."""
+    names = {"fine", third, judge}
+    models = {name: LitellmModel(f"openai/{name}", api_base=stub.url, sleep=no_wait) for name in names}
+    proposal = DebateRequest(
+        question="Ship it?",
+        run=True,
+        debaters=[
+            DebaterInput(name=name, stance=name, model=model)
+            for name, model in (("Ada", "fine"), ("Ben", "fine"), ("Cy", third))
+        ],
+        options=OptionsInput(
+            judges=JudgesInput(models=[judge]), limits=LimitsInput(turn_timeout=3 if third == "hang" else 30)
+        ),
+    )
+    async with open_manager(Settings(db=database), models, environ={}) as hall:
+        return await finished(hall, proposal)
+
+
+async def finished(hall: DebateManager, proposal: DebateRequest) -> DebateSnapshot:
+    case = await hall.start(proposal, actor="test")
+    return await hall.follow(case.id, wait=60)
+
+
+@pytest.mark.parametrize(
+    ("third", "cause", "told", "asked"),
+    [
+        ("401", "unauthorized", "key", 1),
+        ("429", "rate_limited", "429", 3),
+        ("500", "unavailable", "500", 3),
+        ("hang", "timeout", "3 s", 1),
+        ("empty", "empty", "the model said nothing", 2),
+        ("reset", "unavailable", "openai/reset", 3),
+        ("filtered", "refused", "", 1),
+    ],
+)
+async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
+    database: str, stub: Stub, third: str, cause: str, told: str, asked: int
+) -> None:
+    case = await debated(database, stub, third)
+
+    assert case.status == "concluded"
+    first_round = [failure for failure in case.debate.failures if failure.round == 1]
+    assert {(failure.seat, failure.cause) for failure in first_round} == {("Cy", cause)}
+    assert told in first_round[0].detail
+    assert (
+        Counter(chat.body["model"] for chat in stub.chat_requests)[third] == asked * 2
+    )  # in each of two rounds
+    assert all(turn.seat != "Cy" for turn in case.debate.turns)
+
+
+async def test_prose_in_place_of_a_verdict_is_asked_again_once_and_is_never_a_vote(
+    database: str, stub: Stub
+) -> None:
+    case = await debated(database, stub, "fine", judge="prose")
+
+    assert case.status == "paused"
+    assert [failure.cause for failure in case.debate.failures] == ["unreadable"] * 4
+    assert "no JSON object" in case.debate.failures[0].detail
+    assert case.debate.verdict is None
+    repairs = [chat for chat in stub.chat_requests if "could not be used" in str(chat.body["messages"])]
+    assert len(repairs) == 2
+
+
+async def test_a_million_characters_are_cut_to_a_turn(database: str, stub: Stub) -> None:
+    case = await debated(database, stub, "huge")
+
+    turns = [turn for turn in case.debate.turns if turn.seat == "Cy"]
+    assert all(turn.cut and len(turn.text) <= 12_000 for turn in turns)
+    assert case.status == "concluded"
+
+
+@pytest.mark.parametrize("third", ["401", "500"])
+async def test_the_key_is_in_no_file_and_no_log(
+    database: str, stub: Stub, third: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        await debated(database, stub, third)
+
+    assert any(chat.headers["authorization"] == f"Bearer {KEY}" for chat in stub.chat_requests)
+    for path in Path(database).parent.iterdir():
+        assert KEY.encode() not in path.read_bytes(), path
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith(("server", "storage"))]
+    assert KEY not in "".join(ours)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert KEY not in err
+
+
+async def test_usage_is_recorded_with_every_answer(database: str, stub: Stub) -> None:
+    case = await debated(database, stub, "fine")
+
+    assert len(case.debate.usage) == 8
+    assert all(
+        usage.input_tokens and usage.output_tokens and usage.milliseconds for usage in case.debate.usage
+    )
+    assert {usage.cost_usd for usage in case.debate.usage} == {""}  # nobody knows what the stub charges
+
+
+@pytest.mark.parametrize("setting", ["concurrency", "provider_concurrency"])
+async def test_the_settings_bound_what_all_debates_ask_at_a_time(
+    database: str, stub: Stub, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", stub.url)
+    proposal = DebateRequest(
+        question="Ship it?",
+        run=True,
+        models=["openai/fine"],
+        debaters=[DebaterInput(name=name, stance=name) for name in ("Ada", "Ben", "Cy")],
+    )
+
+    async with open_manager(
+        Settings.model_validate({"db": database, setting: 2}), environ={"OPENAI_API_KEY": KEY}
+    ) as hall:
+        cases = [await hall.start(proposal, actor="test") for _ in range(2)]
+        ended = [await hall.follow(case.id, wait=60) for case in cases]
+
+    assert [case.status for case in ended] == ["concluded", "concluded"]
+    assert stub.max_in_flight == 2

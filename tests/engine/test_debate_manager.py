@@ -1,0 +1,227 @@
+"""The engine under one roof: two processes on one database, predicates, and what is left of a wreck."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_manager
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import DebateRequest, DebaterInput, OptionsInput
+from server.debate.facts.errors import InvalidRequestError
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateNotFoundError, StorageUnavailableError
+from server.models import Model, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.models.registry import NoModelError
+from server.settings import Settings
+from tests.support.gated_model import Gate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
+
+ACTOR = "test"
+
+
+def hall(
+    database: str, models: Mapping[str, Model] | None = None, default: str = "mine"
+) -> AbstractAsyncContextManager[DebateManager]:
+    configured = (default,) if default else ()
+    return open_manager(Settings(db=database, models=configured), models, environ={})
+
+
+@asynccontextmanager
+async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateManager, str]]:
+    """A hall whose first round has been asked for and not answered."""
+    async with hall(database, {"mine": gate.model}) as running:
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(case.id, wait=0)
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+        yield running, case.id
+
+
+async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
+    first, second = Gate(), Gate()
+    second.release.set()
+    async with under_way(database, first) as (_, debate_id), hall(database, {"mine": second.model}) as other:
+        assert (await other.step(debate_id, wait=0)).debate.turns == ()
+        first.release.set()
+        with anyio.fail_after(5):
+            case = await other.step(debate_id, expected_round=1, wait=5)
+
+    assert len(case.debate.turns) == 2
+    assert len(second.model.requests) == 0
+
+
+async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(database: str) -> None:
+    first, second = Gate(), Gate()
+    second.release.set()
+    async with under_way(database, first) as (_, debate_id):
+        pass
+    async with hall(database, {"mine": second.model}) as later:
+        with anyio.fail_after(5):
+            case = await later.step(debate_id, wait=5)
+
+    assert (case.debate.round, len(case.debate.turns)) == (1, 2)
+    assert len(second.model.requests) == 2
+
+
+async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
+    gate = Gate()
+    async with under_way(database, gate) as (running, debate_id):
+        await running.intervene(debate_id, "pause", InterventionRequest(reason="stop"), actor=ACTOR)
+        gate.release.set()
+        with anyio.fail_after(5):
+            case = await running.follow(debate_id, wait=5)
+
+    assert case.status == "paused"
+    assert len(case.debate.turns) == 2
+
+
+async def test_an_answer_that_was_under_way_when_the_talk_was_concluded_is_judged(database: str) -> None:
+    gate = Gate()
+    proposal = DebateRequest(
+        question="Ship it?",
+        format="verdict",
+        options=OptionsInput.model_validate({"judges": {"models": ["scripted"]}}),
+    )
+    talk = ScriptedModel()
+    async with hall(database, {"mine": talk, "slow": gate.model}) as running:
+        debaters = [
+            DebaterInput(name="Ada", stance="ship", model="mine"),
+            DebaterInput(name="Ben", stance="wait", model="slow"),
+        ]
+        case = await running.start(proposal.model_copy(update={"debaters": debaters}), actor=ACTOR)
+        await running.step(case.id, wait=0)
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+            await running.conclude(case.id, actor=ACTOR)
+            gate.release.set()
+            case = await running.follow(case.id, wait=5)
+
+    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Ben"]
+    assert (case.status, case.debate.talk_round_count) == ("concluded", 1)
+
+
+@pytest.mark.requirement("C12")
+async def test_a_predicate_ends_the_talk_after_a_round(database: str) -> None:
+    async with hall(database, default="scripted") as running:
+        case = await running.start(
+            DebateRequest(question="Ship it?", format="verdict", max_rounds=4, run=True),
+            actor=ACTOR,
+            terminate_when=lambda debate: len(debate.turns) >= 4,
+        )
+        case = await running.follow(case.id, wait=5)
+
+    assert case.debate.talk_round_count == 2
+    assert case.debate.ended is not None
+    assert case.debate.ended.reason == "terminate_when"
+
+
+@pytest.mark.requirement("C12")
+async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_go_on(database: str) -> None:
+    def broken(_: object) -> bool:
+        raise ZeroDivisionError
+
+    async with hall(database, default="scripted") as running:
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR, terminate_when=broken)
+        await running.step(case.id, wait=5)
+        with pytest.raises(ZeroDivisionError):
+            await running.step(case.id, wait=5)
+    async with hall(database, default="scripted") as later:
+        case = await later.step(case.id, wait=5)
+
+    assert case.debate.round == 2
+
+
+@pytest.mark.requirement("D9")
+async def test_a_debate_that_runs_by_itself_goes_on_when_it_is_next_looked_at(database: str) -> None:
+    async with hall(database, default="scripted?delay=0.2") as running:
+        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        await running.follow(case.id, wait=0)
+    async with hall(database, default="scripted") as later:
+        with anyio.fail_after(5):
+            case = await later.follow(case.id, wait=5)
+
+    assert case.status == "concluded"
+
+
+async def test_many_debates_at_once_do_not_mix(database: str) -> None:
+    def echo(request: Request) -> str:
+        return request.prompt.summary.question
+
+    async with hall(database, {"mine": ScriptedModel(echo)}) as running:
+        cases = [
+            await running.start(DebateRequest(question=f"Question {number}?"), actor=ACTOR)
+            for number in range(30)
+        ]
+        async with anyio.create_task_group() as all_at_once:
+            for case in cases:
+                all_at_once.start_soon(partial(running.step, case.id, wait=5))
+        after = [await running.load(case.id) for case in cases]
+
+    for number, case in enumerate(after):
+        assert [turn.text for turn in case.debate.turns] == [f"Question {number}?"] * 2
+
+
+@pytest.mark.parametrize("column", ["entry", "hash"])
+async def test_one_changed_byte_is_named_at_the_next_read(database: str, column: str) -> None:
+    async with hall(database, default="scripted") as running:
+        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        await running.follow(case.id, wait=5)
+    with sqlite3.connect(database) as raw:
+        for (trigger,) in raw.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+            raw.execute(f"drop trigger {trigger}")
+        changed = (
+            "replace(entry, 'seq\":4', 'seq\":5')"
+            if column == "entry"
+            else "replace(hash, substr(hash, 1, 1), 'x')"
+        )
+        raw.execute(f"update journal set {column} = {changed} where seq = 4")  # noqa: S608  (our own words)
+    raw.close()
+    async with hall(database, default="scripted") as later:
+        with pytest.raises(StorageUnavailableError, match="entry 4"):
+            await later.load(case.id)
+        assert (await later.journal.find())[0].stream == case.id
+
+
+async def test_what_cannot_be_debated_is_refused_before_anything_is_written(database: str) -> None:
+    async with hall(database, default="") as running:
+        with pytest.raises(DebateNotFoundError):
+            await running.load("nobody")
+        with pytest.raises(InvalidRequestError, match="needs a key, and ANTHROPIC_API_KEY"):
+            await running.start(DebateRequest(question="Q?", models=["anthropic/claude"]), actor=ACTOR)
+        with pytest.raises(InvalidRequestError, match="no name of a model"):
+            await running.start(DebateRequest(question="Q?", models=[" "]), actor=ACTOR)
+
+        assert await running.journal.find() == []
+
+
+async def test_debaters_with_models_of_their_own_need_no_others(database: str) -> None:
+    debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
+    async with hall(database, default="") as running:
+        try:
+            case = await running.start(DebateRequest(question="Q?", debaters=debaters), actor=ACTOR)
+        except NoModelError:  # pragma: no cover
+            pytest.fail("the debaters brought their own")
+
+    assert case.debate.setup.judges.models in {("scripted",), ("local",)}
+
+
+async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:
+    path = tmp_path / "debates.db"
+    path.write_bytes(b"This is no database, it only looks like a file." * 100)
+
+    with pytest.raises(StorageUnavailableError, match="cannot be used"):
+        async with hall(str(path)):
+            pass
+
+
+async def test_what_a_caller_raises_in_the_hall_leaves_it_as_it_was_raised(database: str) -> None:
+    with pytest.raises(DebateNotFoundError):
+        async with hall(database) as running:
+            await running.load("nobody")

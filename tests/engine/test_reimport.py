@@ -1,0 +1,76 @@
+"""A debate that went on elsewhere and comes back: what it took counts, and files of any system are read."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.errors import InvalidRequestError
+from server.engine.recovery import find_unfinished
+from server.engine.transfer import export_debate, parse_export, restore_debate
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from tests.support.gated_model import Gate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
+
+
+async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
+    database: str, tmp_path: Path
+) -> None:
+    here, there = (
+        Settings(db=name, models=("mine",), daily_calls=100)
+        for name in (database, str(tmp_path / "there.db"))
+    )
+    models = {"mine": ScriptedModel()}
+    async with open_manager(here, models, environ={}) as one, open_manager(there, models, environ={}) as two:
+        case = await one.start(DebateRequest(question="Ship it?"), actor="test")
+        case = await one.step(case.id, wait=5)
+        await restore_debate(two, await export_debate(one, case.id))
+        await two.step(case.id, wait=5)
+        await restore_debate(one, await export_debate(two, case.id))
+
+        day = datetime.now(UTC).date().isoformat()
+        (details,) = await one.journal.find_details_since(day)
+        assert details["spending"][day]["calls"] == 4
+        assert (await one.runner.daily_budget.remaining()).calls == 96
+
+
+def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
+    assert parse_export(b"\xef\xbb\xbf" + json.dumps({"question": "Ship it\N{EM DASH}?"}).encode()) == {
+        "question": "Ship it\N{EM DASH}?"
+    }
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2026-02-31T10:00:00.000Z", "2026-12-01T10:00:00.000"])
+async def test_times_that_are_none_are_refused(database: str, tmp_path: Path, at: str) -> None:
+    here = Settings(db=database, models=("scripted",))
+    async with open_manager(here, environ={}) as one:
+        case = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
+        data = await export_debate(one, case.id)
+    data["entries"][0]["at"] = at
+    async with open_manager(Settings(db=str(tmp_path / "there.db")), environ={}) as two:
+        with pytest.raises(InvalidRequestError, match=r"Entry 1 is not as it was exported: entries\.0\.at"):
+            await restore_debate(two, data)
+
+
+@pytest.mark.requirement("D7")
+async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
+    database: str, tmp_path: Path
+) -> None:
+    gate = Gate()
+    here = Settings(db=database, models=("mine",))
+    async with open_manager(here, {"mine": gate.model}, environ={}) as one:
+        case = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+        data = await export_debate(one, case.id)
+    there = Settings(db=str(tmp_path / "there.db"))
+    async with open_manager(there, {"mine": ScriptedModel()}, environ={}) as two:
+        await restore_debate(two, data)
+        assert (await find_unfinished(two, 24)).recoverable == ()
+        assert (await two.follow(case.id, wait=5)).status == "concluded"

@@ -1,0 +1,148 @@
+"""Live updates: whoever subscribes hears of every change, in both eras and from other processes."""
+
+import weakref
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from server.debate.commands.requests import DebateRequest
+from server.engine.debates import DebateManager
+from server.mcp.subscriptions import UpdateBus
+from server.models.registry import ModelRegistry
+from storage.journal import StorageError
+from storage.sqlite import SqliteJournal
+from tests.support.client_calls import call
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2", "D2")]
+
+
+async def heard(client: Client, uri: str, act: Any) -> str:
+    """The address of the first update that arrives after `act`."""
+    async with client.listen(resource_subscriptions=[uri]) as updates:
+        await act()
+        async for update in updates:
+            return str(update.uri)  # type: ignore[union-attr]  # only resources were asked for
+    raise AssertionError("the stream of updates ended")
+
+
+ADDRESSES = ["", "/transcript", "/rounds/1", "/verdict", "/transcript?format=json", "/transcript?since=2"]
+
+
+@pytest.mark.parametrize("era", ["auto"])
+@pytest.mark.parametrize("part", ADDRESSES)
+async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
+    open_client: Any, part: str
+) -> None:
+    async with open_client() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        uri = f"debate://{debate_id}{part}"
+
+        async def step() -> None:
+            await call(client, "step_round", debate_id=debate_id)
+
+        with anyio.fail_after(5):
+            assert await heard(client, uri, step) == uri
+
+
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("era", ["auto"])
+async def test_a_listener_hears_of_what_another_process_did(open_client: Any) -> None:
+    async with open_client() as client, open_client() as other:
+        debate_id = (await call(other, "start_debate", question="Ship it?"))["debate_id"]
+        uri = f"debate://{debate_id}/transcript"
+
+        async def step() -> None:
+            await call(other, "step_round", debate_id=debate_id)
+
+        with anyio.fail_after(5):
+            assert await heard(client, uri, step) == uri
+
+
+class Ear:
+    """Hears what a server tells a client of the older protocol."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.arrived = anyio.Event()
+
+    async def __call__(self, message: Any) -> None:
+        root = getattr(message, "root", message)
+        if getattr(root, "method", "") == "notifications/resources/updated":
+            self.heard.append(str(root.params.uri))
+            self.arrived.set()
+
+
+# The older protocol's way is the point here.
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+@pytest.mark.parametrize("part", ADDRESSES)
+async def test_a_subscriber_of_the_older_protocol_hears_until_it_has_had_enough(
+    build_server: Any, part: str
+) -> None:
+    ear = Ear()
+    async with Client(build_server(), mode="legacy", message_handler=ear) as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        uri = f"debate://{debate_id}{part}"
+        await client.subscribe_resource(uri)
+        await call(client, "step_round", debate_id=debate_id)
+        with anyio.fail_after(5):
+            await ear.arrived.wait()
+        assert set(ear.heard) == {uri}
+        await client.unsubscribe_resource(uri)
+        ear.heard.clear()
+        await call(client, "step_round", debate_id=debate_id)
+        await call(client, "find_debates")
+
+    assert ear.heard == []
+
+
+class LateJournal(SqliteJournal):
+    """Cannot say at first what has changed."""
+
+    asked = 0
+
+    async def find_changes(self, after: int) -> tuple[int, list[str]]:
+        self.asked += 1
+        if self.asked < 3:
+            raise StorageError("the database is locked")
+        return await super().find_changes(after)
+
+
+class Gone:
+    """A client that cannot be told anything any more."""
+
+    def __init__(self) -> None:
+        self.told = anyio.Event()
+
+    async def notify(self, *_: Any) -> None:
+        self.told.set()
+        raise ConnectionResetError
+
+
+async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_updates(database: str) -> None:
+    journal = await LateJournal.open(database)
+    updates, gone, heard = UpdateBus(), Gone(), list[str]()
+    more = anyio.Event()
+
+    def note(event: Any) -> None:
+        heard.append(getattr(event, "uri", ""))
+        if heard.count("debate://index") == 2:
+            more.set()
+
+    updates.subscribe(note)
+    updates.legacy_subscribers["debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
+    async with DebateManager.open(
+        journal, ModelRegistry({}), configured_models=["scripted"], environ={}
+    ) as hall:
+        hall.task_group.start_soon(updates.run, hall)
+        with anyio.fail_after(5):
+            while not gone.told.is_set():
+                await hall.start(DebateRequest(question="Ship it?"), actor="test")
+                with anyio.move_on_after(0.1):
+                    await gone.told.wait()
+            await hall.start(DebateRequest(question="Another?"), actor="test")
+            await more.wait()
+    await journal.close()
+
+    assert journal.asked > 3

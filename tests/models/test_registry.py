@@ -1,0 +1,212 @@
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from server.models.litellm.client import import_litellm
+from server.models.local import model as local
+from server.models.local.model import LocalModel
+from server.models.registry import (
+    PROVIDERS,
+    ModelRegistry,
+    NoModelError,
+    Provider,
+    check_name,
+    family,
+    find_default_models,
+    find_missing_key,
+)
+from server.models.resilience.concurrency import GuardedModel
+from tests.contract.model import build_argument_request
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.requirement("A4")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("scripted", ScriptedModel),
+        ("scripted?delay=0.2", ScriptedModel),
+        ("local", LocalModel),
+        ("openai/gpt-5.6-terra", GuardedModel),
+        ("ollama/llama3.3:70b", GuardedModel),
+    ],
+)
+def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
+    models = ModelRegistry()
+
+    assert isinstance(models.get(name), kind)
+    assert models.get(name) is models.get(name)
+
+
+def test_an_object_of_your_own_goes_by_any_name() -> None:
+    mine = ScriptedModel(name="mine")
+    models = ModelRegistry({"my model": mine, "local": mine})
+
+    models.check("my model", {})
+    assert models.get("my model") is models.get("local") is mine
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "gpt 5",
+        "a\nb",
+        "a\0b",
+        "x" * 201,
+        "scripted?speed=1",
+        "local?x=1",
+        "local/other",
+        "caller/me",
+        "caller?name=me",
+        "chatgpt/gpt-5",
+    ],
+)
+def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:
+    for refuse in (check_name, lambda given: ModelRegistry().check(given, {}), ModelRegistry().get):
+        with pytest.raises(InvalidRequestError):
+            refuse(name)
+
+
+@pytest.mark.requirement("N7")
+@pytest.mark.asyncio
+async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
+    models = ModelRegistry()
+    models.check("caller", {})
+    await models.prepare(["caller"])
+
+    with pytest.raises(ModelError) as failure:
+        await models.get("caller").reply(build_argument_request())
+
+    assert failure.value.cause == "bad_request"
+    assert "`submit_turn`" in failure.value.detail
+
+
+@pytest.mark.requirement("D9")
+def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> None:
+    models = ModelRegistry({"mine": ScriptedModel()})
+
+    assert models.max_reply_seconds("openai/gpt-5.6-terra", 120) == 240
+    assert [models.max_reply_seconds(name, 120) for name in ("mine", "scripted", "local", "caller")] == [
+        120
+    ] * 4
+
+
+def test_configured_models_come_first() -> None:
+    assert find_default_models(("a/b", "c/d"), {"OPENAI_API_KEY": "k"}) == ("a/b", "c/d")
+
+
+def test_keys_bring_one_model_of_each_family() -> None:
+    environ = {"XAI_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "k", "GROQ_API_KEY": "k", "OPENAI_API_KEY": ""}
+
+    chosen = find_default_models((), environ)
+
+    assert [family(name) for name in chosen] == ["anthropic", "xai", "qwen"]
+
+
+@pytest.mark.local
+@pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
+def test_without_keys_the_embedded_model_is_taken() -> None:
+    assert find_default_models((), {}) == ("local",)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
+def test_without_any_model_the_choices_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    with pytest.raises(NoModelError) as failure:
+        find_default_models((), {})
+
+    assert isinstance(failure.value, DebateError)
+    for choice in (
+        "`models`",
+        "COUNTERPOINT_MODELS",
+        "OPENAI_API_KEY",
+        "pip install 'counterpoint-mcp[local]'",
+        "counterpoint models install",
+        '"scripted"',
+    ):
+        assert choice in str(failure.value)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
+def test_litellm_knows_the_default_models_and_their_keys(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in provider.key_variables:
+        monkeypatch.delenv(key, raising=False)
+    import_litellm()
+    litellm = import_module("litellm")
+
+    missing = litellm.validate_environment(provider.default_model)["missing_keys"]
+
+    assert set(provider.key_variables) & set(missing)
+    if provider.name != "openrouter":  # whose models litellm's own price list leaves out
+        assert {provider.default_model, provider.default_model.partition("/")[2]} & set(litellm.model_cost)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openai/gpt-5.6-terra", "openai"),
+        ("gpt-5.6", "openai"),
+        ("o3-mini", "openai"),
+        ("openai/something-new", "openai"),
+        ("groq/openai/gpt-oss-120b", "openai"),
+        ("anthropic/claude-sonnet-5-5", "anthropic"),
+        ("openrouter/anthropic/claude-sonnet-5.5", "anthropic"),
+        ("bedrock/us.anthropic.claude-sonnet-5-5", "anthropic"),
+        ("gemini/gemini-3.8-flash", "google"),
+        ("ollama/gemma3:27b", "google"),
+        ("ollama/llama3", "llama"),
+        ("together_ai/meta-llama/Llama-3.3-70B", "llama"),
+        ("ollama/mixtral:8x7b", "mistral"),
+        ("mistral/magistral-medium-latest", "mistral"),
+        ("ollama/hermes3", "hermes"),
+        ("openrouter/newvendor/thing", "newvendor"),
+        ("azure/my-deployment", "azure"),
+        ("local", "smollm2"),
+        ("scripted?delay=1", "scripted"),
+        ("caller", "caller"),
+        ("mine", "mine"),
+    ],
+)
+def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str) -> None:
+    assert family(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openai/gpt-5.6-terra", "OPENAI_API_KEY"),
+        ("gpt-5.6-terra", "OPENAI_API_KEY"),
+        ("anthropic/claude-sonnet-5-5", ""),
+        ("gemini/gemini-3.8-flash", ""),
+        ("openrouter/anthropic/claude", "OPENROUTER_API_KEY"),
+        ("ollama/llama3", ""),
+        ("local", ""),
+        ("scripted", ""),
+        ("caller", ""),
+    ],
+)
+def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expected: str) -> None:
+    assert find_missing_key(name, {"ANTHROPIC_AUTH_TOKEN": "k", "GOOGLE_API_KEY": "k"}) == expected
+
+
+def test_names_cost_no_import() -> None:
+    code = (
+        "import sys; from server.models.registry import ModelRegistry, find_default_models; models = ModelRegistry();"
+        "[models.get(name) for name in ('scripted', 'local', 'openai/gpt-5.6-terra')];"
+        "find_default_models((), {'OPENAI_API_KEY': 'k'});"
+        "assert not {'litellm', 'xllamacpp', 'httpx', 'openai'} & set(sys.modules)"
+    )
+
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=30, check=True)

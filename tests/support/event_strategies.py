@@ -1,0 +1,237 @@
+"""Debates of every kind for the fuzz tests, and anything that might happen in them."""
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    HandedOff,
+    Intervened,
+    Judged,
+    Lookup,
+    Opened,
+    Paused,
+    PhaseEntered,
+    Researched,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.state import judge_seats
+from server.debate.rules.decide import Call
+from server.debate.rules.transitions import replay
+from tests.support.simulation import (
+    ProviderFailure,
+    Script,
+    ScriptAnswer,
+    build_debaters,
+    build_phase_entered,
+    build_setup,
+    build_usage,
+    default_script,
+    render_finding,
+)
+
+SCHEMA = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+
+SETUPS: dict[str, Opened] = {
+    "second opinion": build_setup(debaters=build_debaters(3), max_rounds=2, options={"judges": {"count": 2}}),
+    "verdict": build_setup(format="verdict", max_rounds=3),
+    "moderated": build_setup(
+        format="verdict", options={"moderator": {"opens": True, "closes": True}, "referee": True}
+    ),
+    "settle": build_setup(format="settle"),
+    "settled by a moderator who opens": build_setup(format="settle", options={"speaking": "moderated"}),
+    "handoff": build_setup(format="handoff", max_rounds=4),
+    "full": build_setup(format="full", debaters=build_debaters(3)),
+    "round robin": build_setup(format="round_robin", options={"output_schema": SCHEMA}),
+    "votes": build_setup(options={"phases": ["opening", "voting", "cross_examination", "voting"]}),
+    "few turns": build_setup(format="full", debaters=build_debaters(3), options={"limits": {"max_turns": 8}}),
+    "caller": build_setup(
+        ["scripted", "caller"],
+        format="verdict",
+        options={"moderator": {"model": "caller"}, "synthesizer": True},
+    ),
+}
+ROUNDS = st.integers(0, 4)
+TEXT = st.sampled_from(["x", ""])
+USAGE = st.just(build_usage())
+CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
+
+
+def any_seat_name(opened: Opened) -> st.SearchStrategy[str]:
+    names = [debater.name for debater in opened.debaters]
+    return st.sampled_from([*names, *judge_seats(opened), "moderator", "referee", "synthesizer", "x"])
+
+
+def phase_events(opened: Opened, any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+    """Rounds, most of them well made."""
+    debate = replay([opened])
+    names = [phase.name for phase in opened.phases]
+    made = st.builds(
+        lambda name, number: build_phase_entered(debate, name, number or None), st.sampled_from(names), ROUNDS
+    )
+    return made | st.builds(
+        PhaseEntered,
+        phase=st.sampled_from([*names, "x"]),
+        round=ROUNDS,
+        order=st.lists(any_seat, max_size=3).map(tuple),
+    )
+
+
+def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+    """What a moderator, a referee, a speaker who hands over may have said."""
+    officer = st.sampled_from(["moderator", "referee", "Proponent"])
+    return st.one_of(
+        st.builds(
+            RoundOpened,
+            round=ROUNDS,
+            next_speakers=st.lists(any_seat, max_size=3).map(tuple),
+            done=st.booleans(),
+            usage=USAGE | st.none(),
+            seat=officer,
+        ),
+        st.builds(
+            RoundClosed,
+            round=ROUNDS,
+            summary=TEXT,
+            settled=st.booleans(),
+            decision=TEXT,
+            usage=USAGE,
+            seat=officer,
+        ),
+        st.builds(Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer),
+        st.builds(
+            HandedOff, seat=any_seat, round=ROUNDS, to=any_seat, because=st.sampled_from(["chosen", "drawn"])
+        ),
+        st.builds(
+            Researched,
+            seat=any_seat,
+            round=ROUNDS,
+            lookups=st.just((Lookup(tool="a/b", arguments="{}"),)),
+            usage=USAGE,
+            slot_index=st.integers(0, 2),
+        ),
+    )
+
+
+def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+    """Votes, judgments, verdicts, results."""
+    nobody = any_seat | st.just("")
+    return st.one_of(
+        st.builds(Balloted, seat=any_seat, round=ROUNDS, choice=nobody, reasoning=TEXT, usage=USAGE),
+        st.builds(
+            Judged,
+            seat=any_seat,
+            round=ROUNDS,
+            slot_index=st.integers(0, 3),
+            winner=nobody,
+            margin=st.integers(0, 3),
+            verdict=st.just("x"),
+            reasoning=st.just("x"),
+            usage=USAGE,
+        ),
+        st.builds(
+            Concluded,
+            outcome=st.just("decided"),
+            winner=nobody,
+            verdict=st.just("x"),
+            reasoning=st.just("x"),
+            votes=st.just(()),
+        ),
+        st.builds(Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE),
+    )
+
+
+def any_event(opened: Opened) -> st.SearchStrategy[Event]:
+    """Any event at all, whether it can happen or not."""
+    anyone = any_seat_name(opened)
+    return st.one_of(
+        phase_events(opened, anyone),
+        moderation_events(anyone),
+        decision_events(anyone),
+        st.builds(
+            Spoke,
+            seat=anyone,
+            round=ROUNDS,
+            text=st.just("x"),
+            usage=USAGE,
+            slot_index=st.integers(0, 3),
+            act=st.sampled_from(["argument", "question", "answer"]),
+            to=anyone | st.just(""),
+            hands_to=anyone | st.just(""),
+        ),
+        st.builds(
+            Failed,
+            seat=anyone,
+            round=ROUNDS,
+            cause=CAUSES,
+            detail=st.just("x"),
+            slot_index=st.integers(0, 2),
+            handoff=st.booleans(),
+        ),
+        st.builds(
+            Intervened,
+            action=st.sampled_from(["inject", "conclude"]),
+            text=st.just("x"),
+            round=ROUNDS,
+            to=st.sampled_from(["", opened.debaters[0].name]),
+        ),
+        st.builds(Paused, reason=st.just("x")),
+        st.builds(Resumed),
+        st.builds(Ended, ending=st.sampled_from(["concluded", "truncated"]), reason=st.just("x")),
+        st.just(opened),
+    )
+
+
+EVENTS_BY_SETUP = {name: any_event(opened) for name, opened in SETUPS.items()}
+
+BAD_ANSWERS: tuple[ScriptAnswer, ...] = (
+    "",
+    "{}",
+    "No.",
+    ProviderFailure("timeout"),
+    "Transition to x",
+    '{"status": "SETTLED"}',
+)
+CHOICES = st.sampled_from(["A", "B", "a stranger", None])
+
+
+def valid_answer(draw: st.DataObject, call: Call) -> ScriptAnswer:
+    """An answer of the shape that was asked for, with a choice of its own in it."""
+    some = draw.draw(CHOICES)
+    data: dict[str, Any] = {
+        "ballot": {"choice": some},
+        "message": {"to": some or "A", "text": "Why?"},
+        "opening": {"next_speakers": [some] if some else [], "done": draw.draw(st.booleans())},
+        "closing": {
+            "summary": "x",
+            "status": draw.draw(st.sampled_from(["SETTLED", "CONTINUE"])),
+            "decision": "y",
+        },
+        "argument": {"response": "x", "next_agent_name": some},
+    }
+    if call.task == "judgment":
+        return render_finding(some)
+    return json.dumps(data[call.task]) if call.task in data else default_script(call)
+
+
+def any_answer(draw: st.DataObject) -> Script:
+    """Most of the answers are as `talk` gives them or of the right shape; the others are bad."""
+
+    def script(call: Call) -> ScriptAnswer:
+        kind = draw.draw(st.integers(0, 5))
+        if kind == 0:
+            return draw.draw(st.sampled_from(BAD_ANSWERS))
+        return valid_answer(draw, call) if kind < 3 else default_script(call)
+
+    return script

@@ -1,0 +1,141 @@
+"""Requests behind a guard: a clock that stands still, models that hold back, what became of whom."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from server.models import Cause, ModelError, Reply, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.models.resilience.concurrency import Guard, GuardedModel
+from tests.contract.model import build_argument_request
+
+TIMEOUT = 5
+
+
+class ChangeNotifier:
+    """What a test waits for without asking again and again."""
+
+    def __init__(self) -> None:
+        self._change = anyio.Event()
+
+    def notify(self) -> None:
+        self._change.set()
+        self._change = anyio.Event()
+
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        with anyio.fail_after(TIMEOUT):
+            while not condition():
+                await self._change.wait()
+
+
+class FakeClock(ChangeNotifier):
+    """Time that passes only when a test says so, or with every pause where it `flows`."""
+
+    def __init__(self, *, auto_advance: bool = False) -> None:
+        super().__init__()
+        self.auto_advance = auto_advance
+        self.time = 0.0
+        self._sleepers: list[tuple[float, anyio.Event]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        if self.auto_advance:
+            await anyio.lowlevel.checkpoint()
+            return
+        woken = anyio.Event()
+        self._sleepers.append((self.time + seconds, woken))
+        self.notify()
+        await woken.wait()
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+        for until, woken in self._sleepers:
+            if until <= self.time:
+                woken.set()
+        self._sleepers = [(until, woken) for until, woken in self._sleepers if until > self.time]
+
+    async def wait_for_sleepers(self, count: int) -> None:
+        await self.wait_until(lambda: len(self._sleepers) == count)
+
+
+class HeldScript(ChangeNotifier):
+    """A model whose answers are on their way until they are let go; those asked, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested_seats: list[str] = []
+        self.release = anyio.Event()
+
+    async def answer(self, request: Request) -> str:
+        self.requested_seats.append(request.seat)
+        self.notify()
+        await self.release.wait()
+        return "Because."
+
+
+class RequestResults(ChangeNotifier):
+    """What became of requests that were put at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replies: dict[str, Reply] = {}
+        self.failures: dict[str, ModelError] = {}
+
+    async def collect(self, model: GuardedModel, seat: str, timeout: float = 20) -> None:
+        try:
+            self.replies[seat] = await model.reply(
+                replace(build_argument_request(timeout=timeout), seat=seat)
+            )
+        except ModelError as error:
+            self.failures[seat] = error
+        self.notify()
+
+
+def build_guarded_model(
+    guard: Guard, script: Callable[[Request], str | Awaitable[str]], provider: str = "acme"
+) -> GuardedModel:
+    return GuardedModel(f"{provider}/m", provider, ScriptedModel(script), guard)
+
+
+async def let_tasks_run() -> None:
+    """Everybody who can go on has gone on."""
+    for _ in range(20):
+        await anyio.lowlevel.checkpoint()
+
+
+def start_requests(
+    tasks: TaskGroup, results: RequestResults, model: GuardedModel, seats: Iterable[object]
+) -> None:
+    for seat in seats:
+        tasks.start_soon(results.collect, model, str(seat))
+
+
+def failing_script(cause: Cause) -> Callable[[Request], str]:
+    def script(_: Request) -> str:
+        raise ModelError(cause, f"acme/m: {cause}.")
+
+    return script
+
+
+async def expect_failure(model: GuardedModel, timeout: float = 20) -> ModelError:
+    with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
+        await model.reply(build_argument_request(timeout=timeout))
+    return failure.value
+
+
+def has_no_attempts(failure: ModelError) -> bool:
+    return failure.attempts == 0
+
+
+async def cancel_request(model: GuardedModel, held_script: HeldScript, request_count: int) -> None:
+    """Ask, and give up when that many have been asked."""
+    with anyio.fail_after(TIMEOUT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(model.reply, build_argument_request())
+            await held_script.wait_until(lambda: len(held_script.requested_seats) == request_count)
+            tasks.cancel_scope.cancel()

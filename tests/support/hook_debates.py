@@ -1,0 +1,117 @@
+"""A hall with hooks, as a process has it, and debates to try them on."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.engine.debates import DebateManager, utc_now
+from server.engine.runner import DebateSnapshot
+from server.hooks import HookRunner, load_hooks_config
+from server.models import Model, ModelError, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.models.registry import ModelRegistry
+from server.settings import Settings
+from storage.sqlite import SqliteJournal
+from tests.support.webhook_receiver import SECRET
+
+ENVIRON = {"HOOK_SECRET": SECRET}
+ACTOR = "test"
+
+
+class LogLines(logging.Handler):
+    """What is logged, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+        self.arrival = anyio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+        self.arrival.set()
+
+    async def wait_for(self, text: str, count: int = 1) -> str:
+        """The last of so many lines that hold this."""
+        with anyio.fail_after(5):
+            while len(found := [line for line in self.messages if text in line]) < count:
+                self.arrival = anyio.Event()
+                await self.arrival.wait()
+        return found[-1] if found else ""
+
+
+def webhook(url: str, **fields: Any) -> dict[str, Any]:
+    return {"webhook": {"url": url, "secret_env": "HOOK_SECRET", **fields}}
+
+
+def hook(name: str, on: str, *do: dict[str, Any], **when: Any) -> dict[str, Any]:
+    return {"name": name, "on": [on], "when": when, "do": list(do)}
+
+
+def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Path:
+    """A file of hooks; JSON is YAML. Webhooks may go to this machine unless it says otherwise."""
+    path = folder / "hooks.yaml"
+    path.write_text(json.dumps({"hooks": hooks, "allow": {"private": ["127.0.0.1"]}, **fields}), "utf-8")
+    return path
+
+
+@asynccontextmanager
+async def open_manager_with_hooks(
+    database: str, path: Path | str, models: Mapping[str, Model] | None = None
+) -> AsyncIterator[DebateManager]:
+    """The hall that the server and the terminal open."""
+    settings = Settings(db=database, models=("scripted",), hooks=str(path))
+    async with open_manager(settings, models, environ=ENVIRON) as hall:
+        yield hall
+
+
+@asynccontextmanager
+async def open_manager_with_retry_delays(
+    database: str, path: Path, *, retry_delays: Sequence[float] = (0,), clock: Any = utc_now, **options: Any
+) -> AsyncIterator[DebateManager]:
+    """The same, put together by hand: with pauses of its own between the attempts."""
+    journal = await SqliteJournal.open(database)
+    try:
+        async with (
+            DebateManager.open(
+                journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
+            ) as hall,
+            HookRunner.open(
+                load_hooks_config(str(path), ENVIRON),
+                hall,
+                journal.outbox,
+                retry_delays=retry_delays,
+                **options,
+            ),
+        ):
+            yield hall
+    finally:
+        await journal.close()
+
+
+async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
+    return await manager.start(DebateRequest(**{"question": "Ship it?", **fields}), actor=ACTOR)
+
+
+async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
+    """A debate from its beginning to its verdict."""
+    case = await start_debate(manager, run=True, **fields)
+    with anyio.fail_after(5):
+        return await manager.follow(case.id, wait=5)
+
+
+def time_out(request: Request) -> str:
+    raise ModelError("timeout", f"{request.seat} did not answer.")
+
+
+def build_failing_team() -> tuple[list[DebaterInput], dict[str, Model]]:
+    """Three debaters, the last of whom never answers, and the models of theirs."""
+    debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
+    debaters.append(DebaterInput(name="Cy", stance="neither", model="mute"))
+    return debaters, {"mute": ScriptedModel(time_out)}

@@ -1,0 +1,36 @@
+"""A process that appends to a journal and says so: `python -m tests.support.journal_writer PATH STREAM COUNT NAME`.
+
+It prints the number of each entry once it is durable; with COUNT 0 it goes on until it is killed.
+"""
+
+import asyncio
+import itertools
+import sys
+
+from storage.journal import ConflictError
+from storage.sqlite import SqliteJournal
+
+
+async def write(path: str, stream: str, count: int, name: str) -> None:
+    journal = await SqliteJournal.open(path)
+    try:
+        for n in range(count) if count else itertools.count():
+            print(await append(journal, stream, {"by": name, "n": n}), flush=True)  # noqa: T201  (its output)
+    finally:
+        await journal.close()
+
+
+async def append(journal: SqliteJournal, stream: str, body: dict[str, object]) -> int:
+    while True:
+        after = await journal.version(stream)
+        try:
+            entries = await journal.append(
+                stream, after=after, at="2026-03-01T10:00:00.000Z", actor="writer", bodies=[body]
+            )
+        except ConflictError:
+            continue
+        return entries[-1].seq
+
+
+if __name__ == "__main__":
+    asyncio.run(write(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]))

@@ -1,0 +1,75 @@
+"""Debates over MCP from start to end: models that say what a test wants, and clients that do as told."""
+
+import json
+import re
+from typing import Any
+
+from mcp import Client
+
+from server.models import FunctionCall, ModelError, Request
+from server.models.fakes.default_script import build_function_calls, build_reply_text
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput
+from tests.support.client_calls import call
+
+TaskAnswer = ScriptOutput | dict[str, Any] | ModelError
+
+_CALL = re.compile(r"Next: .*?(\w+)\((.*?)\)")
+_ARGUMENT = re.compile(r"(\w+)=('[^']*'|\w+)")
+
+
+def build_scripted_model(**answers: TaskAnswer | list[TaskAnswer]) -> ScriptedModel:
+    """A model that says what is given for a task, one after the other; the last again and again.
+
+    `judgment="..."`, `opening=[{...}, {...}]`: what is not given, it answers like `scripted`.
+    """
+    left = {task: given if isinstance(given, list) else [given] for task, given in answers.items()}
+
+    def script(request: Request) -> ScriptOutput:
+        given = left.get(request.prompt.summary.task)
+        if given is None:
+            return build_function_calls(request) or build_reply_text(request)
+        said = given.pop(0) if len(given) > 1 else given[0]
+        if isinstance(said, ModelError):
+            raise said
+        return json.dumps(said) if isinstance(said, dict) else said
+
+    return ScriptedModel(script)
+
+
+def build_handoff_calls(response: str, to: str) -> tuple[FunctionCall, ...]:
+    """A call of the function `handoff`."""
+    arguments = json.dumps({"response": response, "next_agent_name": to})
+    return (FunctionCall("handoff", arguments),)
+
+
+def find_prompts(model: ScriptedModel, task: str) -> list[str]:
+    """What a model was told, each time it was asked for this."""
+    asked = [request.prompt for request in model.requests if request.prompt.summary.task == task]
+    return [prompt.messages[-1].content for prompt in asked]
+
+
+async def call_next(client: Client, step: dict[str, Any], **extra_arguments: Any) -> dict[str, Any]:
+    """Call what `next` says, with the arguments that stand there."""
+    found = _CALL.search(step["next"])
+    assert found, step["next"]
+    arguments = {name: json.loads(value.replace("'", '"')) for name, value in _ARGUMENT.findall(found[2])}
+    return await call(client, found[1], **arguments, **extra_arguments)
+
+
+async def step_all_rounds(client: Client, step: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every round of a debate, stepped by doing what `next` says until there is no more."""
+    rounds = []
+    while step["status"] == "running":
+        step = await call_next(client, step)
+        rounds.append(step)
+    return rounds
+
+
+async def read_view(client: Client, step: dict[str, Any], name: str) -> Any:
+    return (await call(client, "read_debate", debate_id=step["debate_id"], view=name))["data"]
+
+
+async def read_events(client: Client, step: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
+    """The facts of these kinds, in order."""
+    found = (await read_view(client, step, "events"))["events"]
+    return [event for event in found if event["kind"] in kinds]

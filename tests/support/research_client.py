@@ -1,0 +1,42 @@
+"""Research servers to ask, and how a test asks them."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from server.debate.facts.events import Lookup
+from server.debate.prompts.tool_schemas import FunctionCall
+from server.research import Research
+from server.settings import ResearchServer
+
+
+def build_server_config(kind: str, **fields: Any) -> ResearchServer:
+    script = str(Path(__file__).parent / "research_servers.py")
+    return ResearchServer.model_validate({"command": sys.executable, "args": [script, kind], **fields})
+
+
+@asynccontextmanager
+async def open_research(pause: float = 30, **servers: ResearchServer) -> AsyncIterator[Research]:
+    async with Research.open(servers, retry_delay=pause) as research:
+        with anyio.fail_after(5):
+            yield research
+
+
+async def call_research_tool(research: Research, name: str, **arguments: object) -> Lookup:
+    return await research.look_up(FunctionCall(name, json.dumps(arguments)), [name.partition("__")[0]])
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs. Where nobody collects what a child has left behind, it stays as a zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not (stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")

@@ -1,0 +1,223 @@
+"""Debates for the tests of the core: opened from a proposal, played by a script, in any order of arrival."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from hypothesis import settings
+
+from server.debate.commands.open import open_debate
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import Debater
+from server.debate.facts.events import Cause, Event, Opened, PhaseEntered, Recorded, Usage
+from server.debate.facts.state import Debate, judge_seats
+from server.debate.prompts.render import Prompt, render
+from server.debate.replies.extract import Reply, build_failure
+from server.debate.replies.interpret import interpret
+from server.debate.rules.decide import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
+from server.debate.rules.transitions import apply, replay
+from server.debate.views import audit as logs
+from server.debate.views import state as views
+
+FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
+"""The same examples on every run."""
+
+LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""Everything that str.splitlines takes for the end of a line."""
+
+QUESTION = "Should a small team write its own scheduler?"
+
+
+@dataclass(frozen=True)
+class ProviderFailure:
+    """What a script answers in place of words where the provider fails."""
+
+    cause: Cause
+    detail: str = "no answer in time"
+
+
+ScriptAnswer = str | ProviderFailure | Reply
+Script = Callable[[Call], ScriptAnswer]
+ArrivalOrder = Callable[[Sequence[Call]], Iterable[Call]]
+
+
+def build_usage(model: str = "scripted", cost: str = "0.001") -> Usage:
+    return Usage(model=model, input_tokens=100, cached_tokens=60, output_tokens=20, cost_usd=cost)
+
+
+def render_finding(winner: Any = "A", margin: Any = 2, **fields: Any) -> str:
+    """A judge's answer as it should be."""
+    said = {"reasoning": "Costs were never answered.", "verdict": "It is not worth it."}
+    return json.dumps({**said, "winner": winner, "margin": margin, **fields})
+
+
+FIRST_DEBATERS = {"Proponent", "Speaker 1", "Zebulon", "Ada"}
+"""What the first debaters of the tests' debates are called."""
+
+
+def default_script(call: Call) -> ScriptAnswer:
+    """Everybody answers as asked: debaters argue, judges find clearly for A, ballots are for A.
+
+    Names nobody: the tests of anonymity rest on it.
+    """
+    said = f"Argument {call.key.encode().hex()} of round {call.round}."
+    data: dict[str, Any] = {
+        "judgment": json.loads(render_finding()),
+        "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": said},
+        "ballot": {"choice": "A", "reasoning": "Costs were never answered."},
+        "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
+        "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
+        "deliverable": {"result": "It is not worth it."},
+    }
+    return json.dumps(data[call.task]) if call.task in data else said
+
+
+def judge_script(answers: dict[tuple[str, int], ScriptAnswer]) -> Script:
+    """As `talk`, but what a judge says in a reading is given: {(judge, reading): answer}."""
+    return lambda call: answers[call.seat, call.reading] if call.reading else default_script(call)
+
+
+def task_script(answers: dict[str, Any], fallback: Script = default_script) -> Script:
+    """As `talk`, but who is asked for one of these says this: text, data, or what a function says."""
+
+    def script(call: Call) -> ScriptAnswer:
+        if call.task not in answers:
+            return fallback(call)
+        answer = answers[call.task]
+        answer = answer(call) if callable(answer) else answer
+        return answer if isinstance(answer, str | ProviderFailure | Reply) else json.dumps(answer)
+
+    return script
+
+
+def build_request(**fields: Any) -> DebateRequest:
+    return DebateRequest.model_validate({"question": QUESTION, **fields})
+
+
+def build_setup(models: Sequence[str] = ("scripted",), seed: int = 7, **fields: Any) -> Opened:
+    return open_debate(build_request(**fields), models=models, seed=seed)
+
+
+def build_debaters(count: int, **fields: str) -> list[dict[str, str]]:
+    return [{"name": f"Speaker {n}", "stance": f"stance {n}", **fields} for n in range(1, count + 1)]
+
+
+def replace_debaters(opened: Opened, *seats: Debater) -> Opened:
+    """A set-up that `open_debate` would not have made, as a journal may hold it."""
+    return opened.model_copy(update={"debaters": seats})
+
+
+@dataclass
+class DebateSimulation:
+    """A debate at play: as in the runner, each step goes through `decide`, `render`, `interpret`, `apply`."""
+
+    debate: Debate
+    script: Script = default_script
+    arrival_order: ArrivalOrder = iter
+    terminate_when: TerminateWhen | None = None
+    events: list[Event] = field(default_factory=list)
+    calls_made: list[tuple[Call, Prompt]] = field(default_factory=list)
+
+    def add_events(self, *events: Event) -> Self:
+        for event in events:
+            self.debate = apply(self.debate, event)
+            self.events.append(event)
+        return self
+
+    def answer(self, call: Call) -> Event:
+        answer = self.script(call)
+        if isinstance(answer, ProviderFailure):
+            return build_failure(call, answer.cause, answer.detail)
+        reply = Reply(answer, build_usage(call.model)) if isinstance(answer, str) else answer
+        return interpret(self.debate, call, reply)
+
+    def step(self) -> bool:
+        """One decision and what follows from it; False where nothing will."""
+        match decide(self.debate, self.terminate_when):
+            case Record(events):
+                self.add_events(*events)
+            case Ask(calls) as asking:
+                calls = calls[: asking.max_in_flight]
+                self.calls_made += [(call, render(self.debate, call)) for call in calls]
+                for call in self.arrival_order(calls):
+                    self.add_events(self.answer(call))
+            case Wait() | Over():
+                return False
+        return True
+
+    def play(self, until: Callable[[Debate], bool] = lambda _: False) -> Self:
+        while not until(self.debate) and self.step():
+            pass
+        return self
+
+    def play_through_round(self, round_number: int) -> Self:
+        """Play until round `number` has all its answers."""
+        return self.play(lambda debate: debate.round >= round_number and not self.pending_calls())
+
+    def play_to_round(self, round_number: int) -> Self:
+        """Play until round `number` is entered, nobody asked yet."""
+        return self.play(lambda debate: debate.round >= round_number)
+
+    def pending_calls(self) -> tuple[Call, ...]:
+        step = decide(self.debate, self.terminate_when)
+        return step.calls if isinstance(step, Ask) else ()
+
+    def prompts(self, seat: str) -> list[str]:
+        return [render_prompt_text(prompt) for call, prompt in self.calls_made if call.seat == seat]
+
+    @property
+    def status(self) -> str:
+        return status(self.debate)
+
+    @property
+    def log(self) -> tuple[Recorded, ...]:
+        return tuple(
+            Recorded(seq, f"2026-12-01T10:00:{seq:02}.000Z", "tester", f"{seq:064x}", event)
+            for seq, event in enumerate(self.events, start=1)
+        )
+
+
+def simulate(
+    opened: Opened | None = None, script: Script = default_script, **options: Any
+) -> DebateSimulation:
+    """A debate that has just been opened."""
+    first = opened or build_setup()
+    return DebateSimulation(replay([first]), script, events=[first], **options)
+
+
+def render_prompt_text(prompt: Prompt) -> str:
+    return "\n".join(message.content for message in prompt.messages)
+
+
+def build_phase_entered(debate: Debate, phase: str, round_number: int | None = None) -> PhaseEntered:
+    """A round of that phase, read in the order declared."""
+    asks = next((row.participants for row in debate.setup.phases if row.name == phase), "debaters")
+    names = {
+        "debaters": debate.names,
+        "judges": judge_seats(debate.setup),
+        "synthesizer": ("synthesizer",),
+    }[asks]
+    return PhaseEntered(phase=phase, round=round_number or debate.round + 1, order=tuple(names))
+
+
+def summarize_debate(debate: Debate) -> dict[str, Any]:
+    """What a debate came to, without the order in which its answers arrived."""
+    return {
+        "result": views.raw_result(debate),
+        "verdict": views.build_verdict(debate).model_dump(),
+        "analysis": logs.analysis(debate),
+        "usage": views.usage_sum(debate.usage),
+    }
+
+
+def nest_in_lists(value: Any, levels: int) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def build_reference_chain(length: int, build_link: Any) -> dict[str, Any]:
+    """A schema whose definitions lead from each to the next, and the last nowhere."""
+    links = {f"a{n}": build_link({"$ref": f"#/$defs/a{n + 1}"}) for n in range(length)}
+    return {"$ref": "#/$defs/a0", "$defs": {**links, f"a{length}": {}}}

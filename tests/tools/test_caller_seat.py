@@ -1,0 +1,302 @@
+"""The caller's seat: turns written by hand, from a client, with models beside it or with none at all."""
+
+import json
+from itertools import count
+from typing import Any
+
+import anyio
+import pytest
+
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.gated_model import Gate
+from tests.support.mcp_debates import call_next, read_view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
+
+FINDING = json.dumps({"verdict": "A is right.", "winner": "A", "reasoning": "B never answered.", "margin": 2})
+TWO = [{"name": "Me", "stance": "yes", "model": "caller"}, {"name": "Bot", "stance": "no"}]
+
+
+async def by_hand(client: Any, step: dict[str, Any], until: int = 0) -> dict[str, Any]:
+    """Write every turn that is awaited, round by round, up to the end of a round or of the debate."""
+    readings = count(1)
+    while step["status"] in ("running", "waiting") and not (until and step["round"] == until + 1):
+        if step["status"] == "running":
+            step = await call_next(client, step)
+            continue
+        turn = step["awaited"][0]
+        text = f"{turn['speaker']} speaks in round {step['round']}."
+        if turn["task"] == "judgment":
+            text = FINDING.replace("never", f"in reading {next(readings)} never")
+        step = await call(
+            client, "submit_turn", debate_id=step["debate_id"], speaker=turn["speaker"], text=text
+        )
+    return step
+
+
+async def begun(client: Any, **more: Any) -> dict[str, Any]:
+    """A debate that waits for its first turn."""
+    started = await call(client, "start_debate", question="Ship it?", **{"models": ["caller"], **more})
+    return started if started["status"] == "waiting" else await call_next(client, started)
+
+
+@pytest.mark.requirement("M4")
+async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: Any) -> None:
+    async with open_client(default="local") as client:
+        step = await by_hand(client, await begun(client))
+        result = await read_view(client, step, "result")
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+
+    assert step["status"] == "concluded"
+    said = [(turn["round"], turn["agent"], turn["text"]) for turn in result["transcript"]]
+    assert sorted(said) == [
+        (number, name, f"{name} speaks in round {number}.")
+        for number in (1, 2)
+        for name in ("Opponent", "Proponent")
+    ]
+    assert (verdict["outcome"], verdict["winner"], verdict["verdict"]) == (
+        "decided",
+        "Proponent",
+        "A is right.",
+    )
+    assert verdict["cautions"] == []  # nobody knows whether one wrote it all
+    assert verdict["cost_usd"] == "0"
+
+
+@pytest.mark.requirement("M3")
+async def test_a_debate_that_is_stopped_in_the_middle_is_played_on_after_a_restart(open_client: Any) -> None:
+    async with open_client() as client:
+        step = await begun(client, format="verdict")
+        one = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Before the restart."}
+        await call(client, "submit_turn", **one)
+        before = await read_view(client, step, "events")
+    async with open_client() as client:
+        waiting = await call(client, "step_round", debate_id=step["debate_id"])
+        assert waiting["awaited"][0]["speaker"] == "Opponent"
+        assert "> Before the restart." in waiting["awaited"][0]["prompt"]
+        end = await by_hand(client, waiting)
+        after = await read_view(client, step, "events")
+
+    assert end["status"] == "concluded"
+    assert after["events"][: len(before["events"])] == before["events"]
+
+
+@pytest.mark.requirement("M4")
+async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
+        running = await call(client, "start_debate", question="Another?")
+        step = await begun(client)
+        found = await call(client, "find_debates", status="waiting")
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+        state = json.loads(await read_resource(client, f"debate://{step['debate_id']}"))
+        prompt = await client.call_tool("read_debate", {"debate_id": step["debate_id"], "view": "prompt"})
+        none = await client.call_tool("read_debate", {"debate_id": running["debate_id"], "view": "prompt"})
+
+    asked = "The caller is to write for Proponent, Opponent: call submit_turn."
+    assert (step["status"], step["working"], step["reason"]) == ("waiting", False, asked)
+    assert step["next"] == f"Next: submit_turn(debate_id='{step['debate_id']}', speaker='Proponent', text=…)."
+    assert [row["debate_id"] for row in found["debates"]] == [step["debate_id"]]
+    assert (verdict["status"], verdict["next"]) == ("waiting", step["next"])
+    assert (state["status"], state["awaiting"]) == ("waiting", ["Proponent", "Opponent"])
+    assert [turn["speaker"] for turn in step["awaited"]] == ["Proponent", "Opponent"]
+    assert prompt.structured_content["data"]["awaited"] == step["awaited"]
+    assert prompt.content[0].text.startswith("# Proponent\n\nYou take part in a debate")
+    assert none.content[0].text == "No turn of the caller's is awaited."
+
+
+@pytest.mark.parametrize(
+    ("speaker", "text", "told"),
+    [
+        ("Plato", "Yes.", "No turn of 'Plato' is awaited. Awaited: Proponent."),
+        ("Opponent", "No.", "No turn of 'Opponent' is awaited. Awaited: Proponent."),
+        ("judge 1", FINDING, "No turn of 'judge 1' is awaited."),
+        ("Proponent", " \n", "The text is empty. Write in `text` what Proponent says."),
+        ("Proponent", "x" * 50_001, "The turn has 50,001 characters; 50,000 are allowed."),
+    ],
+)
+async def test_a_turn_that_cannot_be_taken_is_refused_and_not_recorded(
+    open_modern_client: Any, speaker: str, text: str, told: str
+) -> None:
+    async with open_modern_client() as client:
+        step = await begun(client, format="verdict")
+        before = await read_view(client, step, "events")
+        said = await expect_tool_error(
+            client, "submit_turn", debate_id=step["debate_id"], speaker=speaker, text=text
+        )
+        after = await read_view(client, step, "events")
+
+    assert told in said
+    assert after == before
+
+
+async def test_a_turn_is_taken_once(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
+        step = await begun(client, format="verdict")
+        mine = {"debate_id": step["debate_id"], "speaker": " proponent", "text": "Yes."}
+        await call(client, "submit_turn", **mine)
+        told = await expect_tool_error(client, "submit_turn", **mine)
+        result = await read_view(client, step, "result")
+
+    assert "No turn of ' proponent' is awaited. Awaited: Opponent." in told
+    assert [(turn["agent"], turn["text"]) for turn in result["transcript"]] == [("Proponent", "Yes.")]
+
+
+async def test_prose_for_a_judgment_is_refused_with_the_reason_and_a_good_one_is_taken(
+    open_modern_client: Any,
+) -> None:
+    async with open_modern_client() as client:
+        step = await begun(client, format="verdict", max_rounds=1)
+        step = await by_hand(client, step, until=1)
+        judge = {"debate_id": step["debate_id"], "speaker": "judge 1"}
+        assert step["awaited"][0]["task"] == "judgment"
+
+        prose = await expect_tool_error(client, "submit_turn", **judge, text="I think A is right.")
+        unknown = await expect_tool_error(
+            client, "submit_turn", **judge, text=FINDING.replace('"A"', '"Plato"')
+        )
+        end = await call(client, "submit_turn", **judge, text=FINDING)
+        over = await expect_tool_error(client, "submit_turn", **judge, text=FINDING)
+
+    assert "This is not what judge 1 was asked for: the reply holds no JSON object. Submit it again." in prose
+    assert '"winner" must be one of A, B or null' in unknown
+    assert (end["status"], end["verdict"], end["failures"]) == ("concluded", "A is right.", [])
+    assert "The debate is over (concluded), and nobody speaks any more." in over
+
+
+async def test_of_two_clients_who_submit_one_turn_at_once_one_is_told(open_client: Any) -> None:
+    told: list[str] = []
+    async with open_client() as one, open_client() as two:
+        step = await begun(one, format="verdict")
+
+        async def submit(client: Any, text: str) -> None:
+            arguments = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": text}
+            result = await client.call_tool("submit_turn", arguments)
+            if result.is_error:
+                told.append(result.content[0].text)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as both:
+                both.start_soon(submit, one, "From one.")
+                both.start_soon(submit, two, "From two.")
+        result = await read_view(two, step, "result")
+
+    assert len(told) == 1
+    assert "No turn of 'Proponent' is awaited. Awaited: Opponent." in told[0]
+    assert len(result["transcript"]) == 1
+
+
+async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(open_client: Any) -> None:
+    async with open_client() as client:
+        step = await call(
+            client, "start_debate", question="Ship it?", format="verdict", debaters=TWO, run=True
+        )
+        rounds = []
+        while step["status"] == "waiting":
+            rounds.append((step["round"], [turn["speaker"] for turn in step["awaited"]]))
+            arguments = {"debate_id": step["debate_id"], "speaker": "Me", "text": f"Point {step['round']}."}
+            step = await call(client, "submit_turn", **arguments)
+        result = await read_view(client, step, "result")
+
+    assert rounds == [(1, ["Me"]), (2, ["Me"])]
+    assert (step["status"], step["outcome"]) == ("concluded", "decided")
+    assert [turn["agent"] for turn in result["transcript"]] == ["Me", "Bot", "Me", "Bot"]
+
+
+async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_modern_client: Any) -> None:
+    gate = Gate()
+    async with open_modern_client({"bot": gate.model}, "bot") as client:
+        started = await call(
+            client, "start_debate", question="Ship it?", debaters=TWO, run=True, wait_seconds=0
+        )
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+        mine = {"debate_id": started["debate_id"], "speaker": "Me", "wait_seconds": 0}
+        step = await call(client, "submit_turn", **mine, text="I am first.")
+        early = await expect_tool_error(client, "submit_turn", **mine, text="And again.")
+        gate.release.set()
+        verdict = await call(client, "get_verdict", debate_id=started["debate_id"])
+        result = await read_view(client, step, "result")
+
+    assert (step["status"], step["working"]) == ("running", True)
+    assert "No turn of the caller's is awaited now. Call step_round to go on." in early
+    assert (verdict["status"], verdict["reason"]) == (
+        "waiting",
+        "The caller is to write for Me: call submit_turn.",
+    )
+    assert {turn["agent"] for turn in result["transcript"] if turn["round"] == 1} == {"Me", "Bot"}
+
+
+async def test_a_paused_debate_takes_no_turn_until_it_is_resumed(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
+        step = await begun(client, format="verdict")
+        mine = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Yes."}
+        paused = await call(client, "intervene", debate_id=step["debate_id"], action="pause", reason="lunch")
+        told = await expect_tool_error(client, "submit_turn", **mine)
+        resumed = await call(client, "intervene", debate_id=step["debate_id"], action="resume")
+        await call(client, "submit_turn", **mine)
+
+    assert paused["status"] == "paused"
+    assert "The debate is paused: lunch. Resume it with intervene first." in told
+    assert (resumed["status"], resumed["awaited"]) == ("waiting", step["awaited"])
+
+
+async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(
+    open_modern_client: Any,
+) -> None:
+    judge = ScriptedModel()
+    async with open_modern_client({"judge": judge}) as client:
+        step = await begun(client, format="verdict", options={"judges": {"models": ["judge"]}})
+        mine = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Yes."}
+        await call(client, "submit_turn", **mine)
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"], conclude=True)
+
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
+    assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "tasks"),
+    [
+        ("settle", {"max_rounds": 1}, ["argument", "argument", "closing"]),
+        ("handoff", {"options": {"limits": {"max_turns": 2}}}, ["argument", "argument", "judgment"]),
+        (
+            "round_robin",
+            {"max_rounds": 1, "options": {"referee": True}},
+            ["argument"] * 2 + ["audit", "deliverable"],
+        ),
+        (
+            "verdict",
+            {"max_rounds": 1, "options": {"moderator": {}}},
+            ["opening", "argument", "argument", "judgment"],
+        ),
+        (
+            "verdict",
+            {"options": {"phases": ["opening", "cross_examination", "voting"]}},
+            ["argument"] * 2 + ["message"] * 2 + ["answer"] * 2 + ["ballot"] * 2,
+        ),
+    ],
+)
+async def test_every_seat_there_is_can_be_the_caller_s(
+    open_modern_client: Any, name: str, more: dict[str, Any], tasks: list[str]
+) -> None:
+    written = {
+        "closing": "SUMMARY: Clear.\nSTATUS: SETTLED\nDECISION: Ship.",
+        "judgment": FINDING,
+        "opening": json.dumps({"next_speakers": ["Opponent", "Proponent"], "done": False}),
+        "ballot": json.dumps({"choice": "A"}),
+    }
+    asked = []
+    async with open_modern_client() as client:
+        step = await begun(client, format=name, run=True, **more)
+        while step["status"] == "waiting":
+            turn = step["awaited"][0]
+            asked.append(turn["task"])
+            other = "Opponent" if turn["speaker"] == "Proponent" else "Proponent"
+            message = json.dumps({"to": other, "text": "Why?"})
+            text = {**written, "message": message}.get(turn["task"], "Because. Transition to Opponent")
+            arguments = {"debate_id": step["debate_id"], "speaker": turn["speaker"], "text": text}
+            step = await call(client, "submit_turn", **arguments)
+
+    assert step["status"] == "concluded", step
+    assert asked == tasks

@@ -1,0 +1,253 @@
+"""Forks over MCP and on the command line: another judge, side by side, and only paid for once."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner, Result
+from mcp import Client
+
+from server.cli.main import counterpoint
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
+from server.engine.errors import DebateNotFoundError
+from server.engine.forks import fork, load_debate_family
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
+from tests.support.mcp_debates import build_scripted_model, call_next, read_view, step_all_rounds
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N9")]
+
+BOB = {"winner": "B", "margin": 3, "verdict": "Wait.", "reasoning": "It was never answered."}
+ADA = {**BOB, "winner": "A", "verdict": "Ship."}
+SIDES = [{"name": "Ada", "stance": "ship"}, {"name": "Bob", "stance": "wait"}]
+PLAIN = {"judges": {"anonymize": False, "shuffle": False, "both_orders": False, "models": ["first"]}}
+
+
+def judges() -> dict[str, Any]:
+    return {
+        "mine": ScriptedModel(),
+        "first": build_scripted_model(judgment=ADA),
+        "second": build_scripted_model(judgment=BOB),
+    }
+
+
+async def concluded(client: Client) -> dict[str, Any]:
+    return await call(
+        client, "start_debate", question="Ship it?", debaters=SIDES, models=["mine"], options=PLAIN, run=True
+    )
+
+
+async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any) -> None:
+    models = judges()
+    async with open_client(models, "mine") as client:
+        parent = await concluded(client)
+        before = len(models["mine"].asked)
+        changes = {"judges": {"models": ["second"]}, "run": True}
+        child = await call(client, "fork_debate", debate_id=parent["debate_id"], at_round=1, changes=changes)
+        paid = len(models["mine"].asked) - before
+        states = [await read_view(client, step, "state") for step in (parent, child)]
+        receipts = [await read_view(client, step, "receipt") for step in (parent, child)]
+        verdict = await call(client, "get_verdict", debate_id=child["debate_id"])
+        (found,) = (await read_view(client, child, "family"))["relatives"]
+
+    assert (child["status"], verdict["winner"], parent["status"]) == ("concluded", "Bob", "concluded")
+    assert paid == 2
+    assert [state["usage"]["calls"] for state in states] == [5, 3]
+    assert (states[1]["forked_from"], states[1]["forked_at_round"]) == (parent["debate_id"], 1)
+    assert all("every entry was checked" in receipt["verified"] for receipt in receipts)
+    assert (found["relation"], found["agree"], found["shared_rounds"]) == ("parent", "no", 1)
+    assert found["provenance"] == "verified"
+    assert [difference["field"] for difference in found["differences"]] == ["judges.models"]
+
+
+async def test_a_fork_is_stepped_by_doing_what_next_says(open_client: Any) -> None:
+    async with open_client(judges(), "mine") as client:
+        parent = await concluded(client)
+        result = await client.call_tool("fork_debate", {"debate_id": parent["debate_id"], "at_round": 1})
+        child = dict(result.structured_content)
+        rounds = await step_all_rounds(client, child)
+
+    assert (child["status"], child["round"], len(child["turns"])) == ("running", 1, 2)
+    assert f"Forked from {parent['debate_id']} after round 1" in result_text(result)
+    assert "step_round(" in child["next"]
+    assert [step["round"] for step in rounds] == [2, 3]
+
+
+async def test_another_stance_is_warned_of_where_the_fork_begins(open_client: Any) -> None:
+    async with open_client(judges(), "mine") as client:
+        parent = await concluded(client)
+        changes = {"stances": {"Bob": "wait a year"}}
+        asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
+        result = await client.call_tool("fork_debate", asked)
+        next_round = await call_next(client, dict(result.structured_content))
+
+    warning = "What Bob said up to round 1 was said for another stance, before the fork."
+    assert f"Warning: {warning}" in result_text(result)
+    assert warning in result.structured_content["warnings"]
+    assert next_round["turns"][1]["stance"] == "wait a year"
+
+
+async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> None:
+    async with open_client(judges(), "mine") as client:
+        started = await call(client, "start_debate", question="Ship it?", models=["mine"])
+        debate_id = started["debate_id"]
+        assert "pass at_round=0" in await expect_tool_error(
+            client, "fork_debate", debate_id=debate_id, at_round=1
+        )
+        await call_next(client, started)
+        child = await call(client, "fork_debate", debate_id=debate_id, at_round=1)
+        parent = json.loads(await read_resource(client, f"debate://{debate_id}"))
+
+    assert (child["round"], parent["status"], parent["round"]) == (1, "running", 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
+        ({"models": {"Ada": "no such model"}}, "no such model"),
+        ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
+        ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
+    ],
+)
+async def test_what_cannot_be_changed_is_refused_and_opens_nothing(
+    open_modern_client: Any, changes: dict[str, Any], told: str
+) -> None:
+    async with open_modern_client(judges(), "mine") as client:
+        parent = await concluded(client)
+        asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
+        assert told in await expect_tool_error(client, "fork_debate", **asked)
+        page = await call(client, "find_debates")
+
+    assert [row["debate_id"] for row in page["debates"]] == [parent["debate_id"]]
+
+
+async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern_client: Any) -> None:
+    async with open_modern_client(judges(), "mine") as client:
+        parent = await concluded(client)
+        asked = {"debate_id": parent["debate_id"], "at_round": 1}
+        one, other = [await call(client, "fork_debate", **asked) for _ in range(2)]
+        await call(client, "start_debate", question=f"Was {parent['debate_id']} right?")
+        found = {
+            step["debate_id"]: (await read_view(client, step, "family"))["relatives"]
+            for step in (parent, one)
+        }
+
+    ids = [step["debate_id"] for step in (parent, one, other)]
+    assert [(row["other"]["debate_id"], row["relation"]) for row in found[ids[0]]] == [
+        (ids[2], "fork"),
+        (ids[1], "fork"),
+    ]
+    assert [(row["other"]["debate_id"], row["relation"]) for row in found[ids[1]]] == [
+        (ids[0], "parent"),
+        (ids[2], "sibling"),
+    ]
+
+
+async def test_a_fork_that_is_to_run_does_so_without_being_asked_and_knows_its_predicate(
+    database: str,
+) -> None:
+    async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as hall:
+        parent = await hall.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
+        await hall.step(parent.id, wait=5)
+        child = await fork(hall, parent.id, 1, actor="me", terminate_when=lambda _debate: True)
+        with anyio.fail_after(5):
+            while not child.debate.ended:
+                child = await hall.step(child.id, wait=5)
+        related = await load_debate_family(hall, child)
+        with pytest.raises(DebateNotFoundError):
+            await fork(hall, "nosuchdebate", 0, actor="me")
+
+    assert child.debate.ended.reason == "terminate_when"
+    assert {entry.actor for entry in child.entries[:3]} == {"me"}
+    assert [row.other.debate_id for row in related.relatives] == [parent.id]
+
+
+# The command line --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    return lambda *args: CliRunner().invoke(counterpoint, args, prog_name="counterpoint")
+
+
+@pytest.fixture
+def past(cli: Callable[..., Result]) -> str:
+    sides = ["--debater", "Ada: ship", "--debater", "Bob: wait"]
+    result = cli("debate", "Ship it?", *sides, "--model", "scripted", "--json")
+    return str(json.loads(result.stdout)["debate_id"])
+
+
+def test_a_fork_runs_in_the_terminal_and_is_compared(
+    cli: Callable[..., Result], past: str, tmp_path: Any
+) -> None:
+    plan = tmp_path / "plan.md"
+    plan.write_text("Ship on Monday.", encoding="utf-8")
+    options = ["--judge-model", "scripted?chars=90", "--judges", "2", "--document", str(plan)]
+    options += ["--debater", "Bob=scripted?chars=80: wait a year", "--rounds", "3"]
+
+    result = cli("fork", past, "--at-round", "1", *options, "--json")
+
+    assert result.exit_code == 0, result.output
+    child = json.loads(result.stdout)
+    assert child["state"]["rounds_of_talk"] == 3
+    found = json.loads(cli("compare", past, child["debate_id"], "--json").stdout)
+    assert (found["relation"], found["shared_rounds"]) == ("fork", 1)
+    assert {difference["field"]: difference["other"] for difference in found["differences"]} == {
+        "debaters.Bob.stance": "wait a year",
+        "debaters.Bob.model": "scripted?chars=80",
+        "judges.models": "scripted?chars=90, scripted?chars=90",
+        "max_rounds": "3",
+        "documents.plan.md.text": "Ship on Monday.",
+    }
+    shown = cli("compare", past, child["debate_id"]).stdout
+    assert "is a fork of" in shown
+    assert "- judges.models: scripted | scripted?chars=90" in shown
+    assert cli("compare", child["debate_id"]).stdout.count("is a fork of") == 1
+
+
+def test_a_fork_shows_the_past_and_goes_on_live(cli: Callable[..., Result], past: str) -> None:
+    result = cli("fork", past, "--at-round", "1", "--model", "scripted?chars=90")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    shown = " ".join(result.stdout.split())
+    steps = [
+        "2 turns so far",
+        "Round 2: rebuttal",
+        "Verdict: ",
+        f"Forked from {past} after round 1",
+        "Read it",
+    ]
+    assert [shown.index(step) for step in steps] == sorted(map(shown.index, steps))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--at-round", "9"], 1, "Round 9 is not over"),
+        (["--at-round", "1", "--debater", "Eve: x"], 1, "nobody is called 'Eve'"),
+        (["--at-round", "1", "--debater", "Bob"], 2, "NAME: STANCE"),
+        (["--at-round", "1", "--instructions", "x" * 8001], 2, "instructions"),
+        (["--at-round", "1", "--moderator-model", "scripted"], 1, "has no moderator"),
+        ([], 2, "--at-round"),
+    ],
+)
+def test_what_cannot_be_forked_is_told(
+    cli: Callable[..., Result], past: str, arguments: list[str], code: int, told: str
+) -> None:
+    result = cli("fork", past, *arguments)
+
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert told in result.stderr
+
+
+def test_what_cannot_be_compared_is_told(cli: Callable[..., Result], past: str) -> None:
+    assert "counterpoint list" in cli("compare", past, "nosuchdebate").stderr
+    alone = cli("compare", past)
+    assert (alone.exit_code, alone.stdout) == (0, "")
+    assert "No fork of" in alone.stderr

@@ -1,0 +1,225 @@
+"""Steering debates over MCP while a model is being asked; budgets, fallbacks, and wrong arguments."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.gated_model import Gate
+from tests.support.mcp_debates import build_scripted_model, read_events, read_view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4", "N10", "D3", "N8")]
+
+SIDES = [{"name": "Ada", "stance": "ship", "model": "slow"}, {"name": "Bob", "stance": "wait"}]
+PLAIN = [{"name": "Ada", "stance": "ship"}, {"name": "Bob", "stance": "wait"}]
+MOST_WORDS = ("Traceback", "pydantic", "Input should", "Extra inputs", "validation error")
+
+
+class InFlight:
+    """A debate whose first debater is being asked."""
+
+    def __init__(self, client: Client, gate: Gate, step: dict[str, Any]) -> None:
+        self.client = client
+        self.gate = gate
+        self.step = step
+
+    async def intervene(self, action: str, **wish: Any) -> str:
+        arguments = {"debate_id": self.step["debate_id"], "action": action, **wish}
+        result = await self.client.call_tool("intervene", arguments)
+        assert not result.is_error, result_text(result)
+        return result_text(result)
+
+    async def turns(self, least: int = 1) -> list[dict[str, Any]]:
+        """What was said, when so much of it was recorded after the model was let go."""
+        self.gate.release.set()
+        with anyio.fail_after(5):
+            while len(spoken := await read_events(self.client, self.step, "spoke")) < least:
+                await anyio.lowlevel.checkpoint()
+        return spoken
+
+
+@asynccontextmanager
+async def in_flight(open_client: Any, **options: Any) -> AsyncIterator[InFlight]:
+    gate = Gate()
+    models = {"slow": gate.model, "mine": ScriptedModel()}
+    judged = {"judges": {"models": ["mine"]}, **options}
+    async with open_client(models, "mine") as client:
+        step = await call(
+            client, "start_debate", question="Ship?", format="verdict", debaters=SIDES, options=judged
+        )
+        await call(client, "step_round", debate_id=step["debate_id"], wait_seconds=0)
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+        yield InFlight(client, gate, step)
+
+
+STEERED: list[tuple[str, dict[str, Any], str]] = [
+    ("extend", {"rounds": 2}, "2 rounds more, 4 in all, from the next round on."),
+    ("extend", {"rounds": 1, "limits": {"max_calls": 30}}, "limits are in force from the next question on"),
+    ("weights", {"weights": {"judge 1": 1.5}}, "Votes are counted so when the verdict is made."),
+    ("threshold", {"threshold": 0.75}, "3/4 of the votes' weight or more, when the verdict is made."),
+    ("replace_model", {"to": "Ada", "model": "mine"}, "An answer that is on its way is kept."),
+    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer that is on its way is kept."),
+    ("challenge", {"to": "Bob", "text": "Prove it."}, "Bob is to answer it in the next turn"),
+    ("inject", {"text": "News."}, "Everybody reads it with every question put from now on."),
+]
+
+
+@pytest.mark.parametrize(("action", "wish", "effect"), STEERED)
+async def test_the_answer_on_its_way_is_kept_and_it_says_from_when_on_it_counts(
+    open_client: Any, action: str, wish: dict[str, Any], effect: str
+) -> None:
+    async with in_flight(open_client) as debate:
+        assert effect in await debate.intervene(action, reason="to try it", **wish)
+        first, second = await debate.turns(2)
+        (row,) = (await read_view(debate.client, debate.step, "interventions"))["log"]
+
+    assert (first["seat"], first["text"]) == ("Ada", "Ada has a point.")
+    assert second["seat"] == "Bob"
+    assert (row["action"], row["reason"]) == (action, "to try it")
+    assert row["actor"].startswith("client")
+
+
+async def test_paused_the_answer_on_its_way_is_kept_and_nobody_else_is_asked(open_client: Any) -> None:
+    async with in_flight(open_client) as debate:
+        assert "nothing more is asked until it is resumed" in await debate.intervene("pause", reason="lunch")
+        spoken = await debate.turns()
+        tasks = (await read_view(debate.client, debate.step, "tasks"))["tasks"]
+        assert [turn["seat"] for turn in spoken] == ["Ada"]
+        assert [task["seat"] for task in tasks if task["state"] == "done"] == ["Ada"]
+
+        assert "goes on with the next step_round" in await debate.intervene("resume")
+        step = await call(debate.client, "step_round", debate_id=debate.step["debate_id"])
+        assert [turn["agent"] for turn in step["turns"]] == ["Ada", "Bob"]
+
+
+async def test_concluded_the_answer_on_its_way_is_kept_and_judged(open_client: Any) -> None:
+    async with in_flight(open_client) as debate:
+        await debate.intervene("replace_model", to="Ada", model="mine")
+        why = await expect_tool_error(
+            debate.client, "intervene", debate_id=debate.step["debate_id"], action="conclude"
+        )
+        assert "Nothing has been said yet" in why
+        await debate.turns(2)
+        assert "are kept; then it is decided" in await debate.intervene("conclude")
+        verdict = await call(debate.client, "get_verdict", debate_id=debate.step["debate_id"])
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
+
+
+async def test_a_turn_that_was_retracted_is_not_read_by_who_speaks_next(open_client: Any) -> None:
+    models = {"mine": ScriptedModel(), "other": ScriptedModel()}
+    sides = [{**PLAIN[0], "model": "other"}, PLAIN[1]]
+    async with open_client(models, "mine") as client:
+        step = await call(client, "start_debate", question="Ship?", format="verdict", debaters=sides)
+        step = await call(client, "step_round", debate_id=step["debate_id"])
+        taken_back = step["turns"][0]["text"]
+        await call(
+            client, "intervene", debate_id=step["debate_id"], action="retract", to="Ada", round=1, reason="!"
+        )
+        await call(client, "step_round", debate_id=step["debate_id"])
+        transcript = (await client.call_tool("read_debate", {"debate_id": step["debate_id"]})).content[0].text
+    assert "Ada" in transcript
+    assert taken_back not in models["mine"].requests[-1].prompt.messages[-1].content
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"action": "fly"}, "There is no action 'fly'. Actions: pause, resume, "),
+    ({"action": "extend", "rounds": -1}, "`rounds` must be at least 0"),
+    ({"action": "extend", "rounds": 99}, "Pass `rounds`: how many more, 1 to 20"),
+    ({"action": "extend", "limits": {"max_calls": "x"}}, "limits.max_calls must be a whole number above 0"),
+    ({"action": "extend", "limits": {"nope": 1}}, "limits.nope is none that can be changed."),
+    ({"action": "extend", "limits": {"max_calls": 9, "turn_timeout": 9}}, "limits.turn_timeout is none"),
+    ({"action": "extend", "limits": {"on_budget": "stop"}}, "limits.on_budget must be conclude or pause"),
+    ({"action": "weights", "weights": {"judge 1": [1]}}, "must be text"),
+    ({"action": "weights", "weights": {"Ada": 2}}, "Nobody here who votes is called 'Ada'. Voters: judge 1."),
+    ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),
+    ({"action": "replace_model", "to": "Zed", "model": "mine"}, "There is no seat 'Zed'."),
+    ({"action": "challenge", "to": "Zed", "text": "?"}, "Nobody here is called 'Zed'."),
+    ({"action": "retract", "to": "Ada", "round": 7}, "There is no turn of 'Ada' in round 7"),
+    ({"action": "resume"}, "The debate is not paused. Call step_round to go on."),
+    ({"action": "pause", "reasn": "lunch"}, "`reasn` is unknown."),
+]
+
+
+async def test_what_cannot_be_done_is_answered_in_sentences(open_client: Any) -> None:
+    async with open_client() as client:
+        step = await call(client, "start_debate", question="Ship?", debaters=PLAIN)
+        for wrong, why in WRONG:
+            told = await expect_tool_error(client, "intervene", debate_id=step["debate_id"], **wrong)
+            assert why in told
+            assert not any(word in told for word in MOST_WORDS), told
+        assert (await read_view(client, step, "interventions"))["log"] == []
+
+
+async def test_ten_calls_of_thirty_end_with_a_verdict(open_client: Any) -> None:
+    model = ScriptedModel()
+    three = [*PLAIN, {"name": "Cy", "stance": "sell"}]
+    options = {"limits": {"max_calls": 10}}
+    async with open_client({"mine": model}, "mine") as client:
+        step = await call(
+            client,
+            "start_debate",
+            question="Ship?",
+            format="verdict",
+            debaters=three,
+            max_rounds=9,
+            options=options,
+            run=True,
+        )
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+    assert (step["status"], len(model.requests)) == ("concluded", 10)
+    assert verdict["reason"] == "budget: 9 of 10 calls spent, and 1 question kept back for deciding"
+    assert verdict["winner"] == "Cy"
+    assert step["estimate"].startswith("Estimate: 28 calls, ")
+
+
+async def test_paused_by_its_budget_a_debate_goes_on_when_that_is_raised(open_client: Any) -> None:
+    options = {"limits": {"max_calls": 6, "on_budget": "pause"}}
+    async with open_client() as client:
+        arguments = {"question": "Ship?", "format": "verdict", "max_rounds": 4, "debaters": PLAIN}
+        step = await call(client, "start_debate", **arguments, options=options, run=True)
+        assert step["status"] == "paused"
+        assert step["reason"].endswith("Extend the limits, or conclude.")
+        raised = {"debate_id": step["debate_id"], "action": "extend", "limits": {"max_calls": 40}}
+        assert "Resume the debate now." in result_text(await client.call_tool("intervene", raised))
+        await call(client, "intervene", debate_id=step["debate_id"], action="resume")
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "max_rounds")
+
+
+async def test_money_is_never_limited_with_a_price_that_is_unknown(open_client: Any) -> None:
+    limited = {"limits": {"max_cost_usd": 1}}
+    async with open_client() as client:
+        why = await expect_tool_error(
+            client, "start_debate", question="?", models=["ollama/zork"], options=limited
+        )
+        assert "the price of ollama/zork is unknown, and unknown is not free" in why
+        step = await call(client, "start_debate", question="Ship?", options=limited)
+        replace = {"action": "replace_model", "to": "judge 1", "model": "ollama/zork"}
+        why = await expect_tool_error(client, "intervene", debate_id=step["debate_id"], **replace)
+        assert "the price of ollama/zork is unknown" in why
+        changes = {"models": {"Proponent": "ollama/zork"}}
+        why = await expect_tool_error(
+            client, "fork_debate", debate_id=step["debate_id"], at_round=0, changes=changes
+        )
+        assert "the price of ollama/zork is unknown" in why
+
+
+async def test_a_fallback_model_answers_for_one_that_is_dead_and_the_verdict_says_so(
+    open_client: Any,
+) -> None:
+    dead = build_scripted_model(argument=ModelError("unavailable", "nobody is there"))
+    options = {"fallback_models": ["spare"], "judges": {"models": ["mine"]}}
+    sides = [{**PLAIN[0], "model": "dead"}, PLAIN[1]]
+    models = {"dead": dead, "spare": ScriptedModel(name="spare"), "mine": ScriptedModel(name="mine")}
+    async with open_client(models, "mine") as client:
+        step = await call(client, "start_debate", question="Ship?", debaters=sides, options=options, run=True)
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+    assert (verdict["status"], len(dead.requests)) == ("concluded", 1)
+    assert any("2 of 3 models answered: dead could not be reached 1 time." in c for c in verdict["cautions"])

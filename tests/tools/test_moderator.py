@@ -1,0 +1,230 @@
+"""Moderators over MCP: what they may say, what a user sees of what they may not, and how a talk ends."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.state import Debate
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from server.settings import Settings
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.mcp_debates import TaskAnswer, build_scripted_model, find_prompts, read_events, read_view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C3")]
+
+TWO = [{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}]
+BOTH = {"next_speakers": ["Ada", "Ben"], "briefing": None, "new_angle": None, "done": False}
+
+
+async def moderated(client: Any, **more: Any) -> dict[str, Any]:
+    options = {"moderator": {"model": "moderator"}, **more.pop("options", {})}
+    asked = {"question": "Ship it?", "format": "verdict", "debaters": TWO, "run": True, **more}
+    return await call(client, "start_debate", **asked, options=options)
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        (
+            BOTH | {"next_speakers": ["Ada", "Plato"]},
+            'next_speakers: nobody here is called "Plato". Known: Ada, Ben',
+        ),
+        (
+            BOTH | {"next_speakers": []},
+            "next_speakers is empty although done is false: name who speaks. Known: Ada, Ben",
+        ),
+        (
+            BOTH | {"next_speakers": [], "done": True},
+            "next_speakers is empty although nobody has spoken yet. Known: Ada, Ben",
+        ),
+        (BOTH | {"next_speakers": ["Ada"] * 5}, "next_speakers has 5 names, and 4 are allowed"),
+        ("Let us hear Ada first.", "the reply holds no JSON object"),
+    ],
+)
+async def test_a_decision_that_cannot_be_used_is_told_to_the_user_and_to_the_moderator_who_is_asked_again(
+    open_modern_client: Any, decision: TaskAnswer, told: str
+) -> None:
+    moderator = build_scripted_model(opening=[decision, BOTH | {"next_speakers": ["Ben"]}])
+    async with open_modern_client({"moderator": moderator}) as client:
+        ran = await moderated(client, max_rounds=1)
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        result = await read_view(client, ran, "result")
+
+    assert ran["status"] == "concluded"
+    assert ran["failures"] == [f"moderator (moderator): {told} (unreadable)"]
+    assert f"*moderator failed: {told}*" in transcript
+    assert f"could not be used: {told}. Answer again" in find_prompts(moderator, "opening")[1]
+    assert [turn["agent"] for turn in result["transcript"]] == ["Ben"]
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize(
+    "answer", [BOTH | {"next_speakers": []}, ModelError("unavailable", "moderator cannot be reached")]
+)
+async def test_without_a_usable_decision_everybody_speaks_and_the_transcript_says_why(
+    open_modern_client: Any, answer: TaskAnswer
+) -> None:
+    async with open_modern_client({"moderator": build_scripted_model(opening=answer)}) as client:
+        ran = await moderated(client, max_rounds=1)
+        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        result = await read_view(client, ran, "result")
+
+    assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"]
+    assert "*the moderator gave no usable answer, so everybody speaks as declared*" in transcript
+    assert len(result["moderatorDecisions"]) == 1
+
+
+@pytest.mark.requirement("C12")
+@pytest.mark.parametrize(
+    ("rounds", "done", "reason", "told"),
+    [
+        (2, False, "max_rounds", "the last round was held"),
+        (2, True, "max_rounds", "the last round was held"),  # looked for first
+        (4, True, "moderator done", "the moderator ended the talk"),
+    ],
+)
+async def test_the_talk_ends_at_the_last_round_or_after_the_moderator_is_done(
+    open_modern_client: Any, rounds: int, done: bool, reason: str, told: str
+) -> None:
+    moderator = build_scripted_model(opening=[BOTH, BOTH | {"done": done}])
+    async with open_modern_client({"moderator": moderator}) as client:
+        ran = await moderated(client, max_rounds=rounds)
+        state = await read_view(client, ran, "state")
+        verdict = await read_resource(client, f"debate://{ran['debate_id']}/verdict")
+        result = await read_view(client, ran, "result")
+
+    assert (state["reason"], state["rounds_of_talk"]) == (reason, 2)
+    assert len(result["transcript"]) == 4  # the round in which it was done was held
+    assert f"The talk ended: {told}." in verdict
+
+
+@pytest.mark.requirement("C12")
+async def test_terminate_when_is_asked_last_after_each_round(database: str) -> None:
+    seen: list[int] = []
+
+    def enough(debate: Debate) -> bool:
+        seen.append(debate.talk_round_count)
+        return debate.talk_round_count == 2
+
+    proposal = DebateRequest(
+        question="Ship it?", format="verdict", models=["scripted"], max_rounds=4, run=True
+    )
+    async with open_manager(Settings(db=database)) as hall:
+        with anyio.fail_after(5):
+            started = await hall.start(proposal, actor="test", terminate_when=enough)
+            case = await hall.follow(started.id, wait=5)
+
+    assert case.debate.ended is not None
+    assert (case.debate.ended.reason, case.debate.talk_round_count) == ("terminate_when", 2)
+    assert set(seen) == {1, 2}
+
+
+@pytest.mark.requirement("C12")
+async def test_above_four_rounds_a_warning_says_why_not(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
+        four = await call(client, "start_debate", question="Ship it?", format="verdict", max_rounds=4)
+        five = await call(client, "start_debate", question="Ship it?", format="verdict", max_rounds=5)
+
+    assert not [warning for warning in four["warnings"] if "rounds" in warning]
+    assert "5 rounds: above 4, models tend to drift towards agreement" in five["warnings"][0]
+
+
+@pytest.mark.requirement("D1")
+async def test_rounds_that_do_not_reach_every_phase_are_warned_of(open_modern_client: Any) -> None:
+    async with open_modern_client() as client:
+        started = await call(client, "start_debate", question="Ship it?", max_rounds=1)
+
+    assert started["warnings"][0] == "1 round is too few for every phase: rebuttal left out."
+
+
+@pytest.mark.requirement("A2", "C3")
+async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_modern_client: Any) -> None:
+    moderator = ScriptedModel()
+    async with open_modern_client({"moderator": moderator}) as client:
+        ran = await moderated(
+            client, format="settle", options={"moderator": {"model": "moderator", "opens": True}}
+        )
+        facts = await read_events(client, ran, "round_opened", "spoke", "round_closed")
+
+    kinds = ["round_opened", "spoke", "spoke", "round_closed"]
+    assert [fact["kind"] for fact in facts] == kinds * 2
+    assert ran["outcome"] == "decided"
+    assert "### Moderator\n" in ran["moderator"]
+    assert "**Status**: SETTLED" in ran["moderator"]
+
+
+@pytest.mark.requirement("A2")
+@pytest.mark.parametrize(
+    ("closing", "told"),
+    [
+        (
+            {"summary": "Fine.", "status": "SETTLED", "decision": ""},
+            "the status is SETTLED, and the decision is missing",
+        ),
+        ("SUMMARY: Fine.\nSTATUS: perhaps", '"status" must be SETTLED or CONTINUE'),
+        ("It is all clear to me.", "the reply holds no JSON object"),
+    ],
+)
+async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(
+    open_modern_client: Any, closing: TaskAnswer, told: str
+) -> None:
+    good = {"summary": "Ada has it.", "status": "SETTLED", "decision": "Ship."}
+    async with open_modern_client({"moderator": build_scripted_model(closing=[closing, good])}) as client:
+        ran = await moderated(client, format="settle")
+
+    assert (ran["outcome"], ran["verdict"], ran["round"]) == ("decided", "Ship.", 1)
+    assert ran["failures"] == [f"moderator (moderator): {told} (unreadable)"]
+
+
+@pytest.mark.requirement("A2", "D3")
+async def test_without_a_moderator_s_summary_the_debate_pauses_and_can_be_resumed(
+    open_modern_client: Any,
+) -> None:
+    down = ModelError("unavailable", "moderator cannot be reached")
+    good = {"summary": "Ada has it.", "status": "SETTLED", "decision": "Ship."}
+    async with open_modern_client({"moderator": build_scripted_model(closing=[down, good])}) as client:
+        ran = await moderated(client, format="settle")
+        assert (ran["status"], ran["round"]) == ("paused", 1)
+        assert "moderator: moderator cannot be reached" in ran["reason"]
+
+        await call(client, "intervene", debate_id=ran["debate_id"], action="resume")
+        verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
+
+    assert (verdict["status"], verdict["verdict"]) == ("concluded", "Ship.")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"moderator": {"opens": False}}, "options.moderator neither opens nor closes rounds"),
+        ({"moderator": {}, "speaking": "declared"}, "leave options.speaking=declared out"),
+        ({"speaking": "moderated", "moderator": {"opens": False, "closes": True}}, "set opens=true"),
+        (
+            {"moderator": {"opens": False, "closes": True, "tools": ["notes"]}},
+            "set options.moderator.opens=true",
+        ),
+        ({"moderator": {"tools": ["notes"]}}, "There is no research server 'notes'. None is configured"),
+    ],
+)
+async def test_a_moderator_who_cannot_be_is_refused(open_modern_client: Any, options: Any, told: str) -> None:
+    async with open_modern_client() as client:
+        assert told in await expect_tool_error(
+            client, "start_debate", question="Q?", format="verdict", options=options
+        )
+
+
+async def test_a_moderated_debate_goes_on_in_another_process(open_modern_client: Any) -> None:
+    moderator = build_scripted_model(opening=[BOTH | {"next_speakers": ["Ben", "Ben"]}, BOTH])
+    async with open_modern_client({"moderator": moderator}) as client:
+        started = await moderated(client, run=False)
+        await call(client, "step_round", debate_id=started["debate_id"])
+    async with open_modern_client({"moderator": moderator}) as client:
+        await call(client, "step_round", debate_id=started["debate_id"])
+        result = await read_view(client, started, "result")
+
+    assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ben", "Ada", "Ben"]
