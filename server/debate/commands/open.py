@@ -38,16 +38,14 @@ def open_debate(
     seed: int,
     find_price: Callable[[str], Price] | None = None,
 ) -> Opened:
-    """The set-up of the debate proposed.
+    """Return the setup of the requested debate, with prices.
 
-    `models` are handed out to the debaters in turn. The judges, and who else there is, get those that no
-    debater has, or, where there are none, the same from the other end. `seed` is used where none was
-    asked for.
-
-    `price` says what a token of a model costs.
+    `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
+    the same models in reverse order where there are none. `seed` applies where the request has none.
+    `find_price` returns the price of a model in USD per token.
 
     Raises:
-        Refused: the proposal cannot be debated as it stands.
+        InvalidRequestError: the debate cannot be held as requested.
     """
     row, options = find_format(request.format), request.options
     check_documents(request.documents)
