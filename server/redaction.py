@@ -11,12 +11,16 @@ _SECRET_TEXT_PATTERN = re.compile(
     re.IGNORECASE,
 )
 
+MIN_SECRET_LENGTH = 6
+
 
 def redact(text: str, environ: Mapping[str, str]) -> str:
     """The text without anything that is, or looks like, a secret."""
     # The longest first: one secret may be the beginning of another.
     values = {
-        value for name, value in environ.items() if len(value) >= 6 and _SECRET_NAME_PATTERN.search(name)
+        value
+        for name, value in environ.items()
+        if len(value) >= MIN_SECRET_LENGTH and _SECRET_NAME_PATTERN.search(name)
     }
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, "[secret]")

@@ -64,10 +64,10 @@ class ModelCaller:
         return build_failure(call, "late", detail, attempts=tried)
 
     async def attempt(
-        self, debate: Debate, call: Call, max_attempts: int, timeout: float, on_text: OnText | None
+        self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
     ) -> Event:
         try:
-            return await self.send_request(debate, call, max_attempts, timeout, on_text)
+            return await self.send_request(debate, call, max_attempts, timeout_seconds, on_text)
         except ModelError as error:
             return build_failure(call, error.cause, error.detail, attempts=error.attempts)
         except TimeoutError:
@@ -83,7 +83,7 @@ class ModelCaller:
             return build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
     async def send_request(
-        self, debate: Debate, call: Call, max_attempts: int, timeout: float, on_text: OnText | None
+        self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
     ) -> Event:
         prompt = render(debate, call)
         servers = allowed_servers(debate, call)
@@ -94,16 +94,18 @@ class ModelCaller:
             prompt=prompt,
             seat=call.seat,
             max_tokens=max_reply_tokens(debate.setup, call),
-            timeout=timeout,
+            timeout=timeout_seconds,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
             max_attempts=max_attempts,
         )
         # The model keeps its own time; this limit is for one that does not.
-        with anyio.move_on_after(self.models.max_reply_seconds(call.model, timeout) + self.leeway) as limit:
+        with anyio.move_on_after(
+            self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
+        ) as limit:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
-            raise ModelError("timeout", f"{call.model} gave no answer in {timeout:g} s")
+            raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
         if offered and (lookups := await self.look_up(reply, servers)):
             return Researched(
                 seat=call.seat,

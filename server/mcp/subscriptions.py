@@ -141,7 +141,7 @@ class UpdateBus:
         ) -> EmptyResult:
             self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
             self.legacy_subscribers.setdefault(str(params.uri), weakref.WeakSet()).add(
-                ctx.session._connection
+                ctx.session._connection  # noqa: SLF001
             )
             self.wake()
             return EmptyResult()

@@ -86,10 +86,10 @@ class RequestResults(ChangeNotifier):
         self.replies: dict[str, Reply] = {}
         self.failures: dict[str, ModelError] = {}
 
-    async def collect(self, model: GuardedModel, seat: str, timeout: float = 20) -> None:
+    async def collect(self, model: GuardedModel, seat: str, timeout_seconds: float = 20) -> None:
         try:
             self.replies[seat] = await model.reply(
-                replace(build_argument_request(timeout=timeout), seat=seat)
+                replace(build_argument_request(timeout=timeout_seconds), seat=seat)
             )
         except ModelError as error:
             self.failures[seat] = error
@@ -122,9 +122,9 @@ def failing_script(cause: Cause) -> Callable[[Request], str]:
     return script
 
 
-async def expect_failure(model: GuardedModel, timeout: float = 20) -> ModelError:
+async def expect_failure(model: GuardedModel, timeout_seconds: float = 20) -> ModelError:
     with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
-        await model.reply(build_argument_request(timeout=timeout))
+        await model.reply(build_argument_request(timeout=timeout_seconds))
     return failure.value
 
 

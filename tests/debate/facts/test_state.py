@@ -140,10 +140,10 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a judgment in a round of talk": (in_round_1, judged(number=1), "nobody is asking judge 1"),
     "a judgment by a debater": (
         in_round_1,
-        judged("Proponent", number=1, slot_index=0),
+        judged("Proponent", number=1, reading=0),
         "no judge",
     ),
-    "a third reading": (at_the_judges, judged(slot_index=3), "nobody is asking judge 1"),
+    "a third reading": (at_the_judges, judged(reading=3), "nobody is asking judge 1"),
     "a reading given twice": (
         lambda: at_the_judges().add_events(judged()),
         judged(),

@@ -47,7 +47,9 @@ def played(arrival: Sequence[int]) -> DebateSimulation:
         order = sorted(range(len(calls)), key=lambda index: arrival[index % len(arrival)])
         return [calls[index] for index in order]
 
-    return simulate(build_setup(debaters=build_debaters(3), options=PANEL), quarrel, arrival_order=arranged).play()
+    return simulate(
+        build_setup(debaters=build_debaters(3), options=PANEL), quarrel, arrival_order=arranged
+    ).play()
 
 
 def quarrel_of_all(call: Call) -> ScriptAnswer:

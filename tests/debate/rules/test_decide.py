@@ -108,7 +108,9 @@ class TestToTheEnd:
 
 class TestTheEndOfTheTalk:
     def test_a_predicate_ends_the_talk(self) -> None:
-        at = simulate(build_setup(max_rounds=4), terminate_when=lambda debate: debate.talk_round_count == 3).play()
+        at = simulate(
+            build_setup(max_rounds=4), terminate_when=lambda debate: debate.talk_round_count == 3
+        ).play()
         assert rounds(at)[-1] == ("verdict", 4, "terminate_when")
         assert at.debate.ended == Ended(ending="concluded", reason="terminate_when")
 

@@ -114,7 +114,7 @@ class TestBreaker:
         model = build_guarded_model(Guard(now=clock.now), failing_script("timeout"))
 
         for _ in range(2 * FAILURE_THRESHOLD):
-            assert not has_no_attempts(await expect_failure(model, timeout=MIN_COUNTED_TIMEOUT - 1))
+            assert not has_no_attempts(await expect_failure(model, timeout_seconds=MIN_COUNTED_TIMEOUT - 1))
 
     async def test_a_cancelled_request_is_neither_a_failure_nor_a_success(self, clock: FakeClock) -> None:
         held, dead = HeldScript(), failing_script("unavailable")

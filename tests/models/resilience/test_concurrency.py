@@ -149,7 +149,7 @@ class TestPlaces:
             async with anyio.create_task_group() as tasks:
                 start_requests(tasks, outcomes, model, ["first"])
                 await let_tasks_run()
-                failure = await expect_failure(model, timeout=0.05)
+                failure = await expect_failure(model, timeout_seconds=0.05)
                 held.release.set()
 
         assert failure.cause == "timeout"
@@ -301,7 +301,7 @@ class TestProviders:
                 await clock.wait_for_sleepers(1)
                 start_requests(tasks, outcomes, model("openai/b"), ["b"])
                 start_requests(tasks, outcomes, model("deepseek/c"), ["c"])
-                hasty = await expect_failure(model("openai/b"), timeout=0.5)
+                hasty = await expect_failure(model("openai/b"), timeout_seconds=0.5)
                 await clock.wait_for_sleepers(2)
                 await outcomes.wait_until(lambda: "c" in outcomes.replies)
                 clock.advance(0.9)
