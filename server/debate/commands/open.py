@@ -53,7 +53,6 @@ def open_debate(
     pool = build_model_pool(models, debaters)
     moderator = build_moderator(options, row, pool)
     phases = build_phases(options, row, moderator)
-    turns = options.limits.max_turns or (request.max_rounds if row.default_turns else 0) or row.default_turns
     opened = Opened(
         question=validate_question(request.question),
         format=row.name,
@@ -75,7 +74,7 @@ def open_debate(
         synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         handoff=options.handoff,
-        max_turns=turns,
+        max_turns=compute_max_turns(request, row),
         fallback_models=tuple(model.strip() for model in options.fallback_models),
         limits=build_limits(options.limits),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
@@ -311,6 +310,12 @@ def build_panel(
         prompt=clean(asked.prompt),
         quorum=asked.quorum,
     )
+
+
+def compute_max_turns(request: DebateRequest, debate_format: Format) -> int:
+    """Return the number of turns of the whole debate, or 0 where only its rounds are limited."""
+    default = debate_format.default_turns
+    return request.options.limits.max_turns or (request.max_rounds if default else 0) or default
 
 
 def compute_max_rounds(
