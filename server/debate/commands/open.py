@@ -48,7 +48,6 @@ def open_debate(
         InvalidRequestError: the debate cannot be held as requested.
     """
     row, options = find_format(request.format), request.options
-    check_documents(request.documents)
     debaters = build_debaters(request.debaters, row, models)
     pool = build_model_pool(models, debaters)
     moderator = build_moderator(options, row, pool)
@@ -62,7 +61,7 @@ def open_debate(
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
         quorum=options.quorum,
         seed=options.seed or seed,
-        documents=tuple(map(build_document, request.documents)),
+        documents=build_documents(request.documents),
         instructions=clean(options.instructions),
         turn_timeout=options.limits.turn_timeout,
         max_turn_tokens=options.limits.max_turn_tokens or row.max_turn_tokens,
@@ -126,10 +125,6 @@ def build_model_pool(models: Sequence[str], debaters: Sequence[Debater]) -> list
     """Whom the judges, and who else there is, are asked of."""
     debating = {debater.model for debater in debaters}
     return [model for model in models if model not in debating] or list(reversed(models))
-
-
-def build_document(requested: DocumentInput) -> Document:
-    return Document(title=clean(requested.title), text=clean(requested.text), url=clean(requested.url))
 
 
 def build_debaters(
@@ -245,13 +240,14 @@ def validate_question(text: str) -> str:
     return question
 
 
-def check_documents(documents: Sequence[DocumentInput]) -> None:
-    total = sum(len(document.text) for document in documents)
+def build_documents(requested: Sequence[DocumentInput]) -> tuple[Document, ...]:
+    total = sum(len(document.text) for document in requested)
     if total > MAX_TOTAL_DOCUMENT_LENGTH:
         raise InvalidRequestError(
             f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
             "Pass the parts that matter."
         )
+    return tuple(Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested)
 
 
 def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> None:
