@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import MAX_TOTAL_DOCUMENT_LENGTH, build_document
+from server.debate.commands.open import build_documents
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError
@@ -202,8 +202,7 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
             raise InvalidRequestError("This debate has no moderator: leave changes.moderator out.")
         other["moderator"] = setup.moderator.model_copy(update={"model": model})
     if changes.documents:
-        other["documents"] = (*setup.documents, *map(build_document, changes.documents))
-        check_documents_size(setup, changes)
+        other["documents"] = build_documents(changes.documents, setup.documents)
     if changes.max_rounds:
         other |= build_round_limits(debate, changes.max_rounds, at_round)
     if changes.instructions is not None:
@@ -261,15 +260,6 @@ def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -
         if value is not None
     }
     return setup.judges.model_copy(update={**kept, "models": models})
-
-
-def check_documents_size(setup: Opened, changes: ChangesInput) -> None:
-    total = sum(len(one.text) for one in setup.documents) + sum(len(one.text) for one in changes.documents)
-    if total > MAX_TOTAL_DOCUMENT_LENGTH:
-        raise InvalidRequestError(
-            f"With those there are, the documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are "
-            "allowed. Pass the parts that matter."
-        )
 
 
 def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[str, int]:

@@ -240,14 +240,18 @@ def validate_question(text: str) -> str:
     return question
 
 
-def build_documents(requested: Sequence[DocumentInput]) -> tuple[Document, ...]:
-    total = sum(len(document.text) for document in requested)
+def build_documents(
+    requested: Sequence[DocumentInput], existing: Sequence[Document] = ()
+) -> tuple[Document, ...]:
+    """Return `existing` and the requested documents, refused where they are too long together."""
+    added = (Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested)
+    total = sum(len(document.text) for document in (*existing, *requested))
     if total > MAX_TOTAL_DOCUMENT_LENGTH:
         raise InvalidRequestError(
             f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
             "Pass the parts that matter."
         )
-    return tuple(Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested)
+    return (*existing, *added)
 
 
 def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> None:
