@@ -244,14 +244,15 @@ def build_documents(
     requested: Sequence[DocumentInput], existing: Sequence[Document] = ()
 ) -> tuple[Document, ...]:
     """Return `existing` and the requested documents, refused where they are too long together."""
-    added = (Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested)
-    total = sum(len(document.text) for document in (*existing, *requested))
+    documents = [Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested]
+    together = (*existing, *documents)
+    total = sum(len(document.text) for document in together)
     if total > MAX_TOTAL_DOCUMENT_LENGTH:
         raise InvalidRequestError(
             f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
             "Pass the parts that matter."
         )
-    return (*existing, *added)
+    return together
 
 
 def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> None:
