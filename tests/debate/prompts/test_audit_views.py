@@ -87,7 +87,7 @@ class TestRounds:
         assert last["judgments"] == [
             {
                 "seat": "judge 1",
-                "reading": reading,
+                "slot_index": reading,
                 "winner": "Proponent",
                 "margin": 2,
                 "verdict": "It is not worth it.",
