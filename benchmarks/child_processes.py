@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 MAX_LINE_BYTES = 2**26
 TIMEOUT = 120  # seconds, then a server that died or fell silent is an error
 
-OUR_SERVER = ("-m", "server")
+OUR_SERVER = ("-m", "counterpoint")
 BARE_SERVER = ("-m", "benchmarks.bare_server")
 
 REQUEST_META = {

@@ -38,7 +38,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     said = iter(ARGUMENTS)
     async with Client(server) as client:
         step = await call(client, "start_debate", **DEBATE)

@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 
 async def main(proposition: str) -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     debate = {
         "question": proposition,
         "format": "handoff",

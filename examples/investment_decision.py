@@ -46,7 +46,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     async with Client(server) as client:
         step = await call(client, "start_debate", **DEBATE)
         debate_id, shown = step["debate_id"], 0

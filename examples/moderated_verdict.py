@@ -41,7 +41,7 @@ DEBATE: dict[str, Any] = {
 
 
 async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     async with Client(server) as client:
         answer = await client.call_tool("start_debate", DEBATE)
         found = answer.structured_content or {}

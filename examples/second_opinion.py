@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters
 
 
 async def main(question: str) -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     async with Client(server) as client:
         answer = await client.call_tool("start_debate", {"question": question, "run": True})
         # A call returns in time whatever the models do; the debate goes on, and the next call waits on.

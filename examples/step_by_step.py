@@ -34,7 +34,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def main() -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     async with Client(server) as client:
         debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
         step = await call(client, "step_round", debate_id=debate_id)

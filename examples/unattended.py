@@ -44,7 +44,7 @@ async def wait_for_verdict(client: Client, debate_id: str) -> dict[str, Any]:
 
 
 async def main() -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=dict(os.environ))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
     async with Client(server) as client:
         started = await call(client, "start_debate", **DEBATE)
         debate_id = started["debate_id"]

@@ -1,4 +1,4 @@
-"""The command `counterpoint`, also as `python -m server`. Without arguments it is the server itself."""
+"""The program that the package `counterpoint` starts. Without arguments it serves MCP over stdio."""
 
 import gc
 import sys
@@ -9,8 +9,8 @@ EXIT_INTERRUPTED = 130
 def main() -> None:
     try:
         if sys.argv[1:] in ([], ["serve"]):
-            # Clients start the server often and wait for it: nothing of the command line is imported,
-            # and what is imported stays, so that looking for garbage in it is time lost, now and later.
+            # Clients start the server often and wait for it: the command line is not imported, and the garbage
+            # collector ignores the imported modules, which stay anyway.
             gc.disable()
             from server.mcp.stdio import serve_stdio  # noqa: PLC0415
 

@@ -69,6 +69,7 @@ ROOMS: dict[str, str] = {
         "mcp models models.fakes models.local models.prices models.registry research settings"
     ),
     "__main__": "cli mcp",
+    "counterpoint": "__main__ models",
 }
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
 

@@ -97,8 +97,8 @@ def find_launch_command(argv0: str = "") -> LaunchCommand:
                     uvx, ("--from", f"{PACKAGE}=={release}" if release else PACKAGE, SERVER_NAME)
                 )
             return LaunchCommand(str(script))
-    checkout = (("PYTHONPATH", str(Path(__file__).parents[1])),)
-    return LaunchCommand(sys.executable, ("-m", "server"), () if release else checkout)
+    checkout = (("PYTHONPATH", str(Path(__file__).parents[2])),)
+    return LaunchCommand(sys.executable, ("-m", "counterpoint"), () if release else checkout)
 
 
 def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) -> dict[str, Any]:

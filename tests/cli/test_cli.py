@@ -295,7 +295,7 @@ def test_what_was_written_cannot_control_the_terminal(cli: Cli) -> None:
 @pytest.mark.requirement("M5")
 def test_a_reader_that_goes_away_is_no_error(cli: Cli, past: dict[str, Any]) -> None:
     assert cli("list").exit_code == 0
-    command = [sys.executable, "-m", "server", "show", past["debate_id"]]
+    command = [sys.executable, "-m", "counterpoint", "show", past["debate_id"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None

@@ -233,7 +233,7 @@ def test_a_real_terminal_program_reads_turns_from_stdin_and_goes_on_after_it_was
 
     def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "server", "debate", *arguments],
+            [sys.executable, "-m", "counterpoint", "debate", *arguments],
             env=environment,
             cwd=ROOT,
             input=typed,

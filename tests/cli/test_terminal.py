@@ -125,7 +125,7 @@ def on_pty(database: Path, **environ: str) -> str:
     if child == 0:
         os.environ.update({"COUNTERPOINT_DB": str(database), "COLUMNS": "70", "TERM": "xterm"} | environ)
         arguments = ["debate", "Tea?", "--model", "scripted?delay=0.15"]
-        os.execv(sys.executable, [sys.executable, "-m", "server", *arguments])  # noqa: S606  (a pty needs it)
+        os.execv(sys.executable, [sys.executable, "-m", "counterpoint", *arguments])  # noqa: S606  (a pty needs it)
     written = b""
     try:
         while block := os.read(terminal, 4096):

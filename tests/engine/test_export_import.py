@@ -317,7 +317,7 @@ def test_a_kill_in_the_middle_leaves_all_of_it_or_nothing(tmp_path: Path, size: 
     data = large("k3x9w2m4p7qr")
     file, log = tmp_path / "debate.json", tmp_path / "b.db-wal"
     file.write_text(json.dumps(data), encoding="utf-8")
-    command = [sys.executable, "-m", "server", "--db", str(tmp_path / "b.db"), "import", str(file)]
+    command = [sys.executable, "-m", "counterpoint", "--db", str(tmp_path / "b.db"), "import", str(file)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as child:
         while child.returncode is None and not (log.exists() and log.stat().st_size > size):
             with suppress(subprocess.TimeoutExpired):

@@ -218,7 +218,7 @@ def test_a_server_with_a_bad_file_says_so_and_does_not_start(tmp_path: Path) -> 
     path.write_text(GOOD.replace("tell-ops", "tell ops"), "utf-8")
     settings = {"COUNTERPOINT_HOOKS": str(path), "COUNTERPOINT_DB": str(tmp_path / "debates.db"), **ENVIRON}
     done = subprocess.run(
-        [sys.executable, "-m", "server"],
+        [sys.executable, "-m", "counterpoint"],
         cwd=ROOT,
         env={**os.environ, **settings},
         stdin=subprocess.DEVNULL,
@@ -242,7 +242,7 @@ def test_the_terminal_runs_hooks_too_and_shows_what_they_log(tmp_path: Path) -> 
     path.write_text("hooks: [{name: a, on: debate_end, do: [{log: 'over: {question}'}]}]", "utf-8")
     settings = {"COUNTERPOINT_HOOKS": str(path), "COUNTERPOINT_DB": str(tmp_path / "debates.db")}
     done = subprocess.run(
-        [sys.executable, "-m", "server", "debate", "Ship it?", "--model", "scripted", "--json"],
+        [sys.executable, "-m", "counterpoint", "debate", "Ship it?", "--model", "scripted", "--json"],
         cwd=ROOT,
         env={**os.environ, **settings},
         capture_output=True,

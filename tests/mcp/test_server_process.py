@@ -17,7 +17,7 @@ import pytest
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send")
 
-COMMAND = [sys.executable, "-m", "server"]
+COMMAND = [sys.executable, "-m", "counterpoint"]
 Start = Callable[..., "Served"]
 
 

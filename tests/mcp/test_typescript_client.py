@@ -25,7 +25,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
         "COUNTERPOINT_MODELS": "scripted?delay=0.02",
     }
     done = subprocess.run(
-        ["node", "client.mjs", sys.executable, "-m", "server"],
+        ["node", "client.mjs", sys.executable, "-m", "counterpoint"],
         cwd=NODE,
         env={**environment, "PYTHONPATH": str(NODE.parent.parent)},
         capture_output=True,
