@@ -10,17 +10,14 @@ from mcp.client.streamable_http import streamable_http_client
 from server.research.stdio_transport import MAX_MESSAGE_BYTES, MAX_UNSOLICITED_BYTES, OutputLimitError
 from server.settings import ResearchServer
 
-IDENTITY_HEADERS = {"Accept-Encoding": "identity"}
-"""What is compressed can become a thousand times as long when it is read."""
-
 TIMEOUT = httpx2.Timeout(30, read=300)
-"""Seconds; each call has a limit of its own besides."""
+"""Seconds; each call has its own limit besides."""
 
 MIN_ERROR_STATUS = 400
 
 
 class LimitedBody(httpx2.AsyncByteStream):
-    """The body of a response, as long as it is not too long."""
+    """The body of a response. Reading more than `limit` bytes raises OutputLimitError."""
 
     def __init__(self, body: httpx2.AsyncByteStream, limit: int) -> None:
         self.body = body
@@ -30,7 +27,7 @@ class LimitedBody(httpx2.AsyncByteStream):
         async for chunk in self.body:
             self.bytes_left -= len(chunk)
             if self.bytes_left < 0:
-                raise OutputLimitError("more than anybody asked for")
+                raise OutputLimitError("too much unsolicited output")
             yield chunk
 
     async def aclose(self) -> None:
@@ -41,29 +38,28 @@ class LimitedBody(httpx2.AsyncByteStream):
 async def open_http_transport(
     server: ResearchServer, on_status: Callable[[int], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server somewhere else.
+    """The message streams of a remote server.
 
-    on_status: told the HTTP status of each refused request, and 0 of each that was not.
+    on_status: called with the HTTP status of each rejected request, and with 0 for each accepted one.
     """
 
     async def check_response(response: httpx2.Response) -> None:
         if response.request.method == "POST":
             on_status(response.status_code if response.status_code >= MIN_ERROR_STATUS else 0)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise OutputLimitError("a compressed answer, which was not asked for")
+            raise OutputLimitError("a compressed response, which was not requested")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        streams = response.headers.get("content-type", "").startswith("text/event-stream")
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         response.stream = LimitedBody(
-            response.stream, MAX_UNSOLICITED_BYTES if streams else MAX_MESSAGE_BYTES
+            response.stream, MAX_UNSOLICITED_BYTES if is_stream else MAX_MESSAGE_BYTES
         )
 
     client = httpx2.AsyncClient(
-        headers=IDENTITY_HEADERS | server.headers, timeout=TIMEOUT, event_hooks={"response": [check_response]}
+        # Compressed bytes can become a thousand times as many, past any limit on what is received.
+        headers={"Accept-Encoding": "identity"} | server.headers,
+        timeout=TIMEOUT,
+        event_hooks={"response": [check_response]},
     )
-    async with (
-        client,
-        streamable_http_client(
-            server.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
-        ) as streams,
-    ):
+    transport = streamable_http_client(server.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
+    async with client, transport as streams:
         yield streams

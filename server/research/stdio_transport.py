@@ -1,22 +1,30 @@
-"""An MCP server as a child process: a transport for the SDK's client, in place of the SDK's own.
+"""An MCP server as a child process: a transport for the SDK's client.
 
-It differs in what a bad child can do to us. One message and all unasked talk have a limit in bytes, where
-the SDK keeps a line of any length; what is no message is passed over in silence, where the SDK logs a
-traceback a line; the child says nothing on our stderr; and it is gone in half a second, not in four.
+The SDK's `stdio_client` hides the process and the bytes it reads, so four promises cannot be kept on top
+of it: messages and unsolicited output have a limit (it buffers a line of any length), output that is no
+message is skipped silently (it logs a traceback for each line), an error names the child's exit code, and
+a child with all it started is gone within a second (it waits up to four, and spares children of a child
+that exits by itself). Starting and killing are the SDK's.
 """
 
 import json
 import os
-import shutil
-import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 
 import anyio
-from anyio.abc import ByteReceiveStream, ObjectReceiveStream, ObjectSendStream, Process
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.os.win32.utilities import (
+    close_process_job,
+    create_windows_process,
+    get_windows_executable_command,
+    terminate_windows_process_tree,
+)
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -24,45 +32,33 @@ from pydantic import ValidationError
 from server.settings import ResearchServer
 
 MAX_MESSAGE_BYTES = 16_000_000
-"""Bytes of one message: a result of half that, once as text and once as structured content."""
+"""A result may hold 8 MB, once as text and once as structured content."""
 
 MAX_UNSOLICITED_BYTES = 50_000_000
 MAX_UNSOLICITED_REQUESTS = 1000
-"""What a child may say after a question of ours: answers, logs, progress, rubbish; questions to us."""
+"""Limits on what a child sends after one request of ours: replies, logs, progress, invalid lines."""
 
-GRACE_PERIODS = (0.25, 0.2, 0.2)
-"""Seconds to wait for a child to end: after its stdin is closed, after SIGTERM, after SIGKILL."""
+LINE_COST = 256
+"""Bytes counted for each line besides its own: handling a short line takes time, too."""
+
+EXIT_TIMEOUT = 0.25
+"""Seconds in which a child may exit after its stdin is closed."""
+
+KILL_TIMEOUT = 0.2
+"""Seconds between SIGTERM and SIGKILL, and between SIGKILL and giving up."""
 
 POLL_INTERVAL = 0.01
-CHUNK_BYTES = 16_384
 QUEUE_SIZE = 64
 
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
 
 
 class OutputLimitError(Exception):
-    """A child says more than we listen to. The text says what of."""
-
-
-class LineBuffer:
-    """Bytes as they come, cut into lines."""
-
-    def __init__(self) -> None:
-        self.buffer = bytearray()
-
-    def add(self, chunk: bytes) -> Iterator[bytes]:
-        """Raises TooMuch for a line without an end."""
-        first, *rest = chunk.split(b"\n")
-        self.buffer += first
-        for part in rest:
-            yield bytes(self.buffer)
-            self.buffer = bytearray(part)
-        if len(self.buffer) > MAX_MESSAGE_BYTES:
-            raise OutputLimitError(f"a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB")
+    """A server sends more than is accepted. The text completes "it sent"."""
 
 
 class OutputBudget:
-    """How much a child has said since it was last asked something."""
+    """Counts what a child has sent since the last request to it."""
 
     def __init__(self) -> None:
         self.byte_count = self.request_count = 0
@@ -71,101 +67,103 @@ class OutputBudget:
         self.byte_count = self.request_count = 0
 
     def count(self, message: SessionMessage | None, size: int) -> None:
-        """Raises TooMuch."""
-        self.byte_count += size
+        """Raises OutputLimitError when a limit is exceeded."""
+        self.byte_count += size + LINE_COST
         self.request_count += message is not None and isinstance(message.message, JSONRPCRequest)
         if self.byte_count > MAX_UNSOLICITED_BYTES or self.request_count > MAX_UNSOLICITED_REQUESTS:
-            raise OutputLimitError("more than anybody asked for")
+            raise OutputLimitError("too much unsolicited output")
 
 
 @asynccontextmanager
 async def open_stdio_transport(
-    server: ResearchServer, on_end: Callable[[str], None]
+    server: ResearchServer, on_exit: Callable[[str], None]
 ) -> AsyncIterator[Streams]:
-    """The streams of a child that is started here and gone when this is left.
+    """Start a child process and yield its message streams; leaving ends it and all it started.
 
-    on_end: told once, when the child ends or breaks by itself, and why: "it ended (exit code 1)".
+    on_exit: called once, with the reason, when the child exits or breaks by itself: "it ended (exit code 1)".
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
-    process = await start_process(server)
+    with anyio.CancelScope(shield=True):  # a cancelled start would leave a process without an owner
+        process = await start_process(server)
     budget = OutputBudget()
-    from_child, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    sent, to_child = anyio.create_memory_object_stream[SessionMessage](QUEUE_SIZE)
+    to_client, from_child = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_child, from_client = anyio.create_memory_object_stream[SessionMessage](QUEUE_SIZE)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read_output, process, from_child, budget, on_end)
-            tasks.start_soon(write_input, process, to_child, budget)
+            tasks.start_soon(read_output, process, to_client, budget, on_exit)
+            tasks.start_soon(write_input, process, from_client, budget)
             try:
-                yield received, sent
+                yield from_child, to_child
             finally:
                 tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await end_process(process)
-        for stream in (from_child, received, sent, to_child):
+        for stream in (to_client, from_child, to_child, from_client):
             stream.close()
 
 
 async def start_process(server: ResearchServer) -> Process:
+    """The child, in a process group (on Windows: a job) of its own. Its stderr is discarded."""
     environment = get_default_environment() | server.env
-    program = server.command
-    if os.name == "nt":  # where only a whole file name can be started, and npx is npx.cmd
-        program = shutil.which(program, path=environment.get("PATH")) or program
-    begun = partial(
-        anyio.open_process,
-        [program, *server.args],
+    folder = os.path.expanduser(server.cwd) or None  # noqa: ASYNC240, PTH111  (reads HOME, no more)
+    if sys.platform == "win32":
+        program = get_windows_executable_command(server.command)
+        with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: ASYNC230, PTH123  (opens at once)
+            return await create_windows_process(program, list(server.args), environment, null, folder)
+    return await anyio.open_process(
+        [server.command, *server.args],
         env=environment,
-        cwd=os.path.expanduser(server.cwd) or None,  # noqa: ASYNC240, PTH111  (a look at HOME, no more)
+        cwd=folder,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # so that it and its own children can be ended together
+        start_new_session=True,
     )
-    with anyio.CancelScope(shield=True):  # a child that nobody has hold of would stay
-        process = await begun()
-    return process  # noqa: RET504  (mypy takes a scope for one that may swallow the return)
 
 
 async def read_output(
     process: Process,
     target: ObjectSendStream[SessionMessage | Exception],
     budget: OutputBudget,
-    on_end: Callable[[str], None],
+    on_exit: Callable[[str], None],
 ) -> None:
-    """Hand on what the child says, until it ends or says too much; then the target is closed."""
+    """Forward the child's messages until it exits or exceeds a limit; then close the target."""
     assert process.stdout
-    why = ""
+    reason = ""
     async with target:
         try:
-            await forward_messages(process.stdout, target, budget)
+            await forward_messages(BufferedByteReceiveStream(process.stdout), target, budget)
+        except anyio.DelimiterNotFound:
+            reason = f"it sent a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB"
         except OutputLimitError as error:
-            why = f"it sent {error}"
+            reason = f"it sent {error}"
+        except anyio.IncompleteRead:
+            code = await wait_for_exit_code(process, EXIT_TIMEOUT)
+            reason = "it closed the connection" if code is None else f"it ended (exit code {code})"
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            why = "the connection to it broke"
-        if not why:
-            code = await wait_for_exit_code(process, GRACE_PERIODS[0])
-            why = "it closed the connection" if code is None else f"it ended (exit code {code})"
-        on_end(why)
+            reason = "the connection to it broke"
+        on_exit(reason)
 
 
 async def forward_messages(
-    stdout: ByteReceiveStream, target: ObjectSendStream[SessionMessage | Exception], budget: OutputBudget
+    lines: BufferedByteReceiveStream,
+    target: ObjectSendStream[SessionMessage | Exception],
+    budget: OutputBudget,
 ) -> None:
-    """Notifications are not handed on: nobody would do anything with them."""
-    lines = LineBuffer()
-    with suppress(anyio.EndOfStream):
-        while True:
-            for line in lines.add(await stdout.receive(CHUNK_BYTES)):
-                message = parse_message(line)
-                budget.count(message, len(line) + 1)
-                if message and not isinstance(message.message, JSONRPCNotification):
-                    await target.send(message)
-            # Where nobody waits for anything, a child that never stops would otherwise be all we hear.
-            await anyio.lowlevel.checkpoint()
+    """Notifications are dropped: nothing uses them."""
+    while True:
+        line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
+        message = parse_message(line)
+        budget.count(message, len(line))
+        if message and not isinstance(message.message, JSONRPCNotification):
+            await target.send(message)
+        # Reading buffered bytes never yields, and a child that floods us would block the event loop.
+        await anyio.lowlevel.checkpoint()
 
 
 def parse_message(line: bytes) -> SessionMessage | None:
-    """A message, or None for what is none: servers print greetings and warnings too."""
+    """A message, or None for a line that is none: servers print greetings and warnings to stdout."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -177,44 +175,36 @@ def parse_message(line: bytes) -> SessionMessage | None:
 async def write_input(
     process: Process, source: ObjectReceiveStream[SessionMessage], budget: OutputBudget
 ) -> None:
-    """Tell the child what the client sends. A child that is gone is noticed by who reads."""
+    """Send the client's messages. A child that is gone is noticed by the reader."""
     assert process.stdin
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         async for message in source:
             if isinstance(message.message, JSONRPCRequest):
                 budget.reset()
+            # Not model_dump_json, which refuses the lone surrogates that a model's arguments may hold.
             body = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
             await process.stdin.send(json.dumps(body).encode() + b"\n")
 
 
 async def end_process(process: Process) -> None:
-    """Ask, tell, make it end. What it has started ends with it."""
+    """Close stdin, then terminate what is left of the process and its children."""
     assert process.stdin
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         await process.stdin.aclose()
-    if await wait_for_exit_code(process, GRACE_PERIODS[0]) is None:
-        send_signal(process, signal.SIGTERM)
-        if await wait_for_exit_code(process, GRACE_PERIODS[1]) is None:
-            send_signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-            await wait_for_exit_code(process, GRACE_PERIODS[2])
-    send_signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-    # Bounded: somebody else may hold its stdout open, and asyncio waits for that.
-    with anyio.move_on_after(GRACE_PERIODS[2]):
+    await wait_for_exit_code(process, EXIT_TIMEOUT)
+    if sys.platform == "win32":
+        await terminate_windows_process_tree(process)
+        close_process_job(process)
+    else:
+        await terminate_posix_process_tree(process, KILL_TIMEOUT)
+    # Bounded: a process that survives may hold stdout open, and asyncio waits for that.
+    with anyio.move_on_after(KILL_TIMEOUT):
         await process.aclose()
 
 
-def send_signal(process: Process, signal_number: signal.Signals) -> None:
-    """A signal to the child and all it has started; its group may live on when it is gone itself."""
-    with suppress(ProcessLookupError, PermissionError):
-        if os.name == "nt":
-            process.send_signal(signal_number)
-        else:
-            os.killpg(process.pid, signal_number)
-
-
 async def wait_for_exit_code(process: Process, seconds: float) -> int | None:
-    """The exit code, once there is one. Not `process.wait`, which waits for the end of stdout too."""
+    """The exit code; None while it runs. Not `process.wait`, which also waits for the end of stdout."""
     with anyio.move_on_after(seconds):
-        while process.returncode is None:  # noqa: ASYNC110  (nothing tells of it)
+        while process.returncode is None:  # noqa: ASYNC110  (the process has no event to wait for)
             await anyio.sleep(POLL_INTERVAL)
     return process.returncode

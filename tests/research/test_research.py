@@ -30,8 +30,8 @@ MEMORY = NODE / "node_modules" / "@modelcontextprotocol" / "server-memory" / "di
     [
         (["nobody"], False, "There is no research server 'nobody'. Configured: library, notes."),
         (["notes", "nobody/x"], False, "Configured: library, notes."),
-        (["notes/"], False, "cannot be asked for ''. Allowed: NAME or NAME/tool."),
-        (["library/burn"], False, "cannot be asked for 'burn'. Allowed: find, open."),
+        (["notes/"], False, "has no allowed tool ''. Allowed: NAME or NAME/tool."),
+        (["library/burn"], False, "has no allowed tool 'burn'. Allowed: find, open."),
         (["notes"], True, "set debaters = true in mcpServers.notes."),
     ],
 )
@@ -159,7 +159,7 @@ async def test_results_of_a_server_on_the_sdk_are_read() -> None:
         tool="sdk/add", arguments='{"a": 1, "b": 2}', result="1 + 2 = 3", milliseconds=sum_.milliseconds
     )
     assert structured.result == '{"answer": 42}'
-    assert picture.failed == "the tool answered with image, and no text"
+    assert picture.failed == "the tool returned image, and no text"
     assert failed.failed == "the tool failed: Error executing tool fail: the key [secret] has no credit"
     assert wrong.failed.startswith("the tool failed: Error executing tool add: ")
     assert len(wrong.failed) <= 320

@@ -182,7 +182,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
         ({"options": {"moderator": {"tools": ["books"]}}}, "'books'. Configured: notes."),
         (
             {"options": {"moderator": {"tools": ["notes/die"]}}},
-            "cannot be asked for 'die'. Allowed: pid, big.",
+            "has no allowed tool 'die'. Allowed: pid, big.",
         ),
     ],
 )

@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
         ("die", "the call failed: it ended (exit code 7)"),
         ("close", "the call failed: it closed the connection"),
         ("endless", "the call failed: it sent a message of over 16 MB"),
-        ("rubbish", "the call failed: it sent more than anybody asked for"),
-        ("questions", "the call failed: it sent more than anybody asked for"),
+        ("rubbish", "the call failed: it sent too much unsolicited output"),
+        ("questions", "the call failed: it sent too much unsolicited output"),
         ("hang", "there was no answer within 1 s"),
     ],
 )
@@ -35,6 +35,12 @@ async def test_a_call_that_breaks_the_connection_fails_and_the_next_opens_anothe
         assert (lookup.failed, lookup.result) == (failed, "")
         assert is_alive(after)
         assert not is_alive(before)
+
+
+async def test_unsolicited_output_is_counted_anew_for_each_call() -> None:
+    async with open_research(bad=build_server_config("bad")) as research:
+        for _ in range(3):
+            assert (await call_research_tool(research, "bad__questions", size=400)).failed == ""
 
 
 async def test_a_server_that_ended_between_two_calls_is_started_again() -> None:

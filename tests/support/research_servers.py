@@ -1,5 +1,6 @@
 """MCP servers to ask: `python research_servers.py KIND`. The bad ones do what the SDK keeps servers from."""
 
+import itertools
 import json
 import os
 import signal
@@ -124,8 +125,9 @@ def endless() -> None:
         write(b"x" * 1_000_000)
 
 
-def questions() -> None:
-    while True:
+def questions(size: int = 0) -> None:
+    """So many requests to the client, or endlessly many."""
+    for _ in range(size) if size else itertools.count():
         send_message(ROOTS_REQUEST)
 
 
