@@ -43,7 +43,7 @@ def render_tools() -> str:
             "| argument | type | meaning |",
             "| --- | --- | --- |",
         ]
-        lines += build_argument_rows(tool.full_schema)
+        lines += build_argument_rows(tool.parameters)
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -79,7 +79,9 @@ def build_property_rows(
 
 
 def find_nested_object(property_schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any] | None:
-    reference = property_schema.get("$ref") or property_schema.get("items", {}).get("$ref")
+    part = property_schema.get("items", property_schema)
+    references = [one["$ref"] for one in (part, *part.get("anyOf", ())) if "$ref" in one]
+    reference = references[0] if references else None
     return defs[reference.rsplit("/", 1)[-1]] if reference else None
 
 

@@ -111,12 +111,12 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     Example: counterpoint list rust --status concluded
     """
 
-    async def find(manager: DebateManager) -> list[dict[str, Any]]:
+    async def find(manager: DebateManager) -> list[reading.DebateRow]:
         return (await reading.list_debates(manager.journal, query, status or "", limit=limit))[0]
 
     rows = run_with_manager(settings, find)
     if as_json:
-        click.echo(format_json({"debates": rows}))
+        click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
         return
     for row in rows:
         click.echo(sanitize_line(reading.format_list_line(row)))

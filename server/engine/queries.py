@@ -119,9 +119,24 @@ def entries_since(snapshot: DebateSnapshot, since: int) -> list[Any]:
     return list(snapshot.entries[begun[0] :]) if begun else []
 
 
+class DebateRow(BaseModel):
+    """A debate in a list. Times are UTC, in ISO 8601; `outcome` and `winner` are "" where there is none."""
+
+    debate_id: str
+    question: str
+    status: str
+    format: str
+    round: int
+    outcome: str
+    winner: str
+    tags: list[str]
+    opened_at: str
+    changed_at: str
+
+
 async def list_debates(
     journal: Journal, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
-) -> tuple[list[dict[str, Any]], str]:
+) -> tuple[list[DebateRow], str]:
     """(debates, cursor of the next page or ""), newest first.
 
     Raises:
@@ -138,27 +153,27 @@ async def list_debates(
     return [build_list_row(listed) for listed in found[:limit]], following
 
 
-def build_list_row(listing: StreamListing) -> dict[str, Any]:
-    """A debate of a list. A row that is damaged says what is left of it, and spoils no list."""
+def build_list_row(listing: StreamListing) -> DebateRow:
+    """The row of a debate. Damaged details are left empty, so that one debate does not break the list."""
     details = listing.details
-    number, tags = details.get("round"), details.get("tags")
-    return {
-        "debate_id": str(listing.stream),
-        "question": markdown.format_heading(str(listing.title)),
-        "status": str(listing.status),
-        "format": str(details.get("format") or ""),
-        "round": number if isinstance(number, int) else 0,
-        "outcome": str(details.get("outcome") or ""),
-        "winner": str(details.get("winner") or ""),
-        "tags": [str(tag) for tag in tags] if isinstance(tags, list) else [],
-        "opened_at": str(listing.opened_at or ""),
-        "changed_at": str(listing.changed_at or ""),
-    }
+    round_number, tags = details.get("round"), details.get("tags")
+    return DebateRow(
+        debate_id=str(listing.stream),
+        question=markdown.format_heading(str(listing.title)),
+        status=str(listing.status),
+        format=str(details.get("format") or ""),
+        round=round_number if isinstance(round_number, int) else 0,
+        outcome=str(details.get("outcome") or ""),
+        winner=str(details.get("winner") or ""),
+        tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
+        opened_at=str(listing.opened_at or ""),
+        changed_at=str(listing.changed_at or ""),
+    )
 
 
-def format_list_line(row: dict[str, Any]) -> str:
-    """A row as a line, the question at its end, where it can be cut."""
-    winner = shorten_to_bytes(markdown.format_heading(row["winner"]), MAX_WINNER_BYTES)
-    outcome = f", {row['outcome']} {winner}".rstrip() if row["outcome"] else ""
-    when = row["opened_at"][:16].replace("T", " ")
-    return f"{row['debate_id']}  {when}  {row['status']}{outcome}: {row['question']}"
+def format_list_line(row: DebateRow) -> str:
+    """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
+    winner = shorten_to_bytes(markdown.format_heading(row.winner), MAX_WINNER_BYTES)
+    outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
+    when = row.opened_at[:16].replace("T", " ")
+    return f"{row.debate_id}  {when}  {row.status}{outcome}: {row.question}"

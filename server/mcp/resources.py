@@ -28,7 +28,7 @@ from server.debate.views import audit as logs
 from server.debate.views import markdown
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
-from server.engine.queries import as_json, build_view, list_debates, render_view
+from server.engine.queries import DebateRow, as_json, build_view, list_debates, render_view
 from server.engine.runner import DebateSnapshot
 
 MARKDOWN = "text/markdown"
@@ -53,7 +53,7 @@ async def read_state(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
     """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
     if debate_id == "index":
         rows, following = await load_index_page(ctx)
-        return as_json({"debates": rows, "cursor": following})
+        return as_json({"debates": [row.model_dump() for row in rows], "cursor": following})
     return as_json(build_view(await load_snapshot(ctx, debate_id), "state"))
 
 
@@ -138,7 +138,7 @@ async def load_snapshot(ctx: Context[DebateManager, Any], debate_id: str) -> Deb
         raise ResourceError(str(error)) from error
 
 
-async def load_index_page(ctx: Context[DebateManager, Any]) -> tuple[list[dict[str, Any]], str]:
+async def load_index_page(ctx: Context[DebateManager, Any]) -> tuple[list[DebateRow], str]:
     hall: DebateManager = ctx.request_context.lifespan_context
     try:
         return await list_debates(hall.journal, limit=PAGE_SIZE)
@@ -167,15 +167,15 @@ async def list_resources(
     )
 
 
-def build_transcript_resource(row: dict[str, Any]) -> Resource:
+def build_transcript_resource(row: DebateRow) -> Resource:
     return Resource(
-        uri=f"debate://{row['debate_id']}/transcript",
-        name=f"{row['debate_id']}-transcript",
-        title=row["question"][:80] or None,
-        description=", ".join(part for part in (row["status"], row["format"]) if part),
+        uri=f"debate://{row.debate_id}/transcript",
+        name=f"{row.debate_id}-transcript",
+        title=row.question[:80] or None,
+        description=", ".join(part for part in (row.status, row.format) if part),
         mime_type=MARKDOWN,
         annotations=Annotations(
-            audience=["user", "assistant"], priority=0.5, last_modified=row["changed_at"] or None
+            audience=["user", "assistant"], priority=0.5, last_modified=row.changed_at or None
         ),
     )
 

@@ -1,27 +1,34 @@
-from typing import Annotated, Any
+from typing import Annotated
 
-from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from server.debate.commands.requests import ChangesInput
 from server.debate.views.state import fork_origin_line
-from server.engine.debates import DebateManager
 from server.engine.forks import fork
+from server.tools.kit.context import (
+    DebateId,
+    ToolContext,
+    WaitSeconds,
+    build_progress_reporter,
+    get_actor,
+    get_manager,
+)
 from server.tools.kit.results import ProgressResult, build_progress_result
-from server.tools.kit.schema import DebateId, WaitSeconds, build_progress_reporter, get_actor, get_manager
 
 
 async def fork_debate(
     debate_id: DebateId,
-    at_round: Annotated[int, Field(ge=0, description="The last round to share; 0: the set-up only")],
-    ctx: Context[DebateManager, Any],
+    at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")],
+    ctx: ToolContext,
     changes: ChangesInput = ChangesInput(),  # noqa: B008  (the SDK copies defaults)
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, ProgressResult]:
-    """Open a new debate with the same past and another future; read_debate(view="family") compares them."""
-    hall = get_manager(ctx)
-    case = await fork(hall, debate_id, at_round, changes, actor=get_actor(ctx))
+    """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
+    manager = get_manager(ctx)
+    snapshot = await fork(manager, debate_id, at_round, changes, actor=get_actor(ctx))
     if changes.run:
-        case = await hall.follow(case.id, wait=wait_seconds, on_change=build_progress_reporter(ctx))
-    return build_progress_result(case, working=hall.is_working(case.id), extra=fork_origin_line(case.debate))
+        reporter = build_progress_reporter(ctx)
+        snapshot = await manager.follow(snapshot.id, wait=wait_seconds, on_change=reporter)
+    working = manager.is_working(snapshot.id)
+    return build_progress_result(snapshot, working=working, extra=fork_origin_line(snapshot.debate))

@@ -1,15 +1,13 @@
-from typing import Annotated, Any
+from typing import Annotated
 
-from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from server.debate.facts.errors import InvalidRequestError
-from server.engine.debates import DebateManager
 from server.engine.forks import load_debate_family
 from server.engine.queries import VIEWS, as_json, build_view, render_view
+from server.tools.kit.context import DebateId, ToolContext, get_manager
 from server.tools.kit.results import ViewResult, build_tool_result
-from server.tools.kit.schema import DebateId, get_manager
 
 MAX_TEXT_LENGTH = 60_000
 """Characters of one answer: clients refuse results above about 25,000 tokens."""
@@ -20,7 +18,7 @@ FAMILY_VIEW = "family"
 
 async def read_debate(
     debate_id: DebateId,
-    ctx: Context[DebateManager, Any],
+    ctx: ToolContext,
     view: Annotated[str, Field(json_schema_extra={"enum": [*VIEWS, FAMILY_VIEW]})] = "transcript",
     since_round: Annotated[int, Field(ge=0)] = 0,
     offset: Annotated[int, Field(ge=0, description="To go on at: next_offset of the answer before")] = 0,
@@ -30,9 +28,9 @@ async def read_debate(
         raise InvalidRequestError(
             f"There is no view {view[:40]!r}. Views: {', '.join((*VIEWS, FAMILY_VIEW))}."
         )
-    case = await get_manager(ctx).load(debate_id)
-    related = (await load_debate_family(get_manager(ctx), case)).as_data() if view == FAMILY_VIEW else {}
-    whole = as_json(related) if view == FAMILY_VIEW else render_view(case, view, since_round)
+    snapshot = await get_manager(ctx).load(debate_id)
+    related = (await load_debate_family(get_manager(ctx), snapshot)).as_data() if view == FAMILY_VIEW else {}
+    whole = as_json(related) if view == FAMILY_VIEW else render_view(snapshot, view, since_round)
     if offset >= max(len(whole), 1):
         raise InvalidRequestError(
             f"offset={offset} is beyond the end: there are {len(whole):,} characters. Begin at 0."
@@ -42,5 +40,7 @@ async def read_debate(
         end = 0
     else:
         text += f"\n\n[{end:,} of {len(whole):,} characters so far. Go on with offset={end}.]"
-    data = {} if offset or end else related or build_view(case, view, since_round)
-    return build_tool_result(text, ViewResult(debate_id=case.id, view=view, data=data, next_offset=end), case)
+    data = {} if offset or end else related or build_view(snapshot, view, since_round)
+    return build_tool_result(
+        text, ViewResult(debate_id=snapshot.id, view=view, data=data, next_offset=end), snapshot
+    )

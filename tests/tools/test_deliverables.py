@@ -82,7 +82,10 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
             {"output_schema": SCHEMA, "synthesizer": False},
             "the synthesizer is off. Leave one of the two out.",
         ),
-        ({"output_schema": "a list of reasons"}, "`options.output_schema` must be an object."),
+        (
+            {"output_schema": "a list of reasons"},
+            "`options.output_schema` must be an object, or one as JSON text.",
+        ),
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(

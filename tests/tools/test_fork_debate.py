@@ -45,10 +45,10 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any
     models = judges()
     async with open_client(models, "mine") as client:
         parent = await concluded(client)
-        before = len(models["mine"].asked)
+        before = len(models["mine"].requests)
         changes = {"judges": {"models": ["second"]}, "run": True}
         child = await call(client, "fork_debate", debate_id=parent["debate_id"], at_round=1, changes=changes)
-        paid = len(models["mine"].asked) - before
+        paid = len(models["mine"].requests) - before
         states = [await read_view(client, step, "state") for step in (parent, child)]
         receipts = [await read_view(client, step, "receipt") for step in (parent, child)]
         verdict = await call(client, "get_verdict", debate_id=child["debate_id"])

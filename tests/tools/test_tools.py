@@ -9,7 +9,6 @@ import pytest
 
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.tools import build_all_tools
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
@@ -356,28 +355,6 @@ async def test_progress_grows_while_a_client_waits(open_client: Any) -> None:
 
     assert reports == sorted(set(reports))
     assert reports[-1] >= 4
-
-
-def test_the_list_of_tools_is_short() -> None:
-    listed = [
-        {
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.parameters,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations and tool.annotations.model_dump(by_alias=True, exclude_none=True),
-        }
-        for tool in build_all_tools()
-    ]
-
-    assert len(json.dumps(listed, separators=(",", ":")).encode()) < 9_000
-
-
-def test_no_field_of_a_result_may_be_null() -> None:
-    schemas = json.dumps([tool.output_schema for tool in build_all_tools()])
-
-    assert "null" not in schemas
 
 
 async def test_the_record_says_who_asked(open_client: Any) -> None:

@@ -1,9 +1,10 @@
-"""A debate as a caller asks for it: what the tool, the command line and scripts fill in."""
+"""Requests for debates and forks: the arguments that tools, the terminal and scripts fill in."""
 
+import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from server.debate.facts.config import DebaterTask, HandoffMode, Limits, Order, SeatKind
 
@@ -14,9 +15,38 @@ Name = Annotated[str, Field(max_length=40)]
 Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 Stance = Annotated[str, Field(max_length=500)]
 ModelName = Annotated[str, Field(max_length=200)]
-ToolNames = Annotated[list[Annotated[str, Field(max_length=120)]], Field(max_length=20)]
-TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
+ToolNames = Annotated[
+    list[Annotated[str, Field(max_length=120)]],
+    Field(max_length=20, description="Research servers it may use"),
+]
+TurnTokens = Annotated[int, Field(ge=16, le=32_000, description="Of a turn")]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
+Tokens = Annotated[int, Field(ge=1, le=10**12)]
+Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")]
+
+
+def parse_schema_document(value: Any) -> dict[str, Any]:
+    """The object, or the one in a JSON text.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("must be an object, or one as JSON text")  # noqa: TRY004  (pydantic expects it)
+    return found
+
+
+SchemaDocument = Annotated[
+    dict[str, Any],
+    BeforeValidator(parse_schema_document),
+    WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
+]
+"""A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
 
 
 class Input(BaseModel):
@@ -25,12 +55,12 @@ class Input(BaseModel):
 
 class DebaterInput(Input):
     name: Name
-    stance: Annotated[str, Field(max_length=500, description="The position it defends")] = ""
-    role: Annotated[str, Field(max_length=500)] = ""
+    stance: Annotated[Stance, Field(description="The position it defends")] = ""
+    role: Annotated[str, Field(max_length=500, description="Who it is")] = ""
     system_prompt: Text = ""
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
-    turn_timeout: Seconds = 0
+    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
     tools: ToolNames = []
 
 
@@ -41,13 +71,13 @@ class DocumentInput(Input):
 
 
 class JudgesInput(Input):
-    count: Annotated[int, Field(ge=0, le=9)] = 0  # 0: one per model given, or 1
+    count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
     models: Annotated[list[ModelName], Field(max_length=9)] = []
-    both_orders: bool | None = None  # None: the format's
-    anonymize: bool = True
-    shuffle: bool = True
+    both_orders: Annotated[bool | None, Field(description="Each judge reads twice, once reversed")] = None
+    anonymize: Annotated[bool, Field(description="Hide names from judges")] = True
+    shuffle: Annotated[bool, Field(description="Of debaters' order")] = True
     prompt: Text = ""
-    quorum: Annotated[int, Field(ge=1, le=9)] = 1
+    quorum: Annotated[int, Field(ge=1, le=9, description="Fewer judges pause it")] = 1
 
 
 class OfficerInput(Input):
@@ -58,17 +88,17 @@ class OfficerInput(Input):
 
 
 class ModeratorInput(OfficerInput):
-    opens: bool | None = None
-    closes: bool | None = None
+    opens: Annotated[bool | None, Field(description="Opens rounds, chooses speakers")] = None
+    closes: Annotated[bool | None, Field(description="Sums up rounds, may settle the debate")] = None
     tools: ToolNames = []
 
 
 class PhaseInput(Input):
-    """A phase of the known ones, altered, or one of the caller's own with an instruction."""
+    """A known phase with changes, or a custom one with an instruction."""
 
     name: Name
     order: Order | None = None
-    repeats: bool = False
+    repeats: Annotated[bool, Field(description="Fills the rounds left")] = False
     wants: DebaterTask | None = None
     instruction: Text = ""
 
@@ -78,36 +108,43 @@ class VisibilityInput(Input):
     hide_from_seats: list[SeatKind] = []
 
 
-class LimitsInput(Input):
-    turn_timeout: Annotated[Seconds, Field(description="s")] = 120
-    round_timeout: Seconds = 0
-    max_turn_tokens: TurnTokens = 0
-    max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
-    max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
-    max_input_tokens: Annotated[int, Field(ge=1, le=10**12)] = 0
-    max_output_tokens: Annotated[int, Field(ge=1, le=10**12)] = 0
+class BudgetInput(Input):
+    """What a debate may spend. Everything is unlimited unless set, and can be changed while it runs."""
+
+    max_calls: Annotated[int, Field(ge=1, le=100_000, description="With retries")] = 0
+    max_input_tokens: Tokens = 0
+    max_output_tokens: Tokens = 0
     max_cost_usd: Annotated[float, Field(gt=0, le=1_000_000)] = 0
-    max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
-    on_budget: Literal["conclude", "pause"] = "conclude"
+    max_seconds: Annotated[int, Field(ge=1, le=10**7, description="Since opening")] = 0
+    round_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
+    on_budget: Annotated[Literal["conclude", "pause"], Field(description="At a limit")] = "conclude"
+
+
+class LimitsInput(BudgetInput):
+    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 120
+    max_turn_tokens: TurnTokens = 0
+    max_turns: Annotated[int, Field(ge=1, le=1000, description="In all")] = 0
 
 
 class OptionsInput(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
-    referee: bool | OfficerInput = False
-    synthesizer: bool | OfficerInput | None = None
-    output_schema: Annotated[dict[str, Any] | None, Field(description="JSON Schema")] = None
-    speaking: Order | None = None
+    referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
+    synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result at the end")] = None
+    output_schema: SchemaDocument | None = None
+    speaking: Annotated[Order | None, Field(description="Order of turns")] = None
     handoff: HandoffMode = "structured"
-    phases: Annotated[list[PhaseInput | Name], Field(max_length=12, description="or names")] = []
-    quorum: Annotated[int, Field(ge=1, le=26)] = 2
-    fallback_models: Annotated[list[ModelName], Field(max_length=5)] = []
+    phases: Annotated[
+        list[PhaseInput | Name], Field(max_length=12, description="Instead of the format's")
+    ] = []
+    quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers in a round pause it")] = 2
+    fallback_models: Annotated[
+        list[ModelName], Field(max_length=5, description="Used when a seat's model fails")
+    ] = []
     limits: LimitsInput = LimitsInput()
     visibility: VisibilityInput = VisibilityInput()
-    instructions: Annotated[
-        str, Field(max_length=MAX_TEXT_LENGTH, description="for seats without prompt")
-    ] = ""
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
+    seed: Seed = 0
     tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
 
 
@@ -125,17 +162,17 @@ class DebateRequest(Input):
 
 
 class ChangesInput(Input):
-    """What a fork does otherwise than the debate it is made of; everything else stays."""
+    """What a fork does differently from its parent; everything else is inherited."""
 
-    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="{debater: model}")] = {}
-    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="{debater: stance}")] = {}
-    judges: Annotated[JudgesInput | None, Field(description="as options.judges")] = None
-    moderator: Annotated[ModelName, Field(description="its model")] = ""
-    documents: Annotated[list[DocumentInput], Field(max_length=20, description="added")] = []
-    max_rounds: Annotated[int, Field(ge=0)] = 0
+    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="Model by debater's name")] = {}
+    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="Stance by debater's name")] = {}
+    judges: JudgesInput | None = None
+    moderator: Annotated[ModelName, Field(description="The moderator's model")] = ""
+    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Added to the parent's")] = []
+    max_rounds: Rounds = 0
     instructions: Text | None = None
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    run: bool = False
+    seed: Seed = 0
+    run: Annotated[bool, Field(description="Run it to the verdict")] = False
 
 
 def build_limits(requested: LimitsInput) -> Limits:

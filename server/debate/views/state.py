@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from server.debate.facts.config import SYNTHESIZER, SeatKind
 from server.debate.facts.events import Judged, Recorded, RoundOpened, Usage, Vote
@@ -22,7 +22,9 @@ MAX_DISSENT_LENGTH = 600
 
 
 class Turn(BaseModel):
-    """One thing said, in the shape of requirement C11."""
+    """One turn, in the shape of requirement C11."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     round: int
     phase: str

@@ -1,10 +1,10 @@
 """What tools answer: a short text for the model, the same as data for programs, and links to the rest."""
 
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.types import Annotations, CallToolResult, ContentBlock, ResourceLink, TextContent
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.commands.intervene import conclude_now
 from server.debate.commands.open import find_setup_warnings
@@ -18,7 +18,7 @@ from server.debate.views import warnings as cautions
 from server.debate.views.markdown import VERDICT_LIMIT as TEXT_LIMIT
 from server.debate.views.markdown import format_heading
 from server.engine.debates import next_round
-from server.engine.queries import AwaitedTurn, awaited_turns, format_list_line, truncate_start
+from server.engine.queries import AwaitedTurn, DebateRow, awaited_turns, format_list_line, truncate_start
 from server.engine.runner import DebateSnapshot
 from server.models.registry import family
 
@@ -31,48 +31,67 @@ MAX_AWAITED_BYTES = 300
 """Bytes, of what stands before the turns of a round: these have to be read, too."""
 
 
-class ProgressResult(BaseModel):
+Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
+
+
+class ToolResult(BaseModel):
+    """A structured result, in which every field is always present."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class ProgressResult(ToolResult):
     """How far a debate is, with the turns of its last round."""
 
     debate_id: str
     status: str
-    working: bool
-    reason: str
+    working: Annotated[bool, Field(description="The server goes on with it at this moment")]
+    reason: Annotated[str, Field(description="Why it stands where it stands")]
     round: int
     phase: str
     turns: list[views.Turn]
-    moderator: str  # what the moderator and the referee said in that round
-    awaited: list[AwaitedTurn]
+    moderator: Annotated[str, Field(description="What moderator and referee wrote in this round")]
+    awaited: Annotated[list[AwaitedTurn], Field(description="Turns to write with submit_turn")]
     failures: list[str]
     warnings: list[str]
-    estimate: str  # what the whole debate will take
+    estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
     outcome: str
     verdict: str
-    next: str
+    next: Annotated[str, Field(description="The tool to call next")]
 
 
-class VerdictResult(views.Verdict):
+class VerdictResult(ToolResult, views.Verdict):
     """The verdict, or how far it is."""
 
+    deliverable: Annotated[Deliverable, Field(description="The synthesizer's result")] = ""
     debate_id: str
     status: str
     working: bool
     reason: str
     failures: list[str]
-    cost_usd: str
-    next: str
+    cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
+    next: Annotated[str, Field(description="The tool to call next")]
 
 
-class DebateListResult(BaseModel):
-    debates: list[dict[str, Any]]
-    cursor: str
+class DebateListResult(ToolResult):
+    debates: list[DebateRow]
+    cursor: Annotated[str, Field(description="For the next page; empty: this is the last")]
 
 
-class ViewResult(BaseModel):
+class ViewResult(ToolResult):
     debate_id: str
     view: str
-    data: dict[str, Any]
-    next_offset: int
+    data: Annotated[
+        dict[str, Any],
+        WithJsonSchema(
+            {
+                "type": "object",
+                "additionalProperties": True,
+                "description": "The view as data, if the text is not in pages; its fields depend on the view",
+            }
+        ),
+    ]
+    next_offset: Annotated[int, Field(description="For the next page; 0: this is the last")]
 
 
 def build_progress_result(
@@ -209,7 +228,7 @@ def can_conclude(debate: Debate) -> bool:
     return True
 
 
-def format_debate_list(rows: list[dict[str, Any]], next_cursor: str) -> str:
+def format_debate_list(rows: list[DebateRow], next_cursor: str) -> str:
     """A page of debates, a line each; they share the room there is."""
     if not rows:
         return "No debate matches. Call start_debate to begin one."

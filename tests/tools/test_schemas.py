@@ -1,0 +1,96 @@
+"""The schemas that clients are shown: real JSON Schema, typed throughout, and short."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mcp.server.mcpserver.tools import Tool
+
+pytestmark = pytest.mark.requirement("M1", "M4")
+
+TYPED_KEYWORDS = {"type", "$ref", "anyOf"}
+
+
+def walk(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema within a schema, with its place."""
+    yield path, schema
+    for group in ("properties", "$defs"):
+        for name, part in schema.get(group, {}).items():
+            yield from walk(part, f"{path}/{group}/{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from walk(schema[key], f"{path}/{key}")
+    for index, part in enumerate(schema.get("anyOf", ())):
+        yield from walk(part, f"{path}/anyOf/{index}")
+
+
+def all_schemas(tools: Sequence[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for tool in tools:
+        for schema in (tool.parameters, tool.output_schema):
+            assert schema is not None
+            Draft202012Validator.check_schema(schema)
+            yield from walk(schema, tool.name)
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, separators=(",", ":")).encode())
+
+
+def test_what_a_model_is_shown_of_the_tools_stays_under_12_kb(tools: Sequence[Tool]) -> None:
+    shown = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in tools
+    ]
+
+    assert size(shown) < 12_000
+
+
+def test_the_schemas_of_results_stay_under_16_kb(tools: Sequence[Tool]) -> None:
+    assert size([tool.output_schema for tool in tools]) < 16_000
+
+
+def test_every_schema_has_a_type_and_every_array_says_what_it_holds(tools: Sequence[Tool]) -> None:
+    untyped = [
+        path
+        for path, schema in all_schemas(tools)
+        if not TYPED_KEYWORDS & set(schema) or (schema.get("type") == "array" and "items" not in schema)
+    ]
+
+    assert untyped == []
+
+
+def test_every_object_names_its_properties(tools: Sequence[Tool]) -> None:
+    untyped = [
+        path
+        for path, schema in all_schemas(tools)
+        if schema.get("type") == "object" and not schema.get("properties", schema.get("additionalProperties"))
+    ]
+
+    assert untyped == []
+
+
+def test_no_value_may_be_null(tools: Sequence[Tool]) -> None:
+    assert [path for path, schema in all_schemas(tools) if "null" in json.dumps(schema)] == []
+
+
+def test_a_default_stands_in_the_description_too(tools: Sequence[Tool]) -> None:
+    defaults = [schema for _, schema in all_schemas(tools) if "default" in schema]
+
+    assert {"structured", 45, 120} <= {schema["default"] for schema in defaults}
+    for schema in defaults:
+        assert schema["description"].endswith(f"Default: {json.dumps(schema['default']).strip(chr(34))}")
+
+
+def test_every_field_of_a_result_is_always_there(tools: Sequence[Tool]) -> None:
+    for tool in tools:
+        for path, schema in walk(tool.output_schema or {}):
+            assert sorted(schema.get("required", [])) == sorted(schema.get("properties", {})), path
+
+
+def test_every_tool_has_all_four_hints(tools: Sequence[Tool]) -> None:
+    for tool in tools:
+        assert tool.annotations is not None
+        hints = tool.annotations.model_dump(exclude={"title"})
+        assert len(hints) == 4
+        assert all(isinstance(hint, bool) for hint in hints.values()), tool.name
