@@ -1,6 +1,6 @@
-"""Counterpoint as it is installed. Own models import from here: `from counterpoint import Reply, Request, ModelError`.
+"""Counterpoint as it is installed. Own models use `from counterpoint import Reply, Request, ModelError`.
 
-The names are imported on first use, so `import counterpoint` itself loads nothing.
+These names are imported on first use, so `import counterpoint` itself loads nothing.
 """
 
 import sys
@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from server.models import ModelError, Reply, Request, Usage
+    from server.models import ModelError, OnText, Reply, Request, Usage
 
-__all__ = ["ModelError", "Reply", "Request", "Usage"]
+__all__ = ["ModelError", "OnText", "Reply", "Request", "Usage"]
 
 PACKAGE = Path(__file__).parent
 INSTALLED_CODE = PACKAGE / "app"
 CODE = INSTALLED_CODE if INSTALLED_CODE.is_dir() else PACKAGE.parent
-"""The folder that holds `server` and `storage`: inside this package when installed, beside it in a checkout."""
+"""The folder of `server` and `storage`: in this package when installed, beside it in a checkout."""
 
 
 def put_code_first_on_path() -> None:
@@ -33,8 +33,8 @@ def put_code_first_on_path() -> None:
         loaded = sys.modules.get(name)
         if loaded and Path(loaded.__file__ or "").parent.resolve() != (CODE / name).resolve():
             raise ImportError(
-                f"Counterpoint cannot run in this process: another package named {name!r} is already imported "
-                f"({loaded.__file__}). Run `counterpoint` or `python -m counterpoint` in a process of its own."
+                f"Counterpoint cannot run in this process: another package named {name!r} is already "
+                f"imported ({loaded.__file__}). Run `python -m counterpoint` in a process of its own."
             )
 
 

@@ -15,8 +15,8 @@ from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import translate_storage_errors
 from server.engine.recovery import Recovery
-from server.models import Model
 from server.models.fakes.chaos import Chaos
+from server.models.own import OwnModel
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
 from server.models.resilience.concurrency import Guard
@@ -32,7 +32,7 @@ DATABASE_LOCK_TIMEOUT = 10.0
 @asynccontextmanager
 async def open_manager(
     settings: Settings,
-    custom_models: Mapping[str, Model] | None = None,
+    custom_models: Mapping[str, OwnModel] | None = None,
     environ: Mapping[str, str] = os.environ,
     *,
     recover: bool = False,

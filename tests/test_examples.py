@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,12 +21,6 @@ PRINTED: dict[str, list[str]] = {
     "step_by_step": [
         "argumentation: 3 turns\nverdict: 0 turns",
         "### Note to everybody\n\nAssume a team of two people.",
-        "## Verdict: Decided",
-    ],
-    "own_seat": [
-        "### A. Facts (switch now)",
-        "The depot has 42 vans",
-        "Night tariffs",
         "## Verdict: Decided",
     ],
     "handoff": [
@@ -85,6 +80,39 @@ def test_an_example_prints_what_it_promises(example: str, tmp_path: Path) -> Non
     places = [printed.find(part) for part in PRINTED[example]]
     assert -1 not in places, printed
     assert places == sorted(places)
+
+
+@pytest.mark.requirement("C13", "N7")
+def test_the_package_with_a_seat_of_its_own_installs_and_its_models_debate(tmp_path: Path) -> None:
+    source, site = tmp_path / "source", tmp_path / "site"
+    shutil.copytree(ROOT / "examples" / "own_seat", source)  # pip may write into the folder that it builds
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*install, "--target", str(site), str(source)], check=True)
+    debaters = [
+        "--debater",
+        "Facts=fact-book/vans: switch now",
+        "--debater",
+        "Echo=parrot/Polly: wait a year",
+    ]
+
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "counterpoint", "debate", "Electric vans?"),
+            *(*debaters, "--judge-model", "scripted"),
+        ],
+        env=os.environ
+        | {
+            "COUNTERPOINT_DB": str(tmp_path / "debates.db"),
+            "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    for part in ("The depot has 42 vans", "Polly says: ", "Night tariffs"):
+        assert part in done.stdout
 
 
 @pytest.mark.requirement("C3", "C10")

@@ -45,12 +45,14 @@ ROOMS: dict[str, str] = {
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": "debate.commands debate.facts debate.prompts debate.rules",
     "models.fakes": "models models.json_schema",
+    "models.own": "models redaction",
     "models.resilience": "models",
     "models.local": "models models.fakes models.json_schema redaction",
     "models.prices": "debate.facts models.fakes",
     "models.litellm": "debate.facts http models models.prices models.resilience redaction",
     "models.registry": (
-        "debate.facts models models.fakes models.litellm models.local models.prices models.resilience"
+        "debate.facts models models.fakes models.litellm models.local models.own models.prices "
+        "models.resilience"
     ),
     "engine": (
         "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.views "
@@ -59,8 +61,8 @@ ROOMS: dict[str, str] = {
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http settings storage",
     "tools.kit": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "compose": (
-        "engine hooks models models.fakes models.prices models.registry models.resilience research "
-        "settings storage"
+        "engine hooks models.fakes models.own models.prices models.registry models.resilience "
+        "research settings storage"
     ),
     "tools": "debate.commands debate.facts debate.views engine tools.kit",
     "mcp": "compose debate.facts debate.views engine models settings storage tools",
@@ -84,6 +86,7 @@ LIBRARIES: dict[str, str] = {
     "debate.commands": "pydantic",
     "debate.views": "pydantic",
     "models.fakes": "anyio",
+    "models.own": "anyio",
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
     "models.litellm": "anyio litellm",

@@ -1,9 +1,8 @@
-"""The seam to models: one method, `Model.reply`.
+"""The interface to models: one method, `Model.reply`.
 
-Whatever answers a question stands behind it: `litellm_model` (every provider), `local` (embedded),
-`scripted` (deterministic, shipped: the tests and demonstrations of the whole product run on it), or an
-object of your own. What a model cannot do it says with a `ModelError`; retries, time limits and
-cancellation are its own business, so that the engine above knows one kind of failure.
+Implementations: `litellm` (every provider), `local` (embedded), `fakes` (deterministic, for tests and dry
+runs) and `own` (objects and functions of users). A model reports every failure as a `ModelError`; retries,
+time limits and cancellation are its own business, so that the engine handles one kind of failure.
 """
 
 from collections.abc import Callable
@@ -32,10 +31,10 @@ __all__ = [
 ]
 
 MAX_ATTEMPTS = 3
-"""That a model makes to give one answer; a budget may leave room for fewer."""
+"""Attempts a model makes for one reply; a budget may allow fewer."""
 
 OnText = Callable[[str], None]
-"""Told each piece of a reply as it is written. Progress only: what counts is the `Reply`."""
+"""Receives each piece of a reply as it is written. Progress only: the result is the `Reply`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,17 @@ class Request:
     prompt: Prompt
     seat: str
     max_tokens: int
-    timeout: float  # seconds for the whole answer, retries included
-    seed: int  # the same request with the same seed may be answered alike
-    functions: tuple[Function, ...] = ()  # that may be called in place of answering
-    max_attempts: int = MAX_ATTEMPTS  # at most: each may cost, whether it brings an answer or not
+    timeout: float  # seconds for the whole reply, retries included
+    seed: int  # a model may return the same reply for the same request and seed
+    functions: tuple[Function, ...] = ()  # the model may call these instead of answering
+    max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
 
 
 class ModelError(Exception):
-    """The model gave no answer, and asking again now will not help.
+    """The model gave no reply, and an immediate repeat will not help.
 
-    The text is shown to callers and recorded in the debate: it names the model and the cause, and
-    never holds a key or a whole provider response.
+    The text is shown to callers and recorded in the debate. It names the model and the cause, and never
+    contains a key or a whole provider response.
     """
 
     def __init__(self, cause: Cause, detail: str, *, attempts: int = 1) -> None:
@@ -65,11 +64,9 @@ class ModelError(Exception):
 
 class Model(Protocol):
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Answer one question.
-
-        Cancelling the call stops the work and the spending, as far as the provider lets it.
+        """Reply to one request. Cancelling the call stops the provider's work as far as the provider allows.
 
         Raises:
-            ModelError: there is no answer.
+            ModelError: there is no reply.
         """
         ...

@@ -1,9 +1,11 @@
-"""From names to models. Imports no client library: a name costs nothing until its model is asked."""
+"""From names to models. Imports no client library: a model loads its own when it is first called."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import EntryPoint
 
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError
@@ -12,6 +14,7 @@ from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_fault
 from server.models.fakes.scripted import ScriptedModel
 from server.models.litellm.client import LitellmModel, get_litellm, parse_provider, unsupported_reason
 from server.models.local import model as embedded
+from server.models.own import OwnModel, as_model, find_entry_points, load_own_model
 from server.models.prices import PriceTable
 from server.models.resilience.concurrency import Guard, GuardedModel
 
@@ -21,11 +24,11 @@ MAX_NAME_LENGTH = 200
 @dataclass(frozen=True, slots=True)
 class Provider:
     name: str
-    key_variables: tuple[str, ...]  # the environment variables that hold its key; one of them is enough
+    key_variables: tuple[str, ...]  # environment variables for its key; one of them is enough
     default_model: str
 
 
-PROVIDERS = (  # As of November 2026. A model each that is good at reasoning and costs a few cents a debate.
+PROVIDERS = (  # As of November 2026: one model each, good at reasoning, a few cents a debate.
     Provider("openai", ("OPENAI_API_KEY",), "openai/gpt-5.6-terra"),
     Provider("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "anthropic/claude-sonnet-5-5"),
     Provider("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini/gemini-3.8-flash"),
@@ -36,7 +39,7 @@ PROVIDERS = (  # As of November 2026. A model each that is good at reasoning and
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
 )
 
-_FAMILY_PATTERNS = (  # What a model's own name begins with, or has after a sign, and who trained it.
+_FAMILY_PATTERNS = (  # matched anywhere in a model's name, except after a letter
     (re.compile(r"(?<![a-z])(?:gpt|chatgpt|o[1345](?![a-z0-9]))"), "openai"),
     (re.compile(r"(?<![a-z])claude"), "anthropic"),
     (re.compile(r"(?<![a-z])(?:gemini|gemma)"), "google"),
@@ -62,11 +65,11 @@ _HOSTING_PROVIDERS = {
     "huggingface",
     "xinference",
 }
-"""They run whatever one puts there: a model of theirs is named after itself."""
+"""Providers that run any model: the family comes from the model's own name."""
 
 
 class NoModelError(DebateError):
-    """There is no model to run a debate with. The text lists what the caller can do."""
+    """No model is available for a debate that names none. The text lists what the caller can do."""
 
     def __init__(self) -> None:
         keys = ", ".join(provider.key_variables[0] for provider in PROVIDERS)
@@ -79,75 +82,99 @@ class NoModelError(DebateError):
 
 
 class ModelRegistry:
-    """The models of this process by name. `objects` are models of your own, under names of your own.
+    """The models of this process by name. `own_models` come from code and win over every other name.
 
-    What goes through litellm is guarded, for all debates together. Your own models, the embedded one, which
-    has a queue itself, and those that answer from this process are asked as they are. `chaos` befalls every
-    one of them, but not who speaks for a seat by hand.
+    Models behind litellm share one `guard`. Own models, the embedded model (which has its own queue) and the
+    fakes are called directly. `chaos` applies to every model except the caller's seat.
     """
 
     def __init__(
         self,
-        own_models: Mapping[str, Model] | None = None,
+        own_models: Mapping[str, OwnModel] | None = None,
         guard: Guard | None = None,
         chaos: Chaos | None = None,
         prices: PriceTable | None = None,
     ) -> None:
-        self._own_models = dict(own_models or {})
+        self._own_models = {name: as_model(name, given) for name, given in (own_models or {}).items()}
         self._prices = prices or PriceTable()
         self._guard = guard or Guard()
         self._models: dict[str, Model] = {}
         self._chaos = chaos
 
+    @cached_property
+    def installed(self) -> dict[str, list[EntryPoint]]:
+        """Own models from entry points, by name."""
+        return find_entry_points()
+
     def get(self, name: str) -> Model:
-        """The model of that name, the same one every time.
+        """The model of that name, the same object every time.
 
         Raises:
-            Refused: no model can be called that.
+            InvalidRequestError: no model can have this name.
+            ModelError: it comes from an entry point that cannot be used.
         """
         if name not in self._models:
-            model = (
-                self._own_models[name]
-                if name in self._own_models
-                else build_model(name, self._guard, self._prices)
-            )
+            model = self._own_models[name] if name in self._own_models else self._build(name)
             if self._chaos and not isinstance(model, CallerModel):
                 model = FaultyModel(model, self._chaos, name=name)
             self._models[name] = model
         return self._models[name]
 
+    def _build(self, name: str) -> Model:
+        check_name(name)
+        if is_faulty(name):
+            inner, chaos = parse_faulty_name(name)
+            return FaultyModel(self._build(inner), chaos, name=inner)
+        if name == CALLER:
+            return CallerModel()
+        if is_scripted(name):
+            return ScriptedModel.from_name(name)
+        if name == "local":
+            return embedded.LocalModel()
+        if own := load_own_model(name, self.installed):
+            return own
+        provider, guard = find_provider(name), self._guard
+        model = LitellmModel(
+            name,
+            sleep=guard.sleep,
+            cooldown=guard.cooldown(provider),
+            price=self._prices.own_prices.get(name),
+        )
+        return GuardedModel(name, provider, model, guard)
+
     def max_reply_seconds(self, name: str, timeout: float) -> float:
-        """Seconds in which the model has answered that keeps its time: a guarded one may wait as long first.
+        """The longest time a model within its limits needs, in seconds: a guarded one may queue first.
 
         Raises:
-            Refused: no model can be called that.
+            InvalidRequestError, ModelError: as `get`.
         """
         return 2 * timeout if isinstance(unwrap_model(self.get(name)), GuardedModel) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
-        """Refuse a model that cannot answer before anything is spent; names of your own are good.
+        """Reject a model that cannot answer before anything is spent.
 
         Raises:
-            Refused: no model can be called that, or its provider's key is not set.
+            InvalidRequestError: no model can have this name, its entry point fails, or its key is not set.
         """
-        if name in self._own_models:
-            return
-        check_name(name)
-        if variable := find_missing_key(name, environ):
+        try:
+            model = unwrap_model(self.get(name))
+        except ModelError as error:
+            raise InvalidRequestError(error.detail) from None
+        if isinstance(model, GuardedModel) and (variable := find_missing_key(name, environ)):
             raise InvalidRequestError(
                 f"The model {name} needs a key, and {variable} is not set where the server runs. "
                 "Set it there, or name other models."
             )
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """Load what these models need before they are first asked. Never raises: the asking will."""
-        if any(isinstance(unwrap_model(self.get(name)), GuardedModel) for name in names):
-            with suppress(Exception):
+        """Load what these models need for their first call. Never raises: the call reports errors."""
+        with suppress(Exception):
+            if any(isinstance(unwrap_model(self.get(name)), GuardedModel) for name in names):
                 await get_litellm()
 
 
 class CallerModel:
-    """The caller's seat: its turns are submitted, and nothing here can be asked for them."""
+    """The caller's seat. Its turns are submitted, so a request to it is an error."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         _ = on_text
@@ -155,50 +182,33 @@ class CallerModel:
 
 
 def unwrap_model(model: Model) -> Model:
-    """The model that really answers."""
+    """The model behind injected faults."""
     while isinstance(model, FaultyModel):
         model = model.model
     return model
 
 
-def build_model(name: str, guard: Guard, prices: PriceTable) -> Model:
-    check_name(name)
-    if is_faulty(name):
-        inner, chaos = parse_faulty_name(name)
-        return FaultyModel(build_model(inner, guard, prices), chaos, name=inner)
-    if name == CALLER:
-        return CallerModel()
-    if is_scripted(name):
-        return ScriptedModel.from_name(name)
-    if name == "local":
-        return embedded.LocalModel()
-    provider = find_provider(name)
-    rest, price = guard.cooldown(provider), prices.own_prices.get(name)
-    return GuardedModel(
-        name, provider, LitellmModel(name, sleep=guard.sleep, cooldown=rest, price=price), guard
-    )
-
-
 def check_name(name: str) -> None:
-    """What can be said against a name without asking anybody.
+    """Check a name without calling anybody.
 
     Raises:
-        Refused: no model can be called that; the text says what to write instead.
+        InvalidRequestError: no model can have this name; the text says what to write instead.
     """
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or " " in name:
         raise InvalidRequestError(
-            f'"{name[:MAX_NAME_LENGTH]}" is no name of a model. Write one such as "{PROVIDERS[1].default_model}", '
-            f'"local" or "scripted": without spaces, {MAX_NAME_LENGTH} characters at most.'
+            f'"{name[:MAX_NAME_LENGTH]}" is not a model name. Write one such as '
+            f'"{PROVIDERS[1].default_model}", "local" or "scripted": without spaces, at most '
+            f"{MAX_NAME_LENGTH} characters."
         )
     if is_faulty(name) or is_scripted(name):
         check_name_parameters(name)
     elif reason := unsupported_reason(name):
         raise InvalidRequestError(reason)
     elif name.startswith(("local/", "local?")):
-        raise InvalidRequestError(f'"{name}" is no name of a model. The embedded model is called "local".')
+        raise InvalidRequestError(f'"{name}" is not a model name. The embedded model is called "local".')
     elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
         raise InvalidRequestError(
-            f'"{name}" is no name of a model. A seat that you speak for has the model "{CALLER}".'
+            f'"{name}" is not a model name. A seat of your own has the model "{CALLER}".'
         )
 
 
@@ -211,9 +221,7 @@ def check_name_parameters(name: str) -> None:
     except ValueError as error:
         raise InvalidRequestError(str(error)) from None
     if inner == CALLER:
-        raise InvalidRequestError(
-            f'"{name}" is no name of a model: a seat that you speak for has no faults but yours.'
-        )
+        raise InvalidRequestError(f'"{name}" is not a model name: faults cannot be injected into "{CALLER}".')
     check_name(inner)
 
 
@@ -222,12 +230,12 @@ def is_scripted(name: str) -> bool:
 
 
 def find_default_models(configured: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The models of a debate that names none: one of each family that there is a key for.
+    """Default models: `configured`, or one of each family whose key is set, or `local`.
 
-    configured: what COUNTERPOINT_MODELS says, which comes first.
+    configured: the value of COUNTERPOINT_MODELS.
 
     Raises:
-        NoModel: there is none.
+        NoModelError: there is none.
     """
     if configured:
         return tuple(configured)
@@ -245,12 +253,12 @@ def find_default_models(configured: Sequence[str], environ: Mapping[str, str]) -
 def resolve_models(
     debater_models: Sequence[str], configured: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What a debate runs on that names no models; the debaters' own where nothing is set up.
+    """The models of a debate whose `models` argument is empty; the debaters' own when nothing else is set up.
 
-    own: the debaters' models, "" for those who have none.
+    debater_models: one for each debater, "" for none.
 
     Raises:
-        NoModel: there is none.
+        NoModelError: there is none.
     """
     everyone_has_one = bool(debater_models) and all(debater_models)
     try:
@@ -259,22 +267,22 @@ def resolve_models(
         if everyone_has_one:
             return tuple(debater_models)
         raise
-    # The embedded model, there by itself, is no better judge than those who brought their own.
+    # An unconfigured embedded model is no better judge than the debaters' own models.
     return tuple(debater_models) if everyone_has_one and found == ("local",) and not configured else found
 
 
 def unwrap_model_name(name: str) -> str:
-    """The name of the model that really answers."""
+    """The name of the model behind injected faults."""
     while is_faulty(name):
         try:
             name, _ = parse_faulty_name(name)
-        except ValueError:  # the name of somebody's own model
+        except ValueError:  # an own model may have any name
             break
     return name
 
 
 def family(name: str) -> str:
-    """Who trained the model: two of one family are hardly two voices."""
+    """Who trained the model. Two models of one family count as one independent voice."""
     name = unwrap_model_name(name)
     if is_scripted(name):
         return "scripted"
@@ -293,16 +301,14 @@ def family(name: str) -> str:
 
 
 def find_provider(name: str) -> str:
-    """The provider of a model of litellm's."""
-    # litellm takes names without a provider for the two whose models everybody knows.
+    """The provider of a litellm model. litellm accepts names without one for OpenAI and Anthropic models."""
     return parse_provider(name) if "/" in name else family(name)
 
 
 def find_missing_key(name: str, environ: Mapping[str, str]) -> str:
-    """The environment variable that the model's provider needs and lacks; "" where none is known to."""
+    """The environment variable that the model's provider needs and that is not set; "" when there is none."""
     name = unwrap_model_name(name)
-    by_name = {provider.name: provider for provider in PROVIDERS}
-    provider = by_name.get(find_provider(name))
+    provider = next((row for row in PROVIDERS if row.name == find_provider(name)), None)
     if provider is None or any(environ.get(key) for key in provider.key_variables):
         return ""
     return provider.key_variables[0]

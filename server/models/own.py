@@ -1,0 +1,93 @@
+"""Own models: objects or functions passed in code, and entry points of the group `counterpoint.models`."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isawaitable
+from typing import cast
+
+import anyio
+from anyio import to_thread
+
+from server.models import Model, ModelError, OnText, Reply, Request, Usage
+from server.redaction import redact
+
+ENTRY_POINT_GROUP = "counterpoint.models"
+
+ReplyFunction = Callable[[list[dict[str, str]]], str | Awaitable[str]]
+"""From messages, `{"role": …, "content": …}` each, to the text of the reply."""
+
+OwnModel = Model | ReplyFunction
+
+
+class FunctionModel:
+    """A model made of a plain or async function. A plain function runs in a thread.
+
+    When the time of a request is over, the model raises `ModelError` and the thread ends by itself.
+    """
+
+    def __init__(self, name: str, function: ReplyFunction) -> None:
+        self._name = name
+        self._function = function
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        messages = [{"role": message.role, "content": message.content} for message in request.prompt.messages]
+        start = anyio.current_time()
+        try:
+            with anyio.fail_after(request.timeout):
+                text = await to_thread.run_sync(self._function, messages, abandon_on_cancel=True)
+                if isawaitable(text):
+                    text = await text
+        except TimeoutError:
+            detail = f"{self._name} did not answer within {request.timeout:g} seconds."
+            raise ModelError("timeout", detail) from None
+        if not isinstance(text, str):
+            raise ModelError(
+                "unreadable", f"{self._name} returned {type(text).__name__} instead of a string."
+            )
+        if on_text:
+            on_text(text)
+        return Reply(text, Usage(model=self._name, milliseconds=round((anyio.current_time() - start) * 1000)))
+
+
+def as_model(name: str, given: object) -> Model:
+    """An object with a `reply` method as it is, a function as a `FunctionModel`.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if hasattr(given, "reply"):
+        return cast("Model", given)
+    if callable(given):
+        return FunctionModel(name, given)
+    raise TypeError(f"{type(given).__name__} is neither a function nor an object with a reply method")
+
+
+def find_entry_points() -> dict[str, list[EntryPoint]]:
+    """The own models that are installed, by name. Takes milliseconds: it reads all installed metadata."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        found.setdefault(entry_point.name, []).append(entry_point)
+    return found
+
+
+def load_own_model(name: str, installed: Mapping[str, Sequence[EntryPoint]]) -> Model | None:
+    """The model behind `NAME` or `NAME/ANYTHING`; None when no entry point is called NAME.
+
+    Raises:
+        ModelError: the entry point cannot be used. The text names it and the cause.
+    """
+    key, _, argument = name.partition("/")
+    candidates = installed.get(key, ())
+    if not candidates:
+        return None
+    values = " and ".join(sorted(one.value for one in candidates))
+    if len(candidates) > 1:
+        detail = f"{name}: several packages provide a model of this name ({values}). Uninstall all but one."
+        raise ModelError("bad_request", detail, attempts=0)
+    try:
+        return as_model(name, candidates[0].load()(argument))
+    except Exception as error:  # it runs the code of another package
+        cause = redact(f"{type(error).__name__}: {error}", os.environ)[:200]
+        detail = f"{name}: its entry point {values} failed ({cause}). Repair or uninstall its package."
+        raise ModelError("bad_request", detail, attempts=0) from error
