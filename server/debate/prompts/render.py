@@ -1,35 +1,45 @@
-"""What each seat is told, in one place.
+"""The prompt of one model call.
 
-The layout serves the providers' prompt caches (requirement N11). Every prompt of a debate is
+The layout serves the prompt caches of providers (requirement N11). Every prompt of a debate is
 
-    [the common rules] [question, positions, documents] [the record so far] [who speaks now]
+    [common rules] [question, positions, documents] [transcript so far] [seat, task, format of the reply]
 
-and each part only grows at its end. What is particular to a seat is the last line or two, so that
-all seats and judges on one model share one growing prefix; the judge's reversed reading is the one
-second prefix there is. Nothing before the record changes within a debate, and no clock, id or
-counter stands there.
+and each part only grows at its end. Only the last part depends on the seat, so all seats and judges on
+one model share one growing prefix; a judge's reversed reading is the one second prefix. Nothing before the
+transcript changes within a debate: it holds no time, id or counter.
 
-The question, the documents, the positions, notes, everything said and everything looked up are quoted
-line by line ("> "). There is no fence to close: text that wants out of its quotation would have to
-contain no line at all. Not quoted is what the caller of the debate gives as an instruction, to be
-followed: `instructions`, a debater's role and system prompt, and the other seats' prompts.
+Question, documents, positions, notes, turns and research results are quoted line by line ("> "), so there
+is no closing mark that a text could forge. Not quoted, because seats have to follow it, is what the caller
+gives as an instruction: `instructions`, roles, system prompts, and the prompts of other seats.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, assert_never
 
 from server.debate.facts.config import HandoffMode
-from server.debate.facts.events import Task
+from server.debate.facts.events import Spoke, Task
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace, quote
-from server.debate.prompts import response_schemas as shapes
+from server.debate.prompts.response_schemas import (
+    RESPONSE_TEMPLATES,
+    ballot_schema,
+    closing_schema,
+    direct_message_schema,
+    handoff_function,
+    handoff_instruction,
+    handoff_schema,
+    json_instruction,
+    judgment_schema,
+    round_plan_schema,
+)
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
     DEBATER_TASKS,
     debater_letter,
+    is_second_reading,
     lettered_debaters,
     render_preamble,
     render_transcript,
@@ -39,7 +49,7 @@ from server.debate.rules.decide import Call, find_talk_end_reason
 from server.debate.rules.schedule import slot_failures
 
 MAX_DIRECT_MESSAGES = 100
-"""Messages between a debater and others that it is shown; the older ones are left out (requirement D5)."""
+"""Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +60,44 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class PromptSummary:
-    """The gist of a prompt, for a model that is too small to make use of the whole."""
+    """The essentials of a prompt, for a model too small to use the whole."""
 
     task: Task
     question: str
     round: int
     stance: str = ""
-    opponent_text: str = ""  # what was last said against the stance, or asked
+    opponent_text: str = ""  # the last argument of another seat, or the message to answer
     positions: tuple[tuple[str, str], ...] = ()  # (letter, stance), in the order of the reading
-    choices: tuple[str, ...] = ()  # the names there are to choose from, where one is to be
-    handoff_mode: HandoffMode | None = (
-        None  # how the choice of the next speaker is to be made, if it is to be
-    )
+    choices: tuple[str, ...] = ()  # the names to choose from, where the reply contains a choice
+    handoff_mode: HandoffMode | None = None  # how the reply names the next speaker, where it has to
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     messages: tuple[Message, ...]
     summary: PromptSummary
-    schema: dict[str, Any] | None = None  # the JSON Schema of the answer; None for prose
-    strict: bool = True  # the schema is ours, and fit for providers' strict modes
+    schema: dict[str, Any] | None = None  # the JSON Schema of the reply; None for prose
+    strict: bool = True  # the schema is ours, and fit for the strict modes of providers
     functions: tuple[Function, ...] = ()
 
 
 def render(debate: Debate, call: Call) -> Prompt:
-    """The whole prompt of one call."""
     body = [*render_preamble(debate), *render_transcript(debate, call)]
-    tail = "\n".join(render_tail(debate, call))
+    tail = list(render_tail(debate, call))
     if call.attempt > 1:
-        tail += "\n" + render_correction(debate, call)
-    messages = (
-        Message("system", COMMON_RULES[debate.setup.brief]),
-        Message("user", "\n\n".join([*body, tail])),
-    )
-    hands = find_handoff_mode(debate, call)
-    functions = (shapes.handoff_function(other_debaters(debate, call)),) if hands == "tool" else ()
-    schema, ours = build_response_schema(debate, call, hands)
+        detail = collapse_whitespace(slot_failures(debate, call.slot_key)[-1].detail)
+        tail.append(f"Your previous reply could not be used: {detail}. Answer again, as asked.")
+    schema, is_ours = build_response_schema(debate, call)
+    offers_handoff = find_handoff_mode(debate, call) == "tool"
     return Prompt(
-        messages, build_prompt_summary(debate, call, hands), schema, strict=ours, functions=functions
+        messages=(
+            Message("system", COMMON_RULES[debate.setup.brief]),
+            Message("user", "\n\n".join([*body, "\n".join(tail)])),
+        ),
+        summary=build_prompt_summary(debate, call),
+        schema=schema,
+        strict=is_ours,
+        functions=(handoff_function(other_debaters(debate, call)),) if offers_handoff else (),
     )
 
 
@@ -96,25 +106,23 @@ def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
     return debate.setup.handoff if call.task == "argument" and phase.order == "handoff" else None
 
 
-def build_response_schema(
-    debate: Debate, call: Call, handoff_mode: HandoffMode | None
-) -> tuple[dict[str, Any] | None, bool]:
-    """(the JSON Schema of the answer or None for prose, whether it is ours)."""
-    letters = [letter for letter, _ in lettered_debaters(debate)]
+def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:
+    """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
+    letters, others = [letter for letter, _ in lettered_debaters(debate)], other_debaters(debate, call)
     schema: dict[str, Any] | None = None
     match call.task:
         case "judgment":
-            schema = shapes.judgment_schema(letters)
+            schema = judgment_schema(letters)
         case "ballot":
-            schema = shapes.ballot_schema(letters)
+            schema = ballot_schema(letters)
         case "message":
-            schema = shapes.direct_message_schema(other_debaters(debate, call))
+            schema = direct_message_schema(others)
         case "opening":
-            schema = shapes.round_plan_schema(debate.names)
+            schema = round_plan_schema(debate.names)
         case "closing":
-            schema = shapes.closing_schema()
-        case "argument" if handoff_mode == "structured":
-            schema = shapes.handoff_schema(other_debaters(debate, call))
+            schema = closing_schema()
+        case "argument" if find_handoff_mode(debate, call) == "structured":
+            schema = handoff_schema(others)
         case "deliverable" if debate.setup.output_schema:
             return json.loads(debate.setup.output_schema), False
     return schema, True
@@ -124,11 +132,8 @@ def other_debaters(debate: Debate, call: Call) -> tuple[str, ...]:
     return tuple(name for name in debate.names if name != call.seat)
 
 
-# The last words ------------------------------------------------------------------------------------
-
-
 def render_tail(debate: Debate, call: Call) -> Iterator[str]:
-    """The only part of a prompt that is particular to its seat. Kept short: it is never cached."""
+    """The only part of a prompt that depends on its seat. It is short, because it is never cached."""
     yield from render_seat_instructions(debate, call)
     match call.task:
         case "argument" | "message" | "answer" | "ballot":
@@ -136,13 +141,12 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         case "judgment":
             if not debate.setup.judges.anonymize:
                 yield format_letter_legend(debate)
-            yield f"{TASK_INSTRUCTIONS['judgment']} Answer with JSON only: {shapes.RESPONSE_TEMPLATES['judgment']}"
+            yield f"{TASK_INSTRUCTIONS['judgment']} {json_instruction('judgment')}"
         case "opening":
             yield from render_round_plan_task(debate, call)
         case "closing":
-            last = LAST_ROUND_INSTRUCTION if find_talk_end_reason(debate) else ""
-            asked = f"{TASK_INSTRUCTIONS['closing']} {last}".strip()
-            yield f"{asked} Answer with JSON only: {shapes.RESPONSE_TEMPLATES['closing']}"
+            last = [LAST_ROUND_INSTRUCTION] if find_talk_end_reason(debate) else []
+            yield " ".join([TASK_INSTRUCTIONS["closing"], *last, json_instruction("closing")])
         case "audit":
             yield TASK_INSTRUCTIONS["audit"]
         case "deliverable":
@@ -152,7 +156,7 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
 
 
 def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
-    """A seat's own prompt, or what was given for all that have none (requirement C14)."""
+    """A debater's role, then the seat's own prompt or the debate's `instructions` (requirement C14)."""
     setup = debate.setup
     officers = {
         "judgment": setup.judges,
@@ -179,68 +183,74 @@ def render_debater_task(debate: Debate, call: Call) -> Iterator[str]:
             yield "A note for you alone:\n" + quote(note.text)
     yield from render_direct_messages(debate, call)
     yield from render_research(debate, call)
-    letter = debater_letter(debate, call.seat)
-    hands = find_handoff_mode(debate, call)
-    if hands:
-        yield f"You are {letter} ({call.seat}). {shapes.render_handoff_instruction(hands, other_debaters(debate, call))}"
+    letter, others = debater_letter(debate, call.seat), other_debaters(debate, call)
+    if handoff_mode := find_handoff_mode(debate, call):
+        yield f"You are {letter} ({call.seat}). {handoff_instruction(handoff_mode, others)}"
         return
     if call.task == "answer":
-        asker = next(
-            t for t in debate.round_turns(call.round) if t.seat == call.message_author and t.act != "answer"
-        )
-        text = (
-            quote(asker.text) if debate.is_active(asker) else "It was taken back since; answer in a sentence."
-        )
-        yield f"{debater_letter(debate, call.message_author)} to you, {asker.act}:\n{text}"
+        message = find_answered_message(debate, call)
+        text = "It was retracted; answer in a sentence."
+        if debate.is_active(message):
+            text = quote(message.text)
+        yield f"{debater_letter(debate, call.message_author)} to you, {message.act}:\n{text}"
     yield f"You are {letter}. {TASK_INSTRUCTIONS[call.task]}"
     if call.task == "message":
-        yield f"The others: {format_names_with_letters(debate, other_debaters(debate, call))}"
-    if call.task in shapes.RESPONSE_TEMPLATES and call.task != "argument":
-        yield f"Answer with JSON only: {shapes.RESPONSE_TEMPLATES[call.task]}"
+        yield "The others: " + ", ".join(f"{debater_letter(debate, name)} is {name}" for name in others) + "."
+    if call.task in RESPONSE_TEMPLATES and call.task != "argument":
+        yield json_instruction(call.task)
+
+
+def find_answered_message(debate: Debate, call: Call) -> Spoke:
+    turns = debate.round_turns(call.round)
+    return next(turn for turn in turns if turn.seat == call.message_author and turn.act != "answer")
 
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
-    """The messages between this debater and others, which nobody else at the table reads."""
-    pairs = [pair for number in range(1, call.round) for pair in debate.round_exchanges(number)]
-    mine = [
-        t
-        for t in chain.from_iterable(pairs)
-        if t.act != "argument" and call.seat in (t.seat, t.to) and debate.is_active(t)
+    """The messages between this debater and others, which no other debater reads."""
+    exchanges = chain.from_iterable(debate.round_exchanges(number) for number in range(1, call.round))
+    messages = [
+        turn
+        for turn in chain.from_iterable(exchanges)
+        if turn.act != "argument" and call.seat in (turn.seat, turn.to) and debate.is_active(turn)
     ]
-    for turn in mine[-MAX_DIRECT_MESSAGES:]:
-        who = "You" if turn.seat == call.seat else debater_letter(debate, turn.seat)
-        whom = "you" if turn.to == call.seat else debater_letter(debate, turn.to)
-        yield f"{who} to {whom}, {turn.act}:\n{quote(turn.text)}"
+    for turn in messages[-MAX_DIRECT_MESSAGES:]:
+        sender = "You" if turn.seat == call.seat else debater_letter(debate, turn.seat)
+        receiver = "you" if turn.to == call.seat else debater_letter(debate, turn.to)
+        yield f"{sender} to {receiver}, {turn.act}:\n{quote(turn.text)}"
 
 
 def render_round_plan_task(debate: Debate, call: Call) -> Iterator[str]:
     yield format_letter_legend(debate)
-    for opened in debate.round_plans:
-        yield f"In round {opened.round} you called {', '.join(opened.next_speakers) or 'nobody'}."
+    for plan in debate.round_plans:
+        yield f"In round {plan.round} you called {', '.join(plan.next_speakers) or 'nobody'}."
     yield from render_research(debate, call)
-    left = debate.max_rounds - debate.talk_round_count
-    yield f"{TASK_INSTRUCTIONS['opening']} Rounds left after this one: {max(left, 0)}."
-    yield f"Answer with JSON only: {shapes.RESPONSE_TEMPLATES['opening']}"
+    rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
+    yield f"{TASK_INSTRUCTIONS['opening']} Rounds left after this one: {rounds_left}."
+    yield json_instruction("opening")
 
 
 def render_research(debate: Debate, call: Call) -> Iterator[str]:
-    """What this seat's research has brought for this answer."""
-    found = [r for r in debate.research if (r.seat, r.slot_index, r.round) == (*call.slot_key, call.round)]
-    if not found:
-        return
-    yield "What you looked up for this answer:"
-    for lookup in (lookup for research in found for lookup in research.lookups):
+    """The research results of this seat for this reply."""
+    key = (*call.slot_key, call.round)
+    lookups = [
+        lookup
+        for research in debate.research
+        if (research.seat, research.slot_index, research.round) == key
+        for lookup in research.lookups
+    ]
+    if lookups:
+        yield "What you looked up for this answer:"
+    for lookup in lookups:
         result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
-        if lookup.cut:
-            result += "\n[cut here]"
-        yield f"{collapse_whitespace(lookup.tool)} {collapse_whitespace(lookup.arguments)}\n{quote(result)}"
+        cut = "\n[cut here]" if lookup.cut else ""
+        name, arguments = collapse_whitespace(lookup.tool), collapse_whitespace(lookup.arguments)
+        yield f"{name} {arguments}\n{quote(result + cut)}"
 
 
 def render_synthesizer_task(debate: Debate) -> Iterator[str]:
-    if debate.verdict:
-        found = debate.verdict
-        said = "\n".join(filter(None, (found.verdict, found.reasoning)))
-        yield f"The verdict ({found.outcome}):\n{quote(said)}"
+    if verdict := debate.verdict:
+        text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
+        yield f"The verdict ({verdict.outcome}):\n{quote(text)}"
     if debate.setup.output_schema:
         yield TASK_INSTRUCTIONS["deliverable"]
         yield f"Answer with JSON only, satisfying this JSON Schema: {debate.setup.output_schema}"
@@ -252,54 +262,37 @@ def format_letter_legend(debate: Debate) -> str:
     return "; ".join(f"{letter} is {d.name}" for letter, d in lettered_debaters(debate)) + "."
 
 
-def format_names_with_letters(debate: Debate, names: Sequence[str]) -> str:
-    return ", ".join(f"{debater_letter(debate, name)} is {name}" for name in names) + "."
-
-
-def render_correction(debate: Debate, call: Call) -> str:
-    """What was wrong with the first reply, said to the seat that is asked again."""
-    wrong = slot_failures(debate, call.slot_key)[-1]
-    return (
-        f"Your previous reply could not be used: {collapse_whitespace(wrong.detail)}. Answer again, as asked."
-    )
-
-
-# The gist ------------------------------------------------------------------------------------------
-
-
-def build_prompt_summary(debate: Debate, call: Call, handoff_mode: HandoffMode | None) -> PromptSummary:
-    positions = tuple((letter, d.stance) for letter, d in lettered_debaters(debate))
-    debater = call.seat in debate.names
+def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
+    handoff_mode = find_handoff_mode(debate, call)
+    positions = tuple((letter, debater.stance) for letter, debater in lettered_debaters(debate))
+    if call.task == "argument":
+        positions = ()
+    choices = other_debaters(debate, call) if handoff_mode or call.task == "message" else ()
     return PromptSummary(
         task=call.task,
         question=debate.setup.question,
         round=call.round,
-        stance=debate.debater(call.seat).stance if debater else "",
+        stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
-        positions=() if call.task == "argument" else positions[::-1] if call.reading == 2 else positions,  # noqa: PLR2004  (the second reading)
-        choices=list_choices(debate, call, handoff_mode),
+        positions=positions[::-1] if is_second_reading(call) else positions,
+        choices=debate.names if call.task == "opening" else choices,
         handoff_mode=handoff_mode,
     )
 
 
-def list_choices(debate: Debate, call: Call, handoff_mode: HandoffMode | None) -> tuple[str, ...]:
-    """The names that an answer has to choose from; elsewhere names are nobody's business."""
-    if call.task == "opening":
-        return debate.names
-    return other_debaters(debate, call) if handoff_mode or call.task == "message" else ()
-
-
 def find_opponent_text(debate: Debate, call: Call) -> str:
-    """What was last said by somebody else, as far as this seat has seen it."""
+    """The message to answer, or the last argument of another seat that this seat may see; "" if none."""
+    is_debater = call.task in DEBATER_TASKS
     if call.task == "answer":
-        asker = next(
-            t for t in debate.round_turns(call.round) if t.seat == call.message_author and t.act != "answer"
-        )
-        return asker.text if debate.is_active(asker) else ""
-    if "debaters" in debate.setup.hidden_from_seats and call.task in DEBATER_TASKS:
+        message = find_answered_message(debate, call)
+        return message.text if debate.is_active(message) else ""
+    if is_debater and "debaters" in debate.setup.hidden_from_seats:
         return ""
-    unseen = debate.round_phase(call.round).order == "together" and call.task in DEBATER_TASKS
-    rounds = range(1, call.round + (not unseen))
-    turns = (turn for number in rounds for turn in debate.transcript_turns(number) if debate.is_active(turn))
-    said = [turn.text for turn in turns if turn.seat != call.seat and turn.act == "argument"]
-    return said[-1] if said else ""
+    hides_round = is_debater and debate.round_phase(call.round).order == "together"
+    turns = chain.from_iterable(map(debate.transcript_turns, range(1, call.round + (not hides_round))))
+    texts = [
+        turn.text
+        for turn in turns
+        if turn.seat != call.seat and turn.act == "argument" and debate.is_active(turn)
+    ]
+    return texts[-1] if texts else ""

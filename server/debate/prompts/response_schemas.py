@@ -1,13 +1,13 @@
-"""The shapes of answers that are read as data: as JSON Schemas, and as a prompt tells them.
+"""The formats of replies that are read as data: as JSON Schemas, and as texts in prompts.
 
-Every string is bounded: embedded grammars need that.
+Every string has a maximum length: the grammars of the embedded model need one.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
@@ -24,6 +24,10 @@ RESPONSE_TEMPLATES: dict[str, str] = {
     'decided, or an empty text"}',
     "argument": '{"response": "what you say", "next_agent_name": "the name of who speaks next"}',
 }
+
+
+def json_instruction(task: str) -> str:
+    return f"Answer with JSON only: {RESPONSE_TEMPLATES[task]}"
 
 
 def text_schema(max_length: int) -> dict[str, Any]:
@@ -82,42 +86,39 @@ def closing_schema() -> dict[str, Any]:
 
 
 class HandoffResponse(BaseModel):
-    """A turn and the choice of the next speaker, as one answer."""
+    """A turn and the choice of the next speaker. A turn longer than its schema allows is accepted."""
 
-    # The bound is for grammars: a turn that is longer is read all the same.
-    response: str = Field(description="What you say in this turn", json_schema_extra={"maxLength": 2000})
-    next_agent_name: str = Field(description="Who speaks next; never yourself")
+    response: str
+    next_agent_name: str
 
 
 def handoff(response: str, next_agent_name: str) -> None:
     """Say your turn in this debate, and hand over to the debater who is to speak next.
 
     Args:
-        response: What you say in this turn.
-        next_agent_name: Who speaks next; never yourself.
+        response: What you say in this turn
+        next_agent_name: Who speaks next; never yourself
     """
 
 
-def handoff_schema(names: Sequence[str]) -> dict[str, Any]:
-    properties = HandoffResponse.model_json_schema()["properties"]
-    kept = {key: {k: v for k, v in part.items() if k != "title"} for key, part in properties.items()}
-    kept["next_agent_name"]["enum"] = list(names)
-    return object_schema(**kept)
-
-
 def handoff_function(names: Sequence[str]) -> Function:
-    made = build_function(handoff)
-    properties = {key: dict(part) for key, part in made.parameters["properties"].items()}
-    properties["next_agent_name"]["enum"] = list(names)
-    return Function(made.name, made.description, {**made.parameters, "properties": properties})
+    function = build_function(handoff)
+    function.parameters["properties"]["next_agent_name"]["enum"] = list(names)
+    return function
 
 
-def render_handoff_instruction(handoff_mode: HandoffMode, names: Sequence[str]) -> str:
-    """The sentence that asks a speaker for the choice of the next."""
+def handoff_schema(names: Sequence[str]) -> dict[str, Any]:
+    schema = handoff_function(names).parameters
+    schema["properties"]["response"]["maxLength"] = 2000
+    return schema
+
+
+def handoff_instruction(handoff_mode: HandoffMode, names: Sequence[str]) -> str:
+    """The sentence that asks a speaker to choose the next one."""
     listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
     if handoff_mode == "tool":
         return f"Call handoff(response, next_agent_name) with your turn and who speaks next: {listed}."
     if handoff_mode == "text":
         lines = " or ".join(f'"Transition to {name}"' for name in names)
         return f"End with a line that chooses who speaks next: {lines}."
-    return f"Answer with JSON only: {RESPONSE_TEMPLATES['argument']}. Who may speak next: {listed}."
+    return f"{json_instruction('argument')}. Who may speak next: {listed}."

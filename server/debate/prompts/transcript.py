@@ -1,7 +1,7 @@
-"""The record of a debate as prompts quote it: the question, the positions, and what was said, round by round.
+"""The transcript as prompts quote it: question, positions and documents, then the rounds.
 
-It only grows at its end, and is the same for everybody, with four exceptions: judges read each round
-in the order drawn, or reversed; nobody who writes together with others sees what they write; messages
+It only grows at its end, and is the same for every seat, with four exceptions: judges read each round in
+the order drawn, or reversed; debaters who write at the same time do not see each other's turns; messages
 between two debaters are not shown to a third; and a debate may hide a kind of seat from the others.
 """
 
@@ -30,7 +30,7 @@ MAX_STANCE_TAG_LENGTH = 40
 
 
 def render_preamble(debate: Debate) -> list[str]:
-    """What never changes within a debate."""
+    """The question, the positions and the documents: the part that never changes within a debate."""
     setup = debate.setup
     parts = ["# Question\n" + quote(setup.question)]
     lines = [f"{letter}. {collapse_whitespace(d.stance)}" for letter, d in lettered_debaters(debate)]
@@ -42,7 +42,7 @@ def render_preamble(debate: Debate) -> list[str]:
 
 
 def render_transcript(debate: Debate, call: Call) -> list[str]:
-    """The debate so far as this reader may see it, a heading and its blocks for each round."""
+    """The rounds so far as the seat of `call` may see them: a heading and blocks for each."""
     parts = []
     for entered in debate.rounds:
         phase = debate.round_phase(entered.round)
@@ -55,50 +55,61 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
 
 
 def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> list[str]:
-    """What was said in one round: by turns, or, where order may not count, as it was drawn for reading."""
-    together = debate.round_phase(phase_entered.round).order == "together"
-    talk = [fact for fact in debate.transcript_events if is_in_round(fact, phase_entered.round)]
+    """The blocks of a round of talk: as recorded, or with its turns in the order drawn for reading.
+
+    What was recorded before the first turn stays before all turns, so that prompts keep their prefix.
+    """
+    number = phase_entered.round
+    together = debate.round_phase(number).order == "together"
+    events = [event for event in debate.transcript_events if is_in_round(event, number)]
     if not (together or call.reading):
-        return render_blocks(debate, talk, call)
-    hidden = together and phase_entered.round == debate.round and call.task in DEBATER_TASKS
-    turns = () if hidden else debate.round_turns(phase_entered.round)
-    ordered = turns[::-1] if call.reading == 2 else turns  # noqa: PLR2004  (the second reading)
-    # What was there before the first turn stands before them all: what was shown stays in place.
-    first = next((index for index, fact in enumerate(talk) if isinstance(fact, Spoke)), len(talk))
-    early = [fact for fact in talk[:first] if not isinstance(fact, Spoke)]
-    late = [fact for fact in talk[first:] if not isinstance(fact, Spoke)]
-    return render_blocks(debate, [*early, *ordered, *late], call)
+        return render_blocks(debate, events, call)
+    hidden = together and number == debate.round and call.task in DEBATER_TASKS
+    turns = () if hidden else debate.round_turns(number)
+    ordered = turns[::-1] if is_second_reading(call) else turns
+    first = next((index for index, event in enumerate(events) if isinstance(event, Spoke)), len(events))
+    later = [event for event in events[first:] if not isinstance(event, Spoke)]
+    return render_blocks(debate, [*events[:first], *ordered, *later], call)
 
 
 def render_exchanges(debate: Debate, round_number: int, call: Call) -> list[str]:
-    """The messages of a round, each with its answer, for those who do not debate; the rest for all."""
-    found = () if call.task in DEBATER_TASKS else debate.round_exchanges(round_number)
-    ordered = found[::-1] if call.reading == 2 else found  # noqa: PLR2004  (the second reading)
+    """The blocks of a round of messages. Only seats that do not debate see the messages and answers."""
+    exchanges = () if call.task in DEBATER_TASKS else debate.round_exchanges(round_number)
     others = [
-        fact
-        for fact in debate.transcript_events
-        if is_in_round(fact, round_number) and not isinstance(fact, Spoke)
+        event
+        for event in debate.transcript_events
+        if is_in_round(event, round_number) and not isinstance(event, Spoke)
     ]
+    ordered = exchanges[::-1] if is_second_reading(call) else exchanges
     return render_blocks(debate, [*chain.from_iterable(ordered), *others], call)
 
 
+def is_second_reading(call: Call) -> bool:
+    """Whether a judge reads with every round reversed."""
+    return call.reading == 2  # noqa: PLR2004
+
+
 def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
-    """Whether this was said in that round. A note for one debater is in that debater's last words only."""
-    if isinstance(event, Intervened):  # one made before the first round opens it
+    """Whether the transcript shows the event in that round.
+
+    A note for one debater is not shown there, but at the end of that debater's own prompt. What was
+    recorded before round 1 is shown in round 1.
+    """
+    if isinstance(event, Intervened):
         return (event.action == "challenge" or not event.to) and max(event.round, 1) == round_number
     return event.round == round_number
 
 
 def render_blocks(debate: Debate, events: Sequence[TranscriptEvent], call: Call) -> list[str]:
     return [
-        text for fact in events if is_visible(debate, fact, call) and (text := render_block(debate, fact))
+        text for event in events if is_visible(debate, event, call) and (text := render_block(debate, event))
     ]
 
 
 def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
-    """Whether this reader's prompt holds it: a debate may keep a kind of seat from the others' histories.
+    """Whether the prompt of this call shows the event: debates may hide a kind of seat from the others.
 
-    Those who decide, lead or sum up always see what debaters say.
+    Judges and officers always see what debaters say.
     """
     hidden = debate.setup.hidden_from_seats
     if isinstance(event, Intervened) or event.seat == call.seat:
@@ -152,7 +163,7 @@ def render_turn(debate: Debate, turn: Spoke) -> str:
 
 
 def lettered_debaters(debate: Debate) -> list[tuple[str, Debater]]:
-    """The debaters by letter, in the order declared. There are no more debaters than letters."""
+    """(letter, debater) in the order declared. A debate has at most 26 debaters."""
     return [(chr(ord("A") + index), debater) for index, debater in enumerate(debate.setup.debaters)]
 
 

@@ -353,7 +353,7 @@ def test_a_retraction_of_what_was_never_said_is_no_event_of_this_debate() -> Non
             apply(at.debate, event)
 
 
-def test_a_message_that_was_taken_back_is_not_shown_to_who_answers_it() -> None:
+def test_a_retracted_message_is_not_shown_to_who_answers_it() -> None:
     at = simulate(build_setup(options={"phases": ["opening", "cross_examination", "verdict"]})).play_to_round(
         2
     )
@@ -364,7 +364,7 @@ def test_a_message_that_was_taken_back_is_not_shown_to_who_answers_it() -> None:
         render_prompt_text(render(at.debate, call)) for call in at.pending_calls() if call.seat == asker.to
     )
     assert asker.text not in prompt
-    assert "It was taken back since" in prompt
+    assert "It was retracted" in prompt
     assert at.play().status == "concluded"
 
 

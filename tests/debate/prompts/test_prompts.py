@@ -163,7 +163,7 @@ class TestTheBrief:
         at = simulate(build_setup(format=name)).play()
         rules = COMMON_RULES["panel"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
-        assert "Change your mind where an argument in the record compels you" in rules
+        assert "Change your mind where an argument in the transcript compels you" in rules
         assert "concede" not in rules
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
