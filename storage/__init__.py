@@ -1,1 +1,1 @@
-"""Where debates are kept. Knows nothing of them."""
+"""Storage contracts (journal, outbox) and SQLite. Imports nothing of the server."""

@@ -1,4 +1,4 @@
-"""Reading a stream back: is it what was written? Pure."""
+"""Verifies that stored or imported entries form the chain that was written. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,24 @@ ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
 StoredEntry = tuple[bytes, bytes]
-"""The text of an entry and its hash in hexadecimal, both as they lie in the database."""
+"""(text, hexadecimal hash) of an entry, as raw bytes from the database."""
 
 
 def verify_stored_entries(
     stream: str, stored: Mapping[int, StoredEntry], seq: int, head: bytes
 ) -> list[Entry]:
-    """The entries 1 to `seq`, the last of which hashes to `head`.
+    """Decode entries 1 to `seq`; the chain must end in the hash `head`.
 
     Raises:
-        Damaged: they are not what was written.
+        DamagedStreamError: an entry is missing, changed, moved, unreadable or extra.
     """
     entries: list[Entry] = []
     digest = genesis_hash(stream)
     for number in range(1, seq + 1):
         if number not in stored:
             raise DamagedStreamError(stream, number, MISSING)
-        text, kept = stored[number]
-        entry = _parse_entry(stream, number, text, kept)
+        text, stored_hash = stored[number]
+        entry = _parse_entry(stream, number, text, stored_hash)
         digest = link_hash(digest, text)
         if entry.hash != digest.hex():
             raise DamagedStreamError(stream, number, CHANGED)
@@ -54,13 +54,13 @@ def _parse_entry(stream: str, seq: int, text: bytes, stored_hash: bytes) -> Entr
 
 
 def verify_entries(stream: str, entries: Sequence[Entry]) -> list[bytes]:
-    """The text of each entry of a stream that comes from elsewhere, whole and from its first one on.
+    """The canonical texts of an imported stream, given from its first entry on.
 
     Raises:
-        Damaged: their numbers or their hashes are not those of this stream.
-        ValueError: one of them is no JSON.
+        DamagedStreamError: a number or a hash is wrong.
+        ValueError: an entry is not valid JSON.
     """
-    found: list[bytes] = []
+    texts: list[bytes] = []
     digest = genesis_hash(stream)
     for number, entry in enumerate(entries, start=1):
         if entry.seq != number:
@@ -69,5 +69,5 @@ def verify_entries(stream: str, entries: Sequence[Entry]) -> list[bytes]:
         digest = link_hash(digest, text)
         if entry.hash != digest.hex():
             raise DamagedStreamError(stream, number, CHANGED)
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts

@@ -1,4 +1,4 @@
-"""One SQLite connection: opened for WAL, spoken to through few calls, its errors put in plain words."""
+"""One SQLite connection in WAL mode. Translates every error into a `StorageError`."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ import anyio
 from storage.journal import StorageError
 
 MIN_SQLITE_VERSION = (3, 37, 0)
-"""The first SQLite with STRICT tables."""
+"""The first version with STRICT tables."""
 
 RETRY_SECONDS = 0.01
 
@@ -24,17 +24,17 @@ ERROR_TEXTS = {
     sqlite3.SQLITE_FULL: "does not fit on the disk, which is full",
     sqlite3.SQLITE_IOERR: "cannot be read or written, the disk reports an error",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
-    sqlite3.SQLITE_NOTADB: "is no SQLite database",
+    sqlite3.SQLITE_NOTADB: "is not an SQLite database",
     sqlite3.SQLITE_CORRUPT: "is damaged, restore it from a backup",
 }
 
 
 class LockedError(StorageError):
-    """Somebody else is writing, and has been for longer than we wait."""
+    """Another process held the write lock for longer than the lock timeout."""
 
 
 class ConstraintError(StorageError):
-    """A row does not fit what is there: a key is taken, or a trigger said no."""
+    """A key exists already, or a trigger aborted the statement."""
 
 
 ERROR_TYPES: Mapping[int, type[StorageError]] = {
@@ -46,25 +46,21 @@ ERROR_TYPES: Mapping[int, type[StorageError]] = {
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Turn whatever SQLite or the file system raises into a StorageError that a user can act on."""
+    """Convert errors of SQLite and the file system into a StorageError that a user can act on."""
     try:
         yield
     except OSError as error:
         raise StorageError(f"the database {name} cannot be opened: {error.strerror}") from error
-    except UnicodeDecodeError as error:  # The driver met damage where it expected a text.
+    except UnicodeDecodeError as error:  # damaged text in the file
         raise StorageError(f"the database {name} {ERROR_TEXTS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The upper bits are details.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits are details
         kind = ERROR_TYPES.get(code, StorageError)
         raise kind(f"the database {name} {ERROR_TEXTS.get(code, 'cannot be used')} ({error})") from error
 
 
 def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
-    """Say what is missing before a statement fails for a reason that nobody understands.
-
-    Raises:
-        StorageError: this SQLite is too old or was built without full-text search.
-    """
+    """Raises StorageError if SQLite is too old or was built without full-text search."""
     if version < MIN_SQLITE_VERSION:
         have, want = (".".join(map(str, numbers)) for numbers in (version, MIN_SQLITE_VERSION))
         raise StorageError(f"SQLite {want} or newer is needed, this Python has {have}")
@@ -73,17 +69,17 @@ def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
 
 
 def ensure_file_exists(path: Path) -> None:
-    """Create what is missing of the file and its directory, for this user alone.
+    """Create the file and its directory if missing, readable by this user only.
 
-    SQLite gives its -wal and -shm files the permissions of the database.
+    SQLite gives its -wal and -shm files the same permissions.
     """
     with translate_errors(str(path)):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             path.touch(mode=0o600)
-    # Never open the file to look: closing it again would drop the locks that SQLite has on it.
+    # Never open the file here: closing it again would drop SQLite's locks on it.
     if not path.is_file():
-        raise StorageError(f"the database {path} cannot be opened: it is no file")
+        raise StorageError(f"the database {path} cannot be opened: it is not a file")
 
 
 class Connection:
@@ -94,13 +90,13 @@ class Connection:
 
     @classmethod
     async def open(cls, path: str, *, lock_timeout: float) -> Self:
-        """Wait up to `patience` seconds for a lock, now and in every later call.
+        """Open a database. Every call waits up to `lock_timeout` seconds for the lock.
 
         Raises:
-            StorageError: it cannot be opened, or SQLite is not what we need.
+            StorageError: it cannot be opened, or SQLite is unsuitable.
         """
         with translate_errors(path):
-            # No isolation level: transactions are begun by `transaction` and by nothing else.
+            # No isolation level: only `transaction` begins transactions.
             db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
         self = cls(db, path)
         try:
@@ -116,7 +112,7 @@ class Connection:
         )
         deadline = anyio.current_time() + lock_timeout
         while True:
-            # SQLite may report the switch as locked without waiting when two processes open a new file.
+            # When two processes open a new file, SQLite may report it as locked without waiting.
             try:
                 await self.fetch_all("pragma journal_mode = wal")
                 break
@@ -128,9 +124,9 @@ class Connection:
         await self.fetch_all("pragma synchronous = full")
 
     async def fetch_all(self, sql: str, *values: str | bytes | float | None) -> list[Any]:
-        """Every row of one statement; outside a transaction it is one by itself, done on return."""
+        """Run one statement and return its rows. Outside a transaction it is committed on return."""
         self._require_open()
-        # JSON may bring half of a surrogate pair: nothing has such a name, and nothing breaks on it.
+        # A lone surrogate, which JSON allows, matches no name and must not raise.
         given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
         with translate_errors(self._name):
             return list(await self._db.execute_fetchall(sql, given))
@@ -142,22 +138,21 @@ class Connection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """All or nothing. The caller sees to it that nobody else uses this connection meanwhile."""
+        """Commit on success, else roll back. The caller keeps other users off this connection."""
         try:
-            # Inside the try: when we are cancelled here, the thread begins it all the same.
+            # Inside the try: on cancellation the driver's thread still begins the transaction.
             await self.fetch_all("begin immediate")
             yield
             await self.fetch_all("commit")
         except BaseException:
             with translate_errors(self._name), anyio.CancelScope(shield=True):
                 if not self._is_closed:
-                    await self._db.rollback()  # Does nothing outside a transaction.
+                    await self._db.rollback()  # no effect outside a transaction
             raise
 
     async def close(self) -> None:
-        # Calls that came before this line are in the connection's queue already, and are answered.
         self._is_closed = True
-        # Shielded, because a connection left open keeps the process alive.
+        # Shielded: an open connection keeps the process alive.
         with translate_errors(self._name), anyio.CancelScope(shield=True):
             await self._db.close()
 

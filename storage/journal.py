@@ -1,7 +1,7 @@
-"""The storage contract: streams of numbered, chained entries, each written once.
+"""The storage contract: streams of numbered, hash-chained entries, each written once.
 
-A journal knows streams, sequence numbers, JSON and a heading a stream for lists and searches. It knows
-nothing of debates. `tests/contract/journal.py` is the suite every journal passes.
+A journal stores JSON entries and one summary a stream for lists and searches; it does not interpret them.
+Every implementation passes the suite `tests/contract/journal.py`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,28 +12,28 @@ from typing import Any, Protocol
 import rfc8785
 
 CHAIN_TAG = b"counterpoint/entry/1\n"
-"""Names the algorithm inside every hash, so that a later one cannot be mistaken for it."""
+"""Part of every hash: identifies the algorithm, so that a later one gives different hashes."""
 
 
 class StorageError(Exception):
-    """The database cannot be used: locked, full, read-only, broken, or of a later release."""
+    """The database cannot be used: locked, full, read-only, damaged, or of a newer release."""
 
 
 class ConflictError(Exception):
-    """Somebody else has written the next entry of this stream already."""
+    """The next entry of this stream exists already."""
 
 
 class DivergenceError(ConflictError):
-    """A stream holds another entry than the one that was to be restored. `seq` is the first such."""
+    """A stream differs from the one to restore. `seq` is the first different entry."""
 
     def __init__(self, stream: str, seq: int) -> None:
-        super().__init__(f"entry {seq} of {stream} is another one here")
+        super().__init__(f"entry {seq} of {stream} is different in this database")
         self.stream = stream
         self.seq = seq
 
 
 class DamagedStreamError(StorageError):
-    """A stream is not what was written. `seq` is the first entry that is wrong."""
+    """A stream was changed after it was written. `seq` is the first wrong entry."""
 
     def __init__(self, stream: str, seq: int, reason: str) -> None:
         super().__init__(f"entry {seq} of {stream} {reason}")
@@ -46,25 +46,25 @@ class DamagedStreamError(StorageError):
 class Entry:
     seq: int  # from 1, without gaps
     at: str  # UTC, ISO 8601 with milliseconds, "Z"
-    actor: str  # who brought it about
+    actor: str  # who caused it
     body: Mapping[str, Any]  # JSON
-    hash: str  # hexadecimal SHA-256 of the chain up to here
+    hash: str  # hexadecimal SHA-256 of the chain up to this entry
 
 
 @dataclass(frozen=True, slots=True)
 class StreamSummary:
-    """What lists and searches show of a stream. Replaced whole by each append that carries one."""
+    """The data of a stream for lists and searches. An append replaces all of it, or none."""
 
     title: str
     status: str
-    details: Mapping[str, Any]  # JSON, handed back as it is
-    search_text: str | None = None  # what a search finds it by; None leaves the earlier words
+    details: Mapping[str, Any]  # JSON, returned unchanged
+    search_text: str | None = None  # the words a search matches; None keeps the stored ones
 
 
 @dataclass(frozen=True, slots=True)
 class StreamListing:
     stream: str
-    number: int  # counts streams in the order they were begun; the cursor of a page
+    number: int  # streams in order of creation, from 1; the cursor for paging
     title: str
     status: str
     details: Mapping[str, Any]
@@ -73,12 +73,12 @@ class StreamListing:
 
 
 def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
-    """The bytes of an entry that are stored and hashed: RFC 8785 (JCS)."""
+    """The bytes of an entry that are stored and hashed: canonical JSON (RFC 8785)."""
     return rfc8785.dumps({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
 
 
 def genesis_hash(stream: str) -> bytes:
-    """What the first entry is chained to: the stream's own name."""
+    """The previous hash of a first entry; depends on the stream's name."""
     return sha256(CHAIN_TAG + stream.encode()).digest()
 
 
@@ -97,88 +97,85 @@ class Journal(Protocol):
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
     ) -> list[Entry]:
-        """Write entries `after + 1 ...`, all or none, and the heading with them. Durable on return.
+        """Write entries `after + 1 …` and the summary in one transaction. Durable on return.
 
-        A call that is cancelled may or may not have written; what it has written is whole.
+        After a cancellation either all or nothing was written.
 
         Raises:
-            Conflict: entry `after + 1` exists already, or entry `after` does not.
+            ConflictError: entry `after + 1` exists already, or entry `after` does not.
+            ValueError: there are no entries, or one is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
         ...
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
-        """Write a stream as it was: numbers, times, actors and hashes. All or none, and the heading with it.
+        """Write an existing stream with its numbers, times, actors and hashes, in one transaction.
 
-        A stream that is a beginning of it is completed; one that holds all of it, or more, is left alone.
-        Returns how many entries were missing. Cancelled, as `append`.
+        Adds the entries that are missing and returns their number; a stream that has all of them, or more,
+        is left unchanged.
 
         Raises:
-            Damaged: the entries are no chain of this stream.
-            Diverges: the stream holds other entries.
-            ValueError: an entry or the heading is no JSON, no Unicode, or there are none.
+            DamagedStreamError: the entries do not form a chain of this stream.
+            DivergenceError: the stream holds other entries.
+            ValueError: there are no entries, or one of them or the summary is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
         ...
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
-        """The entries of a stream, the whole chain checked; none for a stream that does not exist.
+        """The entries of a stream after checking its whole chain; [] for an unknown stream.
 
         Raises:
-            Damaged: an entry was changed, removed or reordered, or its text is not readable.
+            DamagedStreamError: an entry was changed, removed or reordered, or cannot be decoded.
             StorageError: the database cannot be read.
         """
         ...
 
     async def version(self, stream: str) -> int:
-        """The number of the last entry, 0 for a stream that does not exist. Cheap: for polling."""
+        """The number of the last entry, 0 for an unknown stream. Cheap enough for polling."""
         ...
 
     async def find(
         self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
     ) -> list[StreamListing]:
-        """Streams, newest first, whose words hold every word of the query (the last may be a beginning).
+        """Streams that match every word of the query (the last word as a prefix), newest first.
 
-        Any text is a valid query. `before` is the `number` of the last one already seen; 0 starts anew.
+        Any text is a valid query. `before` is the `number` of the last stream seen; 0 starts at the newest.
         """
         ...
 
     async def get_listing(self, stream: str) -> StreamListing | None: ...
 
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        """The details of the streams that were written to at this time (ISO 8601) or later."""
+        """The details of the streams written to at this time (ISO 8601) or later."""
         ...
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        """Streams whose name begins so, newest first."""
+        """Streams whose name begins with the prefix, newest first."""
         ...
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
-        """(position, streams written to since `after`), by whichever process.
+        """(current position, streams written to since position `after`), by any process.
 
-        `after` -1 only asks the position. Positions grow with every append. Cheap when nothing
-        happened: for polling.
+        With `after` -1 the list is empty. Positions grow with every append. Cheap enough for polling.
         """
         ...
 
     async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        """Become, or stay, the one owner of a stream until `now + seconds` (Unix time), unless another is.
+        """Own a stream until `now + seconds` (Unix time), unless another owner holds it. Returns the owner.
 
-        Returns who owns it now.
-
-        Leases keep two processes from paying for the same answer; that no entry is written twice does
-        not depend on them.
+        Leases keep two processes from paying for the same reply. Correctness does not depend on them.
         """
         ...
 
     async def renew_leases(
         self, owner: str, streams: Collection[str], *, now: float, seconds: float
     ) -> set[str]:
-        """Keep those of these streams that this owner still has, in one statement. Returns which."""
+        """Extend the leases this owner still holds on these streams. Returns the streams it holds."""
         ...
 
     async def active_leases(self, *, now: float) -> Mapping[str, str]:
-        """Who owns which stream at that time: {stream: owner}."""
+        """{stream: owner} of the leases that are valid at that time."""
         ...
 
     async def release_lease(self, stream: str, owner: str) -> None: ...

@@ -1,4 +1,4 @@
-"""The schema, as the steps that lead to it. A step that was released is never changed again."""
+"""The schema as a list of migrations. A released migration is never changed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -6,12 +6,12 @@ from storage.connection import Connection
 from storage.journal import StorageError
 
 Migration = Callable[[Connection], Awaitable[None]]
-"""Its name is what the database remembers. It runs inside a transaction and must not end it."""
+"""The database records its name. It runs inside a transaction and must not end it."""
 
 
 async def m001_initial(db: Connection) -> None:
     for statement in (
-        # What an append reads and replaces. `seq` and `head` also tell when the last entry was removed.
+        # One row a stream, updated by each append. `seq` and `head` reveal a removed last entry.
         """
         create table stream (
             number integer primary key autoincrement,
@@ -26,7 +26,7 @@ async def m001_initial(db: Connection) -> None:
         ) strict
         """,
         "create index stream_by_status on stream (status, number)",
-        # `entry` holds the very bytes that `hash` was made of.
+        # `entry` holds the bytes that were hashed.
         """
         create table journal (
             position integer primary key autoincrement,
@@ -45,7 +45,7 @@ async def m001_initial(db: Connection) -> None:
         create trigger journal_no_delete before delete on journal
         begin select raise(abort, 'entries are written once'); end
         """,
-        # A row's rowid is the number of its stream. The short prefixes keep a search quick while it is typed.
+        # The rowid is the stream's number. The prefix indexes make search-as-you-type fast.
         """
         create virtual table words using fts5 (
             text, tokenize = 'unicode61 remove_diacritics 2', prefix = '1 2 3'
@@ -70,7 +70,7 @@ async def m002_outbox(db: Connection) -> None:
             number integer primary key autoincrement,
             id text not null unique,
             reader text not null,
-            slot integer not null,
+            queue integer not null,
             stream text not null,
             seq integer not null,
             position integer not null,
@@ -80,7 +80,7 @@ async def m002_outbox(db: Connection) -> None:
             until real not null
         ) strict
         """,
-        "create index outbox_by_queue on outbox (reader, slot, due)",
+        "create index outbox_by_queue on outbox (reader, queue, due)",
     ):
         await db.fetch_all(statement)
 
@@ -89,11 +89,10 @@ MIGRATIONS: Sequence[Migration] = (m001_initial, m002_outbox)
 
 
 async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
-    """Apply what is missing, in order.
+    """Apply the missing migrations in order, each in a transaction of its own.
 
     Raises:
-        StorageError: a step failed (it is pending still, those before it are kept), or a later release
-            has written this database.
+        StorageError: a migration failed (earlier ones stay applied), or a newer release wrote this database.
     """
     await db.fetch_all(
         "create table if not exists migration (name text primary key, at text not null) strict"
@@ -109,7 +108,7 @@ async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
 
 async def _apply(db: Connection, migration: Migration) -> None:
     async with db.transaction():
-        # Another process may have been faster while this one waited for the lock.
+        # Another process may have applied it while this one waited for the lock.
         if await db.fetch_all("select 1 from migration where name = ?", migration.__name__):
             return
         await migration(db)

@@ -1,9 +1,8 @@
-"""What readers of the journal have still to do about its entries: kept until it is done.
+"""The outbox contract: work that readers of the journal have found and not finished.
 
-A reader goes through all entries once, in the order they were written, and puts what it has to do into
-the outbox; whoever claims that does it. Many processes may read and do under one reader's name: what is
-put there is put there once, and each item has one owner at a time. `tests/contract/outbox.py` is the
-suite every outbox passes.
+A reader goes through all entries once, in order, and puts items into the outbox; a worker claims an item,
+performs it and completes it. Several processes may share one reader name: each item is stored once and has
+one owner at a time. Every implementation passes the suite `tests/contract/outbox.py`.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,16 +12,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ReaderPosition:
-    """Where a reader is."""
-
-    start: int  # where the journal ended when it was first heard of
-    position: int  # what it has read up to
+    start: int  # the end of the journal when the reader was registered
+    position: int  # the last entry it has read
 
 
 @dataclass(frozen=True, slots=True)
 class EntryReference:
-    """That there is an entry."""
-
     position: int
     stream: str
     seq: int
@@ -31,11 +26,9 @@ class EntryReference:
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """Something to be done about an entry, once."""
-
     id: str
     reader: str
-    queue_index: int  # which of the reader's queues it waits in
+    queue_index: int  # which of the reader's queues
     stream: str
     seq: int
     position: int
@@ -44,49 +37,49 @@ class OutboxItem:
 
 
 class Outbox(Protocol):
-    """Every method raises StorageError where the database cannot be used."""
+    """Every method raises StorageError if the database cannot be used."""
 
     async def register(self, reader: str) -> ReaderPosition:
-        """Where the reader is; a new one is at the end of the journal."""
+        """The position of a reader; a new reader starts at the end of the journal."""
         ...
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
-        """The entries that were written after a position, by whichever process. Cheap: for polling."""
+        """Entries written after a position, by any process. Cheap enough for polling."""
         ...
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
-        """Move readers on to a position and keep what they found up to there, all or nothing.
+        """Store items and advance the readers to a position, in one transaction.
 
-        What a reader found where it has been already is passed over: another process found it too.
+        Items at positions that their reader has passed already are ignored: another process stored them.
         """
         ...
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
-        """(reader, slot) of each queue in which something can be claimed. Cheap: for polling."""
+        """(reader, queue index) of each queue with an item to claim. Cheap enough for polling."""
         ...
 
     async def claim(
         self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
     ) -> OutboxItem | None:
-        """Become the one owner of what has been due longest in a queue, until `now + seconds`."""
+        """Own the item of a queue that is due longest, until `now + seconds` (Unix time)."""
         ...
 
     async def complete(self, item: OutboxItem, owner: str) -> None:
-        """Forget it, unless somebody else has claimed it meanwhile."""
+        """Delete an item, unless another owner has claimed it."""
         ...
 
     async def reschedule(self, item: OutboxItem, owner: str) -> None:
-        """Give it back, with its `due` and `attempts`, unless somebody else has claimed it meanwhile."""
+        """Store `due_at` and `attempts` and drop the claim, unless another owner has claimed it."""
         ...
 
     async def owners(self) -> set[str]:
-        """Who has claimed something."""
+        """The owners of all claims."""
         ...
 
     async def release_claims(self, owner: str) -> None:
-        """Give back everything an owner has claimed."""
+        """Drop all claims of an owner."""
         ...
 
     async def delete_overdue(self, due_before: float) -> int:
-        """Remove what has been due since before then. Returns how many it was."""
+        """Delete items that were due before that time. Returns their number."""
         ...

@@ -1,7 +1,7 @@
-"""The journal in one SQLite file, shared by as many processes as like to.
+"""The journal in one SQLite file, shared by any number of processes.
 
-Appends that arrive while one is being written wait, and go together into the next transaction: two hundred
-debates at once pay for a few syncs of the disk, not for two hundred.
+Group commit: appends that arrive during a write form the next transaction, so that two hundred concurrent
+debates need a few disk syncs, not two hundred.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import anyio
 
-from storage.batch import Batch, Head, PreparedAppend, StreamCopy
-from storage.chain import verify_stored_entries
+from storage.batch import Batch, Head, PreparedAppend, encode_summary
+from storage.chain import verify_entries, verify_stored_entries
 from storage.connection import Connection, ConstraintError, ensure_file_exists
 from storage.journal import Entry, StorageError, StreamListing, StreamSummary, genesis_hash
 from storage.migrations import MIGRATIONS, Migration, migrate
@@ -28,9 +28,9 @@ select seq, cast(entry as blob), cast(hash as blob) from journal where stream = 
 union all
 select cast(seq as integer), null, cast(head as blob) from stream where name = ?1
 """
-"""One statement, hence one snapshot: the entries and, where the text is null, the end they must lead to.
+"""Entries, and a row with a null text for the stream's head: one statement, hence one snapshot.
 
-The casts let damaged UTF-8 reach our own check; the driver would fail on it.
+The casts to blob let damaged UTF-8 reach our check instead of failing in the driver.
 """
 
 _LISTING_COLUMNS = """name, number, cast(title as blob), cast(status as blob), cast(details as blob),
@@ -55,7 +55,7 @@ from stream where status = ?1 and number < ?2 order by number desc limit ?3
 
 SELECT_LISTING = f"select {_LISTING_COLUMNS} from stream where name = ?"
 
-# A lease that ends further ahead than any can was given by a clock that was wrong.
+# A lease that ends implausibly far ahead came from a wrong clock and is replaced.
 ACQUIRE_LEASE = """
 insert into lease (stream, owner, until) values (?1, ?2, ?3)
 on conflict (stream) do update set (owner, until) = (
@@ -73,17 +73,15 @@ update lease set until = ? where owner = ? and stream in (select value from json
 returning stream
 """
 
-SELECT_HASHES = "select seq, hash from journal where stream = ?"
+SELECT_HASHES = "select hash from journal where stream = ? order by seq"
 
 ROW_COLUMNS = "stream, seq, entry, previous, head, at, title, status, details, words"
 
-TEMP_STORE_IN_MEMORY = (
-    "pragma temp_store = memory"  # Else a statement with megabytes in it is laid down in a file.
-)
+TEMP_STORE_IN_MEMORY = "pragma temp_store = memory"  # else large statements spill into a file
 
-# Rows of `Batch`, written to this view, are what an append comes to. That it is one statement makes it a
-# transaction by itself, and one trip to the connection's thread, where each costs as much as most statements.
-# View and trigger belong to the connection: other programs, and other releases, see nothing of them.
+# Appends insert the rows of a `Batch` into this view; the trigger updates the tables. One statement is a
+# transaction by itself and one round trip to the connection's thread, which costs as much as most statements.
+# View and trigger are temporary: other programs and releases do not see them.
 CREATE_APPEND_VIEW = f"""
 create temp view appended ({ROW_COLUMNS})
 as select null, null, null, null, null, null, null, null, null, null
@@ -102,7 +100,7 @@ begin
         status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at
     where name = new.stream and seq = new.seq - 1 and head = new.previous;
 
-    select raise(abort, 'the stream has another end') where changes() = 0;
+    select raise(abort, 'the stream has another head') where changes() = 0;
 
     insert or replace into words (rowid, text)
     select number, new.words from stream where name = new.stream and new.words is not null;
@@ -114,24 +112,22 @@ _ROW_PLACEHOLDERS = f"({', '.join('?' * len(ROW_COLUMNS.split()))})"
 INSERT_ROW = f"insert into appended ({ROW_COLUMNS}) values {_ROW_PLACEHOLDERS}"
 
 MAX_ENTRIES_PER_STATEMENT = 64
-"""Entries that go in one statement. More of them share the trips of a longer transaction."""
+"""More entries than this use an explicit transaction."""
 
-MAX_CACHED_HEADS = 1000
-"""Streams whose ends are kept in mind."""
+MAX_CACHED_HEADS = 1000  # streams
 
 
 class SqliteJournal:
     def __init__(self, writer: Connection, reader: Connection) -> None:
-        # Two connections, so that a long read does not hold up an append, nor a sync of the disk a read.
-        # In memory there is but one, and a read waits for the lock: it must not see half a transaction.
+        # Two connections, so that reads and appends do not wait for each other. An in-memory database has
+        # one, and its reads take the lock: they must not see half a transaction.
         self._writer = writer
         self._reader = reader
         self._lock = asyncio.Lock()
         self._read_lock: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
         self._pending: list[tuple[PreparedAppend, asyncio.Future[list[Entry]]]] = []
         self._commit_task: asyncio.Task[None] | None = None
-        # Where the streams that were last written here end, unless another process went on with them: the
-        # trigger looks.
+        # May be stale if another process appended; the trigger rejects such an append.
         self._cached_heads: dict[str, Head] = {}
         self.outbox = SqliteOutbox(writer, self._lock, self._fetch)
 
@@ -139,10 +135,10 @@ class SqliteJournal:
     async def open(
         cls, path: str | Path, *, lock_timeout: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
     ) -> Self:
-        """Open or create the file, or ":memory:", waiting up to `patience` seconds whenever it is locked.
+        """Open or create a file, or ":memory:". Every call waits up to `lock_timeout` seconds for the lock.
 
         Raises:
-            StorageError: it cannot be opened, is no database of ours, or of a newer release.
+            StorageError: it cannot be opened, is not a journal, or belongs to a newer release.
         """
         name = str(path)
         memory = name == ":memory:"
@@ -160,13 +156,12 @@ class SqliteJournal:
         return cls(writer, reader)
 
     async def close(self) -> None:
-        """Write what is waiting, then close. A second time does nothing."""
-        # Shielded as the closing of each of them is.
+        """Finish the running commit, then close. A second call does nothing."""
         with anyio.CancelScope(shield=True):
             if self._commit_task and not self._commit_task.done():
                 await asyncio.wait([self._commit_task])
             await self._reader.close()
-            await self._writer.close()  # The last to close moves the log into the file.
+            await self._writer.close()  # the last connection to close checkpoints the log
 
     # Appending
 
@@ -180,21 +175,18 @@ class SqliteJournal:
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
     ) -> list[Entry]:
-        write = PreparedAppend.from_bodies(
-            stream=stream, after=after, at=at, actor=actor, bodies=bodies, summary=summary
-        )
+        write = PreparedAppend.from_bodies(stream, after, at, actor, bodies, summary)
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
         self._pending.append((write, done))
         if self._commit_task is None or self._commit_task.done():
-            # A task of its own, because neither kind of cancellation, asyncio's nor anyio's, of one caller
-            # may reach a transaction that holds the writes of others.
+            # A separate task: cancelling one caller must not cancel a transaction with other appends.
             self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
         return await done
 
     async def _commit_all(self) -> None:
         while self._pending:
             async with self._lock:
-                # Who was cancelled before its turn is left out.
+                # Skips cancelled callers.
                 taken = [(write, done) for write, done in self._pending if not done.done()]
                 self._pending = []
                 if taken:
@@ -205,8 +197,10 @@ class SqliteJournal:
         try:
             outcomes = await self._write([write for write, _ in pending])
         except StorageError as error:
-            outcomes = [StorageError(str(error)) for _ in pending]  # Raised many times: one traceback each.
-        except BaseException as error:  # noqa: BLE001  (it belongs to the callers, who would wait for ever)
+            outcomes = [
+                StorageError(str(error)) for _ in pending
+            ]  # one object each: they get separate tracebacks
+        except BaseException as error:  # noqa: BLE001  (the callers wait for it)
             outcomes = [error for _ in pending]
         for (_, done), outcome in zip(pending, outcomes, strict=True):
             if done.done():
@@ -228,9 +222,9 @@ class SqliteJournal:
         return batch.results
 
     async def _write_in_one_statement(self, appends: Sequence[PreparedAppend]) -> Batch | None:
-        """One statement, by the ends we remember. None, and nothing is written, where that cannot be.
+        """Write with the cached heads in one statement; None, with nothing written, if that is not possible.
 
-        It tells nobody of a conflict: whoever seems to be late may know of entries that we do not.
+        A conflict here is not final: another process may have moved the head on.
         """
         if sum(len(write.texts) for write in appends) > MAX_ENTRIES_PER_STATEMENT:
             return None
@@ -246,7 +240,7 @@ class SqliteJournal:
 
     def _cache_heads(self, heads: Mapping[str, Head]) -> None:
         for stream, head in heads.items():
-            self._cached_heads.pop(stream, None)  # So that it comes last, and is forgotten last.
+            self._cached_heads.pop(stream, None)  # moves it to the end
             self._cached_heads[stream] = head
         while len(self._cached_heads) > MAX_CACHED_HEADS:
             del self._cached_heads[next(iter(self._cached_heads))]
@@ -257,11 +251,12 @@ class SqliteJournal:
         return {name: Head(seq, digest) for name, seq, digest in await self._writer.fetch_all(sql, *streams)}
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
-        past = StreamCopy.from_entries(stream, entries, summary)
+        if not entries:
+            raise ValueError("there is nothing to restore")
+        texts, columns = verify_entries(stream, entries), encode_summary(summary)
         async with self._lock, self._writer.transaction():
-            heads = await self._read_heads({stream})
-            hashes = await self._writer.fetch_all(SELECT_HASHES, stream)
-            batch = Batch.from_copy(past, heads.get(stream), dict(hashes))
+            hashes = [stored for (stored,) in await self._writer.fetch_all(SELECT_HASHES, stream)]
+            batch = Batch.from_copy(stream, entries, texts, columns, hashes)
             await self._writer.execute_many(INSERT_ROW, batch.rows)
         return len(batch.rows)
 
@@ -277,7 +272,7 @@ class SqliteJournal:
             return []
         ends = [(seq, head) for seq, text, head in rows if text is None]
         seq, head = ends[0] if ends else (0, genesis_hash(stream))
-        stored = {seq: (text, kept) for seq, text, kept in rows if text is not None}
+        stored = {seq: (text, digest) for seq, text, digest in rows if text is not None}
         return verify_stored_entries(stream, stored, seq, head)[after:]
 
     async def version(self, stream: str) -> int:
@@ -307,7 +302,7 @@ class SqliteJournal:
         return [details for details in found if details is not None]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        # A range, which needs no escaping and walks the index; nothing follows the last code point.
+        # A range needs no escaping and uses the index.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
         return [name for (name,) in await self._fetch(sql, prefix, prefix + "\U0010ffff", limit)]
 
@@ -315,7 +310,7 @@ class SqliteJournal:
         if after < 0:
             rows = await self._fetch("select coalesce(max(position), 0) from journal")
             return rows[0][0], []
-        # Writers take turns, so a position is never seen before a smaller one.
+        # SQLite serialises writers, so positions become visible in order.
         sql = "select max(position), stream from journal where position > ? group by stream order by 1"
         rows = await self._fetch(sql, after)
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
@@ -323,7 +318,7 @@ class SqliteJournal:
     # Leases
 
     async def _execute_lease_statement(self, sql: str, *values: str | float) -> list[Any]:
-        # The lock keeps it out of the transaction of an append, with which it could be rolled back.
+        # The lock keeps it out of an append's transaction, which could roll it back.
         async with self._lock:
             return await self._writer.fetch_all(sql, *values)
 
@@ -334,10 +329,10 @@ class SqliteJournal:
     async def renew_leases(
         self, owner: str, streams: Collection[str], *, now: float, seconds: float
     ) -> set[str]:
-        kept = await self._execute_lease_statement(
+        renewed = await self._execute_lease_statement(
             RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
         )
-        return {stream for (stream,) in kept}
+        return {stream for (stream,) in renewed}
 
     async def active_leases(self, *, now: float) -> Mapping[str, str]:
         return dict(
@@ -349,16 +344,13 @@ class SqliteJournal:
 
 
 def build_fts_query(query: str) -> str:
-    """Any text as an FTS5 query: each word quoted, so that nothing in it is an operator; "" if none is left.
-
-    A word that is all punctuation becomes an empty phrase, which FTS5 passes over.
-    """
+    """Any text as an FTS5 query: each word quoted, so that none is an operator; "" for no words."""
     words = query.replace('"', " ").replace("\0", " ").split()
     return " ".join(f'"{word}"' for word in words) + "*" if words else ""
 
 
 def _parse_details(text: str) -> dict[str, Any] | None:
-    """What a heading holds; None where that cannot be read."""
+    """The details of a summary; None if they cannot be decoded."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -367,12 +359,12 @@ def _parse_details(text: str) -> dict[str, Any] | None:
 
 
 def _parse_listing(row: Sequence[Any]) -> StreamListing:
-    """A row as it is, or as much of it as can be read: one damaged heading must not hide the others."""
+    """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
     name, number, *texts = row
     title, status, details, opened_at, changed_at = (
         bytes(text or b"").decode(errors="replace") for text in texts
     )
     parsed = _parse_details(details)
     if parsed is None:
-        title, parsed = f"(this heading is damaged) {title}", {}
+        title, parsed = f"(damaged summary) {title}", {}
     return StreamListing(str(name), number, title, status, parsed, opened_at, changed_at)

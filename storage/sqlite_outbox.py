@@ -1,4 +1,4 @@
-"""The outbox, in the file of the journal and through its connections."""
+"""The outbox in the journal's SQLite file, through the journal's connections."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -22,23 +22,25 @@ where entry.position > ? order by entry.position limit ?
 """
 
 INSERT_ITEM = """
-insert or ignore into outbox (id, reader, slot, stream, seq, position, due, attempts, owner, until)
+insert or ignore into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 0
 from reader where name = ?2 and position < ?6
 """
 
 ADVANCE_READER = "update reader set position = max(position, ?) where name = ?"
 
-SELECT_DUE_QUEUES = "select distinct reader, slot from outbox where due <= ?1 and (owner = '' or until <= ?1)"
+SELECT_DUE_QUEUES = (
+    "select distinct reader, queue from outbox where due <= ?1 and (owner = '' or until <= ?1)"
+)
 
 CLAIM_ITEM = """
 update outbox set owner = ?3, until = ?5
 where number = (
     select number from outbox
-    where reader = ?1 and slot = ?2 and due <= ?4 and (owner = '' or until <= ?4)
+    where reader = ?1 and queue = ?2 and due <= ?4 and (owner = '' or until <= ?4)
     order by due, number limit 1
 )
-returning id, reader, slot, stream, seq, position, due, attempts
+returning id, reader, queue, stream, seq, position, due, attempts
 """
 
 RESCHEDULE_ITEM = "update outbox set due = ?, attempts = ?, owner = '', until = 0 where id = ? and owner = ?"
@@ -48,7 +50,7 @@ class SqliteOutbox:
     def __init__(
         self, writer: Connection, lock: asyncio.Lock, read: Callable[..., Awaitable[list[Any]]]
     ) -> None:
-        """`lock` keeps what is done here out of the transactions of others on that connection."""
+        """`lock` keeps these statements out of the journal's transactions on the same connection."""
         self._writer = writer
         self._lock = lock
         self._read = read
@@ -73,7 +75,7 @@ class SqliteOutbox:
             await self._writer.execute_many(ADVANCE_READER, [(position, reader) for reader in readers])
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
-        return [(reader, slot) for reader, slot in await self._read(SELECT_DUE_QUEUES, now)]
+        return [(reader, queue) for reader, queue in await self._read(SELECT_DUE_QUEUES, now)]
 
     async def claim(
         self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float

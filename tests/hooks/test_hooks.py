@@ -323,7 +323,7 @@ async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
     raw = await Connection.open(database, lock_timeout=5)
     unnoted = build_delivery_id("add", case.id, 1, 0)
     await raw.fetch_all(
-        "insert into outbox (id, reader, slot, stream, seq, position, due, attempts, owner, until) "
+        "insert into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until) "
         "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
         unnoted,
         case.id,

@@ -234,13 +234,13 @@ class TestRefusing:
     async def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "letter.txt"
         path.write_text("Dear Sir or Madam, " * 100)
-        with pytest.raises(StorageError, match=r"letter\.txt is no SQLite database"):
+        with pytest.raises(StorageError, match=r"letter\.txt is not an SQLite database"):
             await SqliteJournal.open(path)
         assert path.read_text() == "Dear Sir or Madam, " * 100
 
     @pytest.mark.asyncio
     async def test_a_directory_is_no_database(self, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="cannot be opened: it is no file"):
+        with pytest.raises(StorageError, match="cannot be opened: it is not a file"):
             await SqliteJournal.open(tmp_path)
 
     @pytest.mark.asyncio
@@ -361,7 +361,7 @@ class TestRefusing:
             hurt, whole = await journal.find()
             assert await journal.find_details_since("") == [{}]
         assert (whole.title, whole.details) == ("whole", {})
-        assert (hurt.stream, hurt.title, hurt.details) == ("t", "(this heading is damaged) hurt", {})
+        assert (hurt.stream, hurt.title, hurt.details) == ("t", "(damaged summary) hurt", {})
 
     @pytest.mark.asyncio
     async def test_a_title_that_is_no_text_any_more_is_shown_as_far_as_it_can_be(
