@@ -147,8 +147,8 @@ def test_values_that_cannot_be_understood_exit_with_2(cli: Cli, arguments: list[
         (["--tools", "books"], "There is no research server 'books'. None is configured"),
         (["--moderator", "opens", "--speaking", "declared"], "leave options.speaking=declared out"),
         (["--moderator", "closes", "--tools", "books"], "options.moderator.opens=true"),
-        (["--phase", "opening", "--judges", "2"], "has no judges as asked for here"),
-        (["--format", "settle", "--judges", "2"], "has no judges as asked for here"),
+        (["--phase", "opening", "--judges", "2"], "has no judges with these phases"),
+        (["--format", "settle", "--judges", "2"], "has no judges with these phases"),
         (["--model", "caller/me"], 'A seat that you speak for has the model "caller"'),
     ],
 )

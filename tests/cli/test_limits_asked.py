@@ -66,7 +66,7 @@ def test_a_budget_holds_in_the_terminal_too(database: str) -> None:
         (["--max-cost-usd", "0"], "0.0 is not in the range x>0"),
         (["--max-calls", "many"], "'many' is not a valid integer"),
         (["--on-budget", "stop"], "'stop' is not one of 'conclude', 'pause'"),
-        (["--max-calls", "1"], "The limits leave no room for a round of talk"),
+        (["--max-calls", "1"], "The limits do not allow one round of talk"),
         (["--quorum", "5"], "options.quorum=5 can never be met: there are 2."),
     ],
 )

@@ -61,7 +61,7 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
     assert list(result) == keys
     assert (result["rounds"], result["verdict"]["winner"], result["moderatorDecisions"]) == (2, None, [])
     assert set(result["transcript"][0]) == {"round", "phase", "agent", "stance", "text"}
-    assert "Nobody decides at the end of these phases" in ran["warnings"][0]
+    assert "No phase decides the debate" in ran["warnings"][0]
 
 
 @pytest.mark.parametrize(

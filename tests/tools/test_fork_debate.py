@@ -85,7 +85,7 @@ async def test_another_stance_is_warned_of_where_the_fork_begins(open_client: An
         result = await client.call_tool("fork_debate", asked)
         next_round = await call_next(client, dict(result.structured_content))
 
-    warning = "What Bob said up to round 1 was said for another stance, before the fork."
+    warning = "Up to round 1, Bob argued for another stance, before the fork."
     assert f"Warning: {warning}" in result_text(result)
     assert warning in result.structured_content["warnings"]
     assert next_round["turns"][1]["stance"] == "wait a year"

@@ -1,6 +1,6 @@
-"""The formats: ways of debating, as rows of one table. Nothing else in the code names a format.
+"""The table of formats, and the phases that formats and `options.phases` consist of.
 
-`PHASES` are the phases that formats, and callers with `options.phases`, are put together from.
+No other code names a format.
 """
 
 from dataclasses import dataclass
@@ -29,21 +29,21 @@ def build_phase(name: str, *, repeats: bool = False) -> Phase:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a format stands for where the caller says nothing else."""
+    """The phases of a format, and its defaults for what a request leaves out."""
 
     name: str
     summary: str
     phases: tuple[Phase, ...]
-    default_rounds: int  # rounds of talk; who decides comes after them
-    warn_above_rounds: int  # more rounds than this are allowed, and advised against
+    default_rounds: int  # of talk; judges and officers come after them
+    warn_above_rounds: int  # more rounds are allowed, with a warning
     max_allowed_rounds: int
     both_orders: bool = False
     default_debaters: tuple[tuple[str, str], ...] = (("Proponent", "for"), ("Opponent", "against"))
     brief: Brief = "advocate"
-    requires_stances: bool = True  # each debater must have one; else a role will do
-    has_closing_moderator: bool = False  # a moderator closes each round and may settle the question
-    default_turns: int = 0  # turns of the whole talk; 0 for as many as its rounds have
-    max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
+    requires_stances: bool = True  # False: a role is enough
+    has_closing_moderator: bool = False  # it may settle the question
+    default_turns: int = 0  # of the whole debate; 0: only rounds are limited
+    max_turn_tokens: int = 2000  # leaves room for models that reason first
 
 
 FORMATS: dict[str, Format] = {
@@ -62,7 +62,7 @@ FORMATS: dict[str, Format] = {
         Format(
             name="verdict",
             summary="Every debater speaks every round in the order declared and answers those before; "
-            "then a judge reads an anonymous, shuffled record once.",
+            "then a judge reads an anonymous, shuffled transcript once.",
             phases=(build_phase("argumentation", repeats=True), build_phase("verdict")),
             default_rounds=2,
             warn_above_rounds=4,
@@ -71,7 +71,7 @@ FORMATS: dict[str, Format] = {
         Format(
             name="settle",
             summary="A moderator sums up each round and says whether the question is settled; the debate "
-            "ends with that decision, or unsettled at the last round. Roles will do in place of stances.",
+            "ends with that decision, or unsettled at the last round. Roles may replace stances.",
             phases=(build_phase("argumentation", repeats=True),),
             default_rounds=3,
             warn_above_rounds=6,
@@ -82,7 +82,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="handoff",
-            summary="One speaker at a time, each of whom chooses the next; a round is a turn. Then a judge.",
+            summary="One speaker at a time, who chooses the next; a round is one turn. Then a judge.",
             phases=(build_phase("discussion", repeats=True), build_phase("verdict")),
             default_rounds=10,
             warn_above_rounds=30,
@@ -93,8 +93,8 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="round_robin",
-            summary="A panel speaks in the order declared, with roles in place of stances; a synthesizer "
-            "makes one result of it in place of a winner. A referee may audit the arguments.",
+            summary="A panel speaks in the order declared, with roles instead of stances; a synthesizer "
+            "writes one result instead of choosing a winner. A referee may audit the arguments.",
             phases=(build_phase("argumentation", repeats=True), build_phase("deliverable")),
             default_rounds=2,
             warn_above_rounds=4,
@@ -125,25 +125,23 @@ FORMATS: dict[str, Format] = {
 
 
 def render_phase_diagram(format: Format) -> str:  # noqa: A002  (the field's own word)
-    """The phases of a format as a line of text, for people and for the documentation."""
-    return " -> ".join(f"{row.name} ({describe_phase(row, format)})" for row in format.phases)
+    """The phases of a format as one line of text."""
+    return " -> ".join(f"{phase.name} ({describe_phase(phase, format)})" for phase in format.phases)
 
 
 def describe_phase(phase: Phase, format: Format) -> str:  # noqa: A002
-    """Who is asked for what in a phase, and in what order."""
+    """Who takes part in a phase, doing what, in what order."""
     if phase.participants != "debaters":
         return phase.participants
-    told = "debaters"
+    description = "debaters, " + phase.order
     if phase.wants == "message":
-        told += ", each asks one and is answered"
+        description = "debaters, each asks one and is answered"
     elif phase.wants == "ballot":
-        told += ", each votes alone"
+        description = "debaters, each votes alone"
     elif phase.order == "handoff":
-        told += ", each chooses the next"
-    else:
-        told += f", {phase.order}"
+        description = "debaters, each chooses the next"
     if phase.repeats:
-        told += ", each further round"
+        description += ", each further round"
     if format.has_closing_moderator:
-        told += "; the moderator closes and may settle it"
-    return told
+        description += "; the moderator closes and may settle it"
+    return description

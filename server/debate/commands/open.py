@@ -1,4 +1,4 @@
-"""From what a caller asks for to the set-up of a debate, or to a sentence that says what is wrong with it."""
+"""Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,6 +27,7 @@ from server.debate.schemas.output_schema import check_schema
 
 MAX_QUESTION_LENGTH = 10_000
 MAX_TOTAL_DOCUMENT_LENGTH = 400_000
+MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
 MANY_DEBATERS = 10
 RESERVED_SEAT_NAMES = ("moderator", "referee", "synthesizer")
 
@@ -69,7 +70,7 @@ def open_debate(
         tags=tuple(map(clean, options.tags)),
         brief=row.brief,
         moderator=moderator,
-        referee=build_officer(options.referee, pool),
+        referee=build_officer(options.referee, pool) if options.referee else None,
         synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         handoff=options.handoff,
@@ -85,24 +86,24 @@ def open_debate(
 def check_and_price_setup(
     setup: Opened, options: OptionsInput, find_price: Callable[[str], Price] | None
 ) -> Opened:
-    """The set-up with its prices.
+    """Return the setup with the prices of its models.
 
     Raises:
-        Refused: nobody judges, or stands in, who was asked for; or its budget cannot be held, or is nothing.
+        InvalidRequestError: judges, quorums, fallback models or limits do not fit the rest of the setup.
     """
     if options.judges and verdict_source(setup) != "judges":
         raise InvalidRequestError(
-            f"{setup.format} has no judges as asked for here: leave options.judges out."
+            f"{setup.format} has no judges with these phases: leave options.judges out."
         )
-    for seats, name, quorum in (
-        (len(setup.debaters), "quorum", setup.quorum),
-        (len(setup.judges.models), "judges.quorum", setup.judges.quorum),
+    for name, quorum, seats in (
+        ("quorum", setup.quorum, len(setup.debaters)),
+        ("judges.quorum", setup.judges.quorum, len(setup.judges.models)),
     ):
         if seats and quorum > seats:
             raise InvalidRequestError(f"options.{name}={quorum} can never be met: there are {seats}.")
     if CALLER in setup.fallback_models:
         raise InvalidRequestError(
-            "The caller cannot stand in for a model: leave it out of options.fallback_models."
+            "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
         )
     names = dict.fromkeys([*seat_models(setup).values(), *setup.fallback_models])
     prices = tuple(map(find_price, names)) if find_price else ()
@@ -113,111 +114,12 @@ def check_and_price_setup(
             f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
             "free. Give it in the setting `prices`, or limit calls and tokens instead."
         )
-    left = compute_remaining(Debate(opened))
-    if left.calls < min(opened.quorum, len(opened.debaters)):
+    remaining = compute_remaining(Debate(opened))
+    if remaining.calls < min(opened.quorum, len(opened.debaters)):
         raise InvalidRequestError(
-            f"The limits leave no room for a round of talk ({left.reason}). Raise them."
+            f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
         )
     return opened
-
-
-def build_model_pool(models: Sequence[str], debaters: Sequence[Debater]) -> list[str]:
-    """Whom the judges, and who else there is, are asked of."""
-    debating = {debater.model for debater in debaters}
-    return [model for model in models if model not in debating] or list(reversed(models))
-
-
-def build_debaters(
-    requested: Sequence[DebaterInput], debate_format: Format, models: Sequence[str]
-) -> tuple[Debater, ...]:
-    requested = requested or [
-        DebaterInput(name=name, stance=stance) for name, stance in debate_format.default_debaters
-    ]
-    check_debaters(requested, debate_format)
-    return tuple(
-        Debater(
-            name=d.name.strip(),
-            stance=clean(d.stance) or clean(d.role) or d.name.strip(),
-            role=clean(d.role) if clean(d.stance) else "",
-            system_prompt=clean(d.system_prompt),
-            model=d.model.strip() or models[index % len(models)],
-            max_turn_tokens=d.max_turn_tokens,
-            turn_timeout=d.turn_timeout,
-            tools=tuple(d.tools),
-        )
-        for index, d in enumerate(requested)
-    )
-
-
-def build_moderator(options: OptionsInput, debate_format: Format, pool: Sequence[str]) -> Moderator | None:
-    """The moderator there is to be. One who is asked for and not told what to do opens the rounds."""
-    asked = options.moderator or ModeratorInput()
-    moderated = options.speaking == "moderated"
-    if options.moderator is None and not (debate_format.has_closing_moderator or moderated):
-        return None
-    closes = debate_format.has_closing_moderator if asked.closes is None else asked.closes
-    opens = (moderated or not closes) if asked.opens is None else asked.opens
-    if not (opens or closes):
-        raise InvalidRequestError(
-            "options.moderator neither opens nor closes rounds: set one of them, or leave it out."
-        )
-    if moderated and not opens:
-        raise InvalidRequestError(
-            "options.speaking=moderated needs a moderator who opens the rounds: set opens=true."
-        )
-    if opens and options.speaking not in (None, "moderated"):
-        raise InvalidRequestError(
-            f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
-            "out, or set options.moderator.opens=false."
-        )
-    if asked.tools and not opens:
-        raise InvalidRequestError(
-            "options.moderator.tools are for opening a round: set options.moderator.opens=true."
-        )
-    model = asked.model.strip() or pool[0]
-    return Moderator(
-        model=model, opens=opens, closes=closes, prompt=clean(asked.prompt), tools=tuple(asked.tools)
-    )
-
-
-def build_phases(
-    options: OptionsInput, debate_format: Format, moderator: Moderator | None
-) -> tuple[Phase, ...]:
-    opens = moderator is not None and moderator.opens
-    order = "moderated" if opens else options.speaking
-    if options.phases:
-        phases = build_custom_phases(options.phases, order)
-    else:
-        phases = apply_order(debate_format.phases, order) if order else debate_format.phases
-    moderated = any(phase.order == "moderated" for phase in phases)
-    if moderated and not opens:
-        raise InvalidRequestError("A phase with order=moderated needs options.moderator with opens=true.")
-    if opens and not moderated:
-        raise InvalidRequestError(
-            "options.moderator opens rounds, and every phase has another `order`: leave one out."
-        )
-    named = any(phase.participants == "synthesizer" for phase in phases)
-    if options.synthesizer is False:
-        if options.output_schema is not None:
-            raise InvalidRequestError(
-                "options.output_schema is the shape of the synthesizer's result, and the synthesizer is off. "
-                "Leave one of the two out."
-            )
-        return tuple(phase for phase in phases if phase.participants != "synthesizer")
-    asked = options.synthesizer is not None or options.output_schema is not None
-    return (*phases, PHASES["deliverable"]) if asked and not named else phases
-
-
-def build_officer(requested: bool | OfficerInput | None, pool: Sequence[str]) -> Officer | None:
-    if not requested:
-        return None
-    given = requested if isinstance(requested, OfficerInput) else OfficerInput()
-    return Officer(model=given.model.strip() or pool[0], prompt=clean(given.prompt))
-
-
-def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
-    there = any(phase.participants == "synthesizer" for phase in phases)
-    return build_officer(options.synthesizer or True, pool) if there else None
 
 
 def find_format(name: str) -> Format:
@@ -243,46 +145,74 @@ def validate_question(text: str) -> str:
 def build_documents(
     requested: Sequence[DocumentInput], existing: Sequence[Document] = ()
 ) -> tuple[Document, ...]:
-    """Return `existing` and the requested documents, refused where they are too long together."""
-    documents = [Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested]
-    together = (*existing, *documents)
-    total = sum(len(document.text) for document in together)
+    """Return `existing` and the requested documents.
+
+    Raises:
+        InvalidRequestError: they are too long together.
+    """
+    added = [Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested]
+    documents = (*existing, *added)
+    total = sum(len(document.text) for document in documents)
     if total > MAX_TOTAL_DOCUMENT_LENGTH:
         raise InvalidRequestError(
             f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
             "Pass the parts that matter."
         )
-    return together
+    return documents
+
+
+def build_debaters(
+    requested: Sequence[DebaterInput], debate_format: Format, models: Sequence[str]
+) -> tuple[Debater, ...]:
+    requested = requested or [
+        DebaterInput(name=name, stance=stance) for name, stance in debate_format.default_debaters
+    ]
+    check_debaters(requested, debate_format)
+    return tuple(
+        Debater(
+            name=d.name.strip(),
+            stance=clean(d.stance) or clean(d.role) or d.name.strip(),
+            role=clean(d.role) if clean(d.stance) else "",
+            system_prompt=clean(d.system_prompt),
+            model=d.model.strip() or models[index % len(models)],
+            max_turn_tokens=d.max_turn_tokens,
+            turn_timeout=d.turn_timeout,
+            tools=tuple(d.tools),
+        )
+        for index, d in enumerate(requested)
+    )
 
 
 def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> None:
-    if len(debaters) < 2:  # noqa: PLR2004  (a debate)
+    """Check the number, the names and the positions of debaters.
+
+    Raises:
+        InvalidRequestError: one of them is wrong; the text names the debater.
+    """
+    if len(debaters) < MIN_DEBATERS:
         raise InvalidRequestError(
             "A debate needs two debaters or more. Add one, or leave `debaters` out for two."
         )
-    if len(debaters) > 26:  # noqa: PLR2004  (positions are letters)
-        raise InvalidRequestError(f"{len(debaters)} debaters are too many; 26 are allowed.")
+    if len(debaters) > MAX_DEBATERS:
+        raise InvalidRequestError(f"{len(debaters)} debaters are too many; {MAX_DEBATERS} are allowed.")
     for debater in debaters:
-        if not debater.name.strip() or not debater.name.isprintable():
-            raise InvalidRequestError(
-                f"A debater's name must be a line of text, and {debater.name!r} is not."
-            )
+        check_name(debater.name)
         check_stance_or_role(debater, debate_format)
-        name = normalize_name(debater.name)
-        if not name:
-            raise InvalidRequestError(
-                f"A debater cannot be called {debater.name!r}: there is nothing to address it by."
-            )
-        if name.startswith("judge ") or name in RESERVED_SEAT_NAMES:
-            raise InvalidRequestError(
-                f"A debater cannot be called {debater.name!r}: another seat is called so."
-            )
     names = Counter(normalize_name(debater.name) for debater in debaters)
-    doubled = [debater.name for debater in debaters if names[normalize_name(debater.name)] > 1]
-    if doubled:
+    if repeated := [debater.name for debater in debaters if names[normalize_name(debater.name)] > 1]:
         raise InvalidRequestError(
-            f"Names must be unique, and {', '.join(doubled)} are the same. Rename all but one."
+            f"Names must be unique, and {', '.join(repeated)} are the same. Rename all but one."
         )
+
+
+def check_name(name: str) -> None:
+    if not name.strip() or not name.isprintable():
+        raise InvalidRequestError(f"A debater's name must be one line of text, and {name!r} is not.")
+    normalized = normalize_name(name)
+    if not normalized:
+        raise InvalidRequestError(f"A debater cannot be called {name!r}: it has no letters or digits.")
+    if normalized.startswith("judge ") or normalized in RESERVED_SEAT_NAMES:
+        raise InvalidRequestError(f"A debater cannot be called {name!r}: another seat has this name.")
 
 
 def check_stance_or_role(debater: DebaterInput, debate_format: Format) -> None:
@@ -296,20 +226,95 @@ def check_stance_or_role(debater: DebaterInput, debate_format: Format) -> None:
         )
 
 
+def build_model_pool(models: Sequence[str], debaters: Sequence[Debater]) -> list[str]:
+    """The models for judges and officers: those that no debater has, else all in reverse order."""
+    used = {debater.model for debater in debaters}
+    return [model for model in models if model not in used] or list(reversed(models))
+
+
+def build_moderator(options: OptionsInput, debate_format: Format, pool: Sequence[str]) -> Moderator | None:
+    """Return the moderator, if any. It opens rounds where the request does not say what it does."""
+    requested = options.moderator or ModeratorInput()
+    moderated = options.speaking == "moderated"
+    if options.moderator is None and not (debate_format.has_closing_moderator or moderated):
+        return None
+    closes = debate_format.has_closing_moderator if requested.closes is None else requested.closes
+    opens = (moderated or not closes) if requested.opens is None else requested.opens
+    if not (opens or closes):
+        raise InvalidRequestError(
+            "options.moderator neither opens nor closes rounds: set one of them, or leave it out."
+        )
+    if moderated and not opens:
+        raise InvalidRequestError(
+            "options.speaking=moderated needs a moderator who opens the rounds: set opens=true."
+        )
+    if opens and options.speaking not in (None, "moderated"):
+        raise InvalidRequestError(
+            f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
+            "out, or set options.moderator.opens=false."
+        )
+    if requested.tools and not opens:
+        raise InvalidRequestError(
+            "options.moderator.tools are for opening a round: set options.moderator.opens=true."
+        )
+    seat = build_officer(requested, pool)
+    return Moderator(
+        model=seat.model, prompt=seat.prompt, opens=opens, closes=closes, tools=tuple(requested.tools)
+    )
+
+
+def build_officer(requested: bool | OfficerInput, pool: Sequence[str]) -> Officer:
+    officer = requested if isinstance(requested, OfficerInput) else OfficerInput()
+    return Officer(model=officer.model.strip() or pool[0], prompt=clean(officer.prompt))
+
+
+def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
+    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+    return build_officer(options.synthesizer or True, pool) if has_deliverable else None
+
+
+def build_phases(
+    options: OptionsInput, debate_format: Format, moderator: Moderator | None
+) -> tuple[Phase, ...]:
+    opens = moderator is not None and moderator.opens
+    order = "moderated" if opens else options.speaking
+    if options.phases:
+        phases = build_custom_phases(options.phases, order)
+    else:
+        phases = apply_order(debate_format.phases, order) if order else debate_format.phases
+    moderated = any(phase.order == "moderated" for phase in phases)
+    if moderated and not opens:
+        raise InvalidRequestError("A phase with order=moderated needs options.moderator with opens=true.")
+    if opens and not moderated:
+        raise InvalidRequestError(
+            "options.moderator opens rounds, and every phase has another `order`: leave one out."
+        )
+    if options.synthesizer is False:
+        if options.output_schema is not None:
+            raise InvalidRequestError(
+                "options.output_schema is the shape of the synthesizer's result, and the synthesizer is off. "
+                "Leave one of the two out."
+            )
+        return tuple(phase for phase in phases if phase.participants != "synthesizer")
+    requested = options.synthesizer is not None or options.output_schema is not None
+    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+    return (*phases, PHASES["deliverable"]) if requested and not has_deliverable else phases
+
+
 def build_panel(
-    judges_input: JudgesInput | None, debate_format: Format, phases: Sequence[Phase], models: Sequence[str]
+    requested: JudgesInput | None, debate_format: Format, phases: Sequence[Phase], models: Sequence[str]
 ) -> JudgePanel:
-    asked = judges_input or JudgesInput()
-    judged = any(phase.participants == "judges" for phase in phases)
-    count = (asked.count or len(asked.models) or 1) if judged else 0
-    pool = asked.models or models
+    judges = requested or JudgesInput()
+    pool = judges.models or models
+    has_judges = any(phase.participants == "judges" for phase in phases)
+    count = (judges.count or len(judges.models) or 1) if has_judges else 0
     return JudgePanel(
         models=tuple(pool[index % len(pool)] for index in range(count)),
-        both_orders=debate_format.both_orders if asked.both_orders is None else asked.both_orders,
-        anonymize=asked.anonymize,
-        shuffle=asked.shuffle,
-        prompt=clean(asked.prompt),
-        quorum=asked.quorum,
+        both_orders=debate_format.both_orders if judges.both_orders is None else judges.both_orders,
+        anonymize=judges.anonymize,
+        shuffle=judges.shuffle,
+        prompt=clean(judges.prompt),
+        quorum=judges.quorum,
     )
 
 
@@ -322,57 +327,51 @@ def compute_max_turns(request: DebateRequest, debate_format: Format) -> int:
 def compute_max_rounds(
     requested: int, debate_format: Format, options: OptionsInput, phases: Sequence[Phase]
 ) -> int:
-    """How many rounds of talk there are to be: as asked, else as many as the turns or the phases need."""
-    usual = (options.limits.max_turns if debate_format.default_turns else 0) or debate_format.default_rounds
-    if options.phases:
-        usual = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
-    most = max(debate_format.max_allowed_rounds, len(options.phases))
-    if not 0 <= (requested or usual) <= most:
-        name = "options.limits.max_turns" if debate_format.default_turns and not requested else "max_rounds"
+    """Return the number of rounds of talk: as requested, else as many as the turns or the phases need."""
+    counts_turns = bool(debate_format.default_turns)
+    rounds = requested or (counts_turns and options.limits.max_turns) or debate_format.default_rounds
+    if options.phases and not requested:
+        rounds = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
+    maximum = max(debate_format.max_allowed_rounds, len(options.phases))
+    if not 0 <= rounds <= maximum:
+        name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
         raise InvalidRequestError(
-            f"{name}={requested or usual} is out of range for {debate_format.name}: 1 to {most}, "
-            f"or 0 for its own {debate_format.default_rounds}."
+            f"{name}={rounds} is out of range for {debate_format.name}: 1 to {maximum}, "
+            f"or 0 for its default of {debate_format.default_rounds}."
         )
-    return requested or usual
+    return rounds
 
 
 def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
-    """What a caller should know before spending money. `families`: how many kinds of model debate."""
-    row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
-    told = []
+    """What a caller should know before spending money. `family_count`: model families that debate."""
+    row = FORMATS.get(setup.format)  # None for a format of another release
+    warnings = []
     if row and setup.max_rounds > row.warn_above_rounds:
-        told.append(
+        warnings.append(
             f"{setup.max_rounds} rounds: above {row.warn_above_rounds}, models tend to drift towards agreement "
             "and cost grows faster than insight."
         )
     if len(setup.debaters) >= MANY_DEBATERS:
-        told.append(
+        warnings.append(
             f"{len(setup.debaters)} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, "
             "who loses track of who answered whom. Group them, or debate in parts."
         )
-    if left_out := find_unreached_phases(setup):
-        few = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
-        told.append(f"{few} too few for every phase: {', '.join(left_out)} left out.")
+    talk = [phase.name for phase in setup.phases if phase.is_talk]
+    if unreached := talk[setup.max_rounds :]:
+        rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
+        warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")
     if setup.forked_restanced:
-        told.append(describe_stance_changes(setup))
+        warnings.append(describe_stance_changes(setup))
     if not verdict_source(setup) and not setup.synthesizer:
-        told.append("Nobody decides at the end of these phases: the result is what was said.")
+        warnings.append("No phase decides the debate: it ends without a verdict.")
     if family_count == 1 and any(debater.model != CALLER for debater in setup.debaters):
-        told.append(
+        warnings.append(
             "All debaters are of one model family: their errors are alike, so agreement says less. "
             "Models of two or more families make a better debate."
         )
-    return told
+    return warnings
 
 
 def describe_stance_changes(setup: Opened) -> str:
     names = ", ".join(setup.forked_restanced)
-    return (
-        f"What {names} said up to round {setup.forked_at_round} was said for another stance, before the fork."
-    )
-
-
-def find_unreached_phases(setup: Opened) -> list[str]:
-    """The phases of talk that the rounds do not reach."""
-    talk = [phase.name for phase in setup.phases if phase.is_talk]
-    return talk[setup.max_rounds :]
+    return f"Up to round {setup.forked_at_round}, {names} argued for another stance, before the fork."

@@ -252,7 +252,7 @@ class TestChanges:
 
         child = forked(parent, 1, stances={"Bob": "wait a year"}).play()
 
-        told = "What Bob said up to round 1 was said for another stance, before the fork."
+        told = "Up to round 1, Bob argued for another stance, before the fork."
         assert told in find_setup_warnings(child.debate.setup, 2)
         assert told in cautions.find_verdict_warnings(child.debate)
         assert child.debate.turns[0] == parent.debate.turns[0]

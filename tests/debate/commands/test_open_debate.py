@@ -160,21 +160,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a crowd": ({"debaters": build_debaters(27)}, "27 debaters are too many; 26 are allowed."),
     "a blank name": (
         {"debaters": named("Ada", "  ")},
-        "A debater's name must be a line of text, and '  ' is not.",
+        "A debater's name must be one line of text, and '  ' is not.",
     ),
     "a name of two lines": (
         {"debaters": named("Ada", "B\nob")},
-        "must be a line of text, and 'B\\nob' is not",
+        "must be one line of text, and 'B\\nob' is not",
     ),
-    "a name that hides": ({"debaters": named("Ada", "A\u200bda")}, "must be a line of text"),
+    "a name that hides": ({"debaters": named("Ada", "A\u200bda")}, "must be one line of text"),
     "no stance": ({"debaters": named("Ada", "Bob", stance=" ")}, "Ada has no stance. Say in `stance`"),
     "a judge's name": (
         {"debaters": named("Ada", "Judge 1")},
-        "A debater cannot be called 'Judge 1': another seat is called so.",
+        "A debater cannot be called 'Judge 1': another seat has this name.",
     ),
     "a judge's name behind a blank": (
         {"debaters": named("Ada", " judge 1")},
-        "A debater cannot be called ' judge 1': another seat is called so.",
+        "A debater cannot be called ' judge 1': another seat has this name.",
     ),
     "twice the same name": (
         {"debaters": named("Ada", "Bob", " aDA")},
@@ -182,11 +182,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "fewer rounds than none": (
         {"max_rounds": -1},
-        "max_rounds=-1 is out of range for second_opinion: 1 to 4, or 0 for its own 2.",
+        "max_rounds=-1 is out of range for second_opinion: 1 to 4, or 0 for its default of 2.",
     ),
     "too many turns": (
         {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
-        "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its own 10.",
+        "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its default of 10.",
     ),
     "too many rounds": ({"max_rounds": 5}, "max_rounds=5 is out of range for second_opinion: 1 to 4"),
     "too many rounds for a verdict": (
@@ -274,5 +274,5 @@ class TestWarnings:
 
 
 def test_the_caller_stands_in_for_nobody() -> None:
-    with pytest.raises(InvalidRequestError, match="The caller cannot stand in for a model"):
+    with pytest.raises(InvalidRequestError, match="The caller cannot be a fallback for a model"):
         build_setup(options={"fallback_models": ["caller"]})

@@ -122,7 +122,7 @@ def test_phases_that_the_rounds_do_not_reach_are_warned_of() -> None:
 
 
 def test_phases_at_whose_end_nobody_decides_are_warned_of() -> None:
-    said = "Nobody decides at the end of these phases: the result is what was said."
+    said = "No phase decides the debate: it ends without a verdict."
     made = build_setup(options={"phases": ["opening"]})
     assert said in find_setup_warnings(made, family_count=2)
     at = simulate(made).play()
@@ -146,15 +146,15 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     ),
     "judges in another order": (
         ["opening", {"name": "verdict", "order": "declared"}],
-        "options.phases[1] (verdict): its order cannot be changed, and it is held once.",
+        "options.phases[1] (verdict): its order is fixed, and it takes place once.",
     ),
     "judges who repeat": (
         ["opening", {"name": "verdict", "repeats": True}],
-        "options.phases[1] (verdict): its order cannot be changed",
+        "options.phases[1] (verdict): its order is fixed",
     ),
     "a synthesizer who votes": (
         ["opening", {"name": "deliverable", "wants": "ballot"}],
-        "options.phases[1] (deliverable): its order cannot be changed",
+        "options.phases[1] (deliverable): its order is fixed",
     ),
     "messages one after the other": (
         [{"name": "cross_examination", "order": "declared"}],
@@ -166,11 +166,11 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     ),
     "no talk at all": (
         ["voting", "verdict"],
-        "options.phases[0] (voting): nobody argues in these phases. Add one of talk, such as opening.",
+        "options.phases[0] (voting): nobody argues in these phases. Add a phase of talk, such as opening.",
     ),
     "a vote before anything was said": (
         ["voting", "opening"],
-        "options.phases[0] (voting): a debate begins with talk; there is nothing to decide on yet.",
+        "options.phases[0] (voting): a debate begins with talk; there is nothing to decide yet.",
     ),
     "two phases that repeat": (
         [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],
@@ -178,19 +178,19 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     ),
     "two verdicts": (
         ["opening", "verdict", "verdict"],
-        "options.phases[2] (verdict 2): verdict can be held once.",
+        "options.phases[2] (verdict 2): verdict can take place once.",
     ),
     "two results": (
         ["opening", "deliverable", "deliverable"],
-        "options.phases[2] (deliverable 2): deliverable can be held once.",
+        "options.phases[2] (deliverable 2): deliverable can take place once.",
     ),
     "talk after the verdict": (
         ["opening", "verdict", "rebuttal"],
-        "options.phases[1] (verdict): rebuttal stands after it, and nothing but the deliverable can. Move",
+        "options.phases[1] (verdict): rebuttal comes after it, and only the deliverable can. Move",
     ),
     "a vote after the result": (
         ["opening", "deliverable", "voting"],
-        "options.phases[1] (deliverable): voting stands after it, and nothing but the deliverable can.",
+        "options.phases[1] (deliverable): voting comes after it, and only the deliverable can.",
     ),
     "a moderator nobody asked for": (
         [{"name": "opening", "order": "moderated"}],

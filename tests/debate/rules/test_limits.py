@@ -101,7 +101,7 @@ class TestCalls:
         assert (at.status, views.status_reason(at.debate)) == ("concluded", "max_rounds")
 
     def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
-        with pytest.raises(InvalidRequestError, match="no room for a round of talk"):
+        with pytest.raises(InvalidRequestError, match="do not allow one round of talk"):
             build_setup(options=limited(max_calls=3))
 
 

@@ -126,7 +126,7 @@ class TestModerator:
 
     def test_a_talk_that_nobody_closes_and_nobody_judges_is_warned_of(self) -> None:
         made = build_setup(format="settle", options={"moderator": {"closes": False}})
-        assert "Nobody decides at the end of these phases: the result is what was said." in (
+        assert "No phase decides the debate: it ends without a verdict." in (
             find_setup_warnings(made, family_count=2)
         )
         assert simulate(made).play().status == "concluded"
@@ -162,12 +162,12 @@ class TestPositions:
 
     @pytest.mark.parametrize("name", ["Moderator", " referee ", "SYNTHESIZER", "judge 1", '"Moderator"'])
     def test_nobody_is_called_like_another_seat(self, name: str) -> None:
-        with pytest.raises(InvalidRequestError, match="another seat is called so"):
+        with pytest.raises(InvalidRequestError, match="another seat has this name"):
             build_setup(debaters=[{"name": "Ada", "stance": "yes"}, {"name": name, "stance": "no"}])
 
     @pytest.mark.parametrize("name", ["...", '"', "* *"])
     def test_a_name_must_be_one_that_can_be_called(self, name: str) -> None:
-        with pytest.raises(InvalidRequestError, match="there is nothing to address it by"):
+        with pytest.raises(InvalidRequestError, match="it has no letters or digits"):
             build_setup(debaters=[{"name": "Ada", "stance": "yes"}, {"name": name, "stance": "no"}])
 
     def test_names_that_would_be_taken_for_each_other_are_refused(self) -> None:
@@ -207,7 +207,7 @@ class TestLimits:
 @pytest.mark.parametrize("name", ["settle", "round_robin"])
 def test_where_nobody_judges_options_for_judges_are_refused(name: str) -> None:
     with pytest.raises(
-        InvalidRequestError, match=f"{name} has no judges as asked for here: leave options.judges out."
+        InvalidRequestError, match=f"{name} has no judges with these phases: leave options.judges out."
     ):
         build_setup(format=name, options={"judges": {"count": 3}})
     assert build_setup(format=name).judges.models == ()
