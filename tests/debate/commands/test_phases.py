@@ -138,7 +138,7 @@ def test_phases_at_whose_end_nobody_decides_are_warned_of() -> None:
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "an unknown phase": (
         ["opening", "brawl"],
-        f"options.phases[1] (brawl): there is no such phase. Phases: {', '.join(PHASES)}. A phase",
+        f"options.phases[1] (brawl): there is no such phase. Phases: {', '.join(PHASES)}. A custom phase",
     ),
     "a phase without a name": (
         [{"name": " ", "instruction": "Go on."}],
