@@ -78,7 +78,7 @@ ROOMS: dict[str, str] = {
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
-    "debate.schemas": "jsonschema",
+    "debate.schemas": "jsonschema_rs",
     "settings": "platformdirs pydantic",
     "debate.prompts": "pydantic",
     "debate.replies": "pydantic",
@@ -164,7 +164,7 @@ def test_only_the_composition_root_knows_the_database() -> None:
 @pytest.mark.parametrize("path", CORE, ids=str)
 def test_the_core_is_pure(path: Path) -> None:
     tops = {name.split(".")[0] for name in find_imports(path)}
-    assert tops <= {*PURE.split(), "jsonschema", "pydantic", "server"}
+    assert tops <= {*PURE.split(), "jsonschema_rs", "pydantic", "server"}
     for node in ast.walk(parse_module(path)):
         assert not isinstance(
             node, ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Global
@@ -174,7 +174,7 @@ def test_the_core_is_pure(path: Path) -> None:
 
 def test_what_the_core_may_use_it_does_use() -> None:
     tops = {name.split(".")[0] for path in CORE for name in find_imports(path)}
-    assert sorted(tops - {"jsonschema", "pydantic", "server"}) == PURE.split()
+    assert sorted(tops - {"jsonschema_rs", "pydantic", "server"}) == PURE.split()
 
 
 def test_no_file_is_called_utils() -> None:
@@ -206,5 +206,5 @@ def test_commands_of_the_terminal_do_not_wait_for_mcp() -> None:
 
 
 def test_the_server_starts_without_what_takes_long_to_import() -> None:
-    slow = ("jsonschema", "litellm", "rich", "xllamacpp")
+    slow = ("jsonschema", "jsonschema_rs", "litellm", "rich", "xllamacpp")
     assert loaded(f"import sys, server.mcp.server; print(*(m for m in {slow} if m in sys.modules))") == ""

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from server.debate.facts.text import collapse_whitespace
-from server.debate.schemas.output_schema import plain_json
+from server.debate.schemas.plain_json import plain_json
 
 MAX_ARGUMENTS_LENGTH = 20_000
 

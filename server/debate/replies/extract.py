@@ -1,4 +1,4 @@
-"""A model's reply, and how data is found in it. What it means is up to `answers`."""
+"""A model's reply, and how data is found in it. `interpret` decides what the data means."""
 
 import json
 import re
@@ -15,32 +15,32 @@ from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import Call
 
 MAX_TURN_LENGTH = 12_000
-"""Characters. About 2,000 words, ten times what a debater is asked for; beyond it a turn is cut."""
+"""Characters, about 2,000 words: ten times what a debater is asked for. Longer turns are cut."""
 
 MAX_DETAIL_LENGTH = 500
-"""Characters of why an answer failed that are kept."""
+"""Characters of the detail of a failure."""
 
 MAX_JSON_CANDIDATES = 50
-"""How many opening braces of a reply are tried as the beginning of its JSON."""
+"""Opening braces of a reply that are tried as the start of its JSON."""
 
 _CODE_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back from a model. `cut` where the model was stopped by its token limit."""
+    """What a model returned."""
 
     text: str
     usage: Usage
-    cut: bool = False
-    informative: bool = True  # False: too small a model for its judgments to mean anything
+    cut: bool = False  # the model was stopped by its token limit
+    informative: bool = True  # False: the model is too small for its judgments to mean anything
     function_calls: tuple[FunctionCall, ...] = ()
 
 
 def build_failure(
     call: Call, cause: Cause, detail: str, usage: Usage | None = None, *, attempts: int = 1
 ) -> Failed:
-    """The event that no usable answer is, whatever a model said about it."""
+    """The event for a call that brought no usable answer. An unknown `cause` becomes "crashed"."""
     return Failed(
         seat=call.seat,
         round=call.round,
@@ -54,10 +54,10 @@ def build_failure(
 
 
 def find_json(text: str) -> Any:
-    """The JSON in a reply: the whole of it, in a code fence, or an object amid prose.
+    """The JSON in a reply: the whole text, a code fence, or the first object amid prose.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no JSON, or it is malformed.
     """
     fenced = _CODE_FENCE.search(text)
     for candidate in (text, fenced.group(1) if fenced else ""):
@@ -66,7 +66,7 @@ def find_json(text: str) -> Any:
         except ValueError:
             continue
     braces = [match.start() for match in re.finditer("{", text)]
-    for start in braces[:MAX_JSON_CANDIDATES]:  # prose may hold braces of its own before the answer's
+    for start in braces[:MAX_JSON_CANDIDATES]:  # prose before the answer may hold braces too
         try:
             found, _ = json.JSONDecoder().raw_decode(text, start)
         except ValueError:
@@ -78,7 +78,7 @@ def find_json(text: str) -> Any:
 
 
 def find_debaters(debate: Debate, name: str) -> set[str]:
-    """The debaters whom this may mean: by letter, else by stance or name, in any case."""
+    """The names of the debaters that this may mean: by letter, else by stance or name, in any case."""
     wanted = normalize_name(name)
     return {d.name for letter, d in lettered_debaters(debate) if wanted == normalize_name(letter)} or {
         debater.name
@@ -88,7 +88,7 @@ def find_debaters(debate: Debate, name: str) -> set[str]:
 
 
 def find_debaters_by_name(debate: Debate, name: str) -> set[str]:
-    """As `meant`, where a name was asked for: a debater who is called "B" goes before the letter."""
+    """As `find_debaters`, but a debater whose name is "B" comes before the letter B."""
     wanted = normalize_name(name)
     return {d.name for d in debate.setup.debaters if wanted == normalize_name(d.name)} or find_debaters(
         debate, name
@@ -96,23 +96,23 @@ def find_debaters_by_name(debate: Debate, name: str) -> set[str]:
 
 
 def normalize_name(text: str) -> str:
-    """A name as it is compared: no matter the case, the spacing and what it is quoted in."""
+    """A name as it is compared: without case, extra spaces and quotation marks."""
     return collapse_whitespace(text).strip(".\"'*_ ").casefold().removeprefix("position ")
 
 
 def describe_error(error: Exception, *, cut: bool) -> str:
-    """Why a reply could not be read, in a sentence that its author can act on."""
+    """Why a reply could not be read, in words that its author can act on."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        said = f"{where}: {first['msg']}"
+        problem = f"{where}: {first['msg']}"
     else:
-        said = str(error) or type(error).__name__
-    return f"{said} (it was stopped at its token limit)" if cut else said
+        problem = str(error) or type(error).__name__
+    return f"{problem} (it was stopped at its token limit)" if cut else problem
 
 
 def shorten_turn(text: str) -> str:
-    """The text, or as many whole sentences of it as a turn may hold."""
+    """The text, cut after the last whole sentence within `MAX_TURN_LENGTH`."""
     if len(text) <= MAX_TURN_LENGTH:
         return text
     head = text[:MAX_TURN_LENGTH]

@@ -36,7 +36,8 @@ from server.debate.replies.extract import (
 )
 from server.debate.replies.handoffs import parse_handoff
 from server.debate.rules.decide import Call
-from server.debate.schemas import output_schema as schemas
+from server.debate.schemas.output_schema import find_violation
+from server.debate.schemas.plain_json import plain_json
 
 MAX_FIELD_LENGTH = 4_000
 """Characters of a field of an answer that are kept."""
@@ -289,9 +290,9 @@ def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Sy
     kept = text[:MAX_RESULT_LENGTH]
     if schema:
         value = find_json(text)
-        if wrong := schemas.find_violation(schema, value):
+        if wrong := find_violation(schema, value):
             raise ValueError(wrong)
-        kept = schemas.plain_json(value)
+        kept = plain_json(value)
     return Synthesized(
         round=call.round,
         text=kept,

@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import pytest
@@ -7,13 +6,12 @@ from hypothesis import strategies as st
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.schemas.output_schema import (
-    MAX_INTEGER,
     MAX_SCHEMA_DEPTH,
     MAX_SCHEMA_SIZE,
     check_schema,
     find_violation,
 )
-from server.debate.schemas.regex_cost import regex_cost
+from server.debate.schemas.plain_json import MAX_INTEGER
 from tests.support.simulation import FUZZ_SETTINGS, build_reference_chain, nest_in_lists
 
 pytestmark = pytest.mark.requirement("C10")
@@ -57,6 +55,8 @@ def test_what_is_no_object_is_refused(schema: Any) -> None:
         ({"pattern": 5}, "#/pattern"),
         ({"$ref": 5}, "#/$ref"),
         ({"$schema": DRAFT_07, "definitions": {"a": {"enum": 1}}}, "#/definitions/a/enum"),
+        ({"$schema": DRAFT_07, "not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": 5}}}, "#/$defs/a/type"),
+        ({"$schema": DRAFT_07, "allOf": [{"$ref": "#a"}, {"$anchor": "a"}]}, "#"),
     ],
 )
 def test_what_is_no_valid_schema_is_refused_at_its_place(schema: dict[str, Any], place: str) -> None:
@@ -81,9 +81,9 @@ def test_a_schema_may_be_nested_so_deep_and_no_deeper() -> None:
         ({"maximum": float("nan")}, "maximum is nan, which JSON does not have"),
         ({"items": {"minimum": float("-inf")}}, "items.minimum is -inf, which JSON does not have"),
         ({"maximum": MAX_INTEGER + 1}, "maximum is an integer beyond 9,007,199,254,740,991"),
-        ({"default": "\ud800"}, "default holds half a character"),
-        ({"properties": {"\ud800": {}}}, "properties has a field whose name is no text"),
-        ({1: {}}, "it has a field whose name is no text: 1"),
+        ({"default": "\ud800"}, "default holds a lone surrogate"),
+        ({"properties": {"\ud800": {}}}, "properties has a field whose name is not text"),
+        ({1: {}}, "it has a field whose name is not text: 1"),
         ({"enum": [(1, 2)]}, "enum.0 is a tuple, which JSON does not have"),
     ],
 )
@@ -127,8 +127,6 @@ def test_a_reference_out_of_the_schema_is_refused(reference: str) -> None:
         {"$dynamicRef": "#a"},
         {"$ref": "#/const", "const": {"type": "string"}},
         {"$ref": "#/$defs/a%20b", "$defs": {"a b": {}}},
-        {"$schema": DRAFT_07, "allOf": [{"$ref": "#a"}, {"$anchor": "a"}]},
-        {"$schema": DRAFT_07, "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"type": 5}}},
     ],
 )
 def test_a_reference_to_nothing_in_the_schema_is_refused(schema: dict[str, Any]) -> None:
@@ -152,7 +150,7 @@ def test_a_field_may_be_called_as_a_keyword_is() -> None:
 def test_a_draft_that_is_not_known_is_refused_with_those_that_are(draft: Any) -> None:
     said = refusal({"$schema": draft})
 
-    assert "is not read here. Leave `$schema` out for draft 2020-12, or name one of https://" in said
+    assert "is not supported. Leave `$schema` out for draft 2020-12, or name one of https://" in said
 
 
 def test_a_schema_is_read_by_the_rules_of_the_draft_it_names() -> None:
@@ -231,60 +229,45 @@ def test_a_schema_that_takes_too_many_schemas_for_one_value_is_refused(schema: d
 ALLOWED_PATTERNS = {
     r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$": "2025-01-31T10:00+01:00",
     "^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$": "123e4567-e89b-12d3-a456-426614174000",
-    r"^[^@\s]+@[^@\s]+\.[a-z]{2,20}$": "some.body@example.com",
+    r"^[^@\s]{1,64}@[^@\s]{1,255}$": "some.body@example.com",
     "^(jan|feb|mar)$": "feb",
-    "[]a^]+?b*+": "]]",
-    "^[](?=]$": "(",
-    "^[a-z]{1,64}@[a-z]{1,255}$": "a@b",
-    r"\[a{}{x\]": "[a{}{x]",
-    "a{,2}b{3,}c{2}": "bbbcc",
-    "(ab)*": "",
+    "^(a+)+b$": "aaab",
+    "^.*.*.*.*a$": "a" * 700,
+    "^.{1,500}$": "a" * 500,
     "": "x",
-}
-
-REFUSED_PATTERNS = {
-    "(a+)+b": "it repeats what can match in several ways itself",
-    "^(a|a)*$": "it repeats what can match in several ways itself",
-    "(a?){30}": "it repeats what can match in several ways itself",
-    "a?" * 60 + "a" * 60: "its options multiply to too many ways of matching",
-    ".*.*.*.*a": "it has too many open repeats",
-    "(a)\\1": "it refers back to a group",
-    "(?=a)": "of the groups with (? only (?:…) is allowed",
-    "(?i)a": "of the groups with (? only (?:…) is allowed",
-    "[[a]": "put a backslash before each of these",
-    "[a--b]": "put a backslash before each of these",
-    "a{1001}": "it repeats something more than 1,000 times",
-    "((){1000}){1000}": "it repeats something more than 1,000 times",
-    "(" * 11 + ")" * 11: "its groups are nested deeper than 10",
-    "(": "Python cannot read it",
-    ")": "Python cannot read it",
-    "[a": "Python cannot read it",
-    "\\": "Python cannot read it",
-    "a**": "Python cannot read it",
-    "x" * 201: "it has 201 characters, and 200 are allowed",
 }
 
 
 @pytest.mark.parametrize("pattern", ALLOWED_PATTERNS)
-def test_a_regular_expression_that_ends_soon_is_matched(pattern: str) -> None:
+def test_a_regular_expression_is_matched(pattern: str) -> None:
     assert problem({"pattern": pattern}, ALLOWED_PATTERNS[pattern]) == ""
+    assert pattern == "" or "does not match" in problem({"pattern": pattern}, "")
 
 
-@pytest.mark.parametrize("pattern", REFUSED_PATTERNS)
-def test_a_regular_expression_that_may_not_end_is_refused_at_its_place(pattern: str) -> None:
-    said = refusal({"properties": {"a": {"pattern": pattern}}})
+@pytest.mark.parametrize("pattern", [r"(a)\1", "(?=a)", "(?<!a)b", "(", "[a", "\\", "((a{100}){100}){100}"])
+def test_a_regular_expression_that_is_malformed_or_costs_too_much_is_refused_at_its_place(
+    pattern: str,
+) -> None:
+    for place, schema in (
+        ("#/properties/a/pattern", {"properties": {"a": {"pattern": pattern}}}),
+        ("#/patternProperties", {"patternProperties": {pattern: {}}}),
+    ):
+        said = refusal(schema)
+        assert said.startswith(f"`output_schema` at {place}: the regular expression ")
+        assert "uses look-around or back-references, or repeats too much" in said
 
-    assert said.startswith("`output_schema` at #/properties/a/pattern: the regular expression ")
-    assert REFUSED_PATTERNS[pattern] in said
-    assert "#/patternProperties: the regular expression" in refusal({"patternProperties": {pattern: {}}})
+
+def test_a_schema_has_at_most_50_regular_expressions() -> None:
+    patterns = {f"^x{number}": True for number in range(51)}
+
+    assert "51 regular expressions; 50 are allowed" in refusal({"patternProperties": patterns})
 
 
 @FUZZ_SETTINGS
 @given(st.text("ab(|)*+?{2,}[]^$\\.", max_size=14))
-def test_any_pattern_is_measured_or_refused_and_what_is_measured_is_one(pattern: str) -> None:
+def test_any_pattern_is_refused_or_can_be_matched(pattern: str) -> None:
     try:
-        effort = regex_cost(pattern)
-    except ValueError:
+        text = check_schema({"pattern": pattern})
+    except InvalidRequestError:
         return
-    re.compile(pattern)
-    assert effort.max_steps(10) >= 1
+    assert "cannot be checked" not in find_violation(text, "ab" * 20)
