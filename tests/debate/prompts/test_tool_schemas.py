@@ -77,7 +77,7 @@ def test_arguments_are_parsed_as_they_were_written(arguments: dict[str, Any]) ->
         ("[" * 10_000, "the arguments of handoff are not JSON: "),
         ('["x", "B"]', "the arguments of handoff must be a JSON object"),
         ('{"a": NaN}', "in the arguments of handoff, a is nan, which JSON does not have"),
-        ('{"a": "\\ud800"}', "in the arguments of handoff, a holds half a character"),
+        ('{"a": "\\ud800"}', "in the arguments of handoff, a holds a lone surrogate"),
         ('{"a": 1' + "0" * 400 + "}", "in the arguments of handoff, a is an integer beyond"),
         ("{" + " " * MAX_ARGUMENTS_LENGTH + "}", "handoff have 20,002 characters; 20,000 are allowed"),
     ],
