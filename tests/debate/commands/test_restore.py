@@ -68,7 +68,7 @@ def test_what_tells_no_debate_is_refused_at_its_first_entry(
         lambda opened: opened["debaters"][0].update(name="judge 1"),
         lambda opened: opened.update(output_schema="{"),
         lambda opened: opened.update(output_schema="[" * 100_000),
-        lambda opened: opened.update(output_schema='{"pattern": "(a+)+$"}'),
+        lambda opened: opened.update(output_schema='{"pattern": "(?=a)"}'),
         lambda opened: opened.update(phases=[]),
         lambda opened: opened["phases"].append(opened["phases"][0]),
         lambda opened: opened["phases"].reverse(),
