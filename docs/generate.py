@@ -93,9 +93,7 @@ def format_type(property_schema: dict[str, Any]) -> str:
 
 def render_resources() -> str:
     lines = ["| resource | what | type |", "| --- | --- | --- |"]
-    for path, _title, mime_type, reader in TEMPLATES:
-        told = " ".join((reader.__doc__ or "").split())
-        lines.append(f"| `debate://{{debate_id}}{path}` | {told} | `{mime_type}` |")
+    lines += [f"| `{one.uri_template}` | {one.description} | `{one.mime_type}` |" for one in TEMPLATES]
     return "\n".join(lines)
 
 

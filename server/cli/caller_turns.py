@@ -8,9 +8,9 @@ import anyio
 import click
 
 from server.cli.rendering import Screen, sanitize_line, sanitize_text
+from server.debate.views.awaited import AwaitedTurn, awaited_turns
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError
-from server.engine.queries import AwaitedTurn, awaited_turns
 from server.engine.runner import DebateSnapshot
 
 

@@ -31,7 +31,6 @@ from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
 from server.engine import forks as forking
-from server.engine import queries as reading
 from server.engine.debates import DebateManager
 from server.engine.runner import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
@@ -220,8 +219,8 @@ async def run_and_display(
 def build_summary(snapshot: DebateSnapshot) -> dict[str, Any]:
     return {
         "debate_id": snapshot.id,
-        "state": reading.build_view(snapshot, "state"),
-        "result": reading.build_view(snapshot, "result"),
+        "state": views.build_state(snapshot.id, snapshot.debate, snapshot.entries).model_dump(),
+        "result": views.raw_result(snapshot.debate),
         "verdict": views.build_verdict(snapshot.debate).model_dump(),
     }
 

@@ -11,13 +11,16 @@ from server.cli.doctor import doctor, models
 from server.cli.install import install, write_atomically
 from server.cli.rendering import Screen, sanitize_line, sanitize_text
 from server.cli.session import format_json, run_with_manager
+from server.debate.rules.decide import status
 from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.catalog import VIEWS
+from server.debate.views.compare import DebateFamily
 from server.debate.views.compare import render_comparison as comparison
-from server.engine import queries as reading
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError, DebateNotFoundError
-from server.engine.forks import DebateFamily, compare, load_debate_family
+from server.engine.forks import compare, load_debate_family
+from server.engine.queries import PAGE_SIZE, STATUSES, DebateRow, format_list_line, load_view_source
+from server.engine.queries import list_debates as find_debates
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.local import weights
 from server.settings import Settings, package_version
@@ -101,8 +104,8 @@ def serve(settings: Settings) -> None:
 
 @counterpoint.command("list")
 @click.argument("query", default="")
-@click.option("--status", type=click.Choice(reading.STATUSES))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=reading.PAGE_SIZE, show_default=True)
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--limit", type=click.IntRange(1, 10_000), default=PAGE_SIZE, show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
@@ -111,24 +114,22 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     Example: counterpoint list rust --status concluded
     """
 
-    async def find(manager: DebateManager) -> list[reading.DebateRow]:
-        return (await reading.list_debates(manager.journal, query, status or "", limit=limit))[0]
+    async def find(manager: DebateManager) -> list[DebateRow]:
+        return (await find_debates(manager.journal, query, status or "", limit=limit))[0]
 
     rows = run_with_manager(settings, find)
     if as_json:
         click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
         return
     for row in rows:
-        click.echo(sanitize_line(reading.format_list_line(row)))
+        click.echo(sanitize_line(format_list_line(row)))
     if not rows:
         click.echo('There is none. Begin one: counterpoint debate "QUESTION"', err=True)
 
 
 @counterpoint.command()
 @click.argument("debate_id", metavar="ID")
-@click.option(
-    "--view", type=click.Choice([*reading.VIEWS, "verdict"]), default="transcript", show_default=True
-)
+@click.option("--view", type=click.Choice([*VIEWS]), default="transcript", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The view as data.")
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
@@ -136,20 +137,14 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
-    case = run_with_manager(settings, lambda hall: hall.load(debate_id))
-    if view == "verdict" and not as_json:
-        if not markdown.has_result(case.debate):
-            raise click.ClickException(f"There is no verdict yet: the debate is {case.status}.")
-        click.echo(Screen.detect().render(markdown.render_verdict(case.debate)))
-    elif view in ("transcript", "prompt") and not as_json:
-        click.echo(Screen.detect().render(reading.render_view(case, view)))
+    chosen = VIEWS[view]
+    source = run_with_manager(settings, lambda manager: load_view_source(manager, debate_id, chosen))
+    if as_json or not chosen.render:
+        click.echo(format_json(chosen.build(source)))
+    elif view == "verdict" and not markdown.has_result(source.debate):
+        raise click.ClickException(f"There is no verdict yet: the debate is {status(source.debate)}.")
     else:
-        found = (
-            views.build_verdict(case.debate).model_dump()
-            if view == "verdict"
-            else reading.build_view(case, view)
-        )
-        click.echo(format_json(found))
+        click.echo(Screen.detect().render(chosen.render(source)))
 
 
 @counterpoint.command()
@@ -167,9 +162,8 @@ def export(settings: Settings, debate_id: str, export_format: str, output: Path 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     if export_format == "markdown":
-        text = sanitize_text(
-            reading.render_view(run_with_manager(settings, lambda hall: hall.load(debate_id)), "transcript")
-        )
+        snapshot = run_with_manager(settings, lambda manager: manager.load(debate_id))
+        text = sanitize_text(markdown.render_transcript(snapshot.debate, snapshot.entries))
     else:
         text = format_json(run_with_manager(settings, lambda hall: export_debate(hall, debate_id)))
     if output is None:

@@ -9,7 +9,7 @@ import anyio
 
 from server.cli.doctor import find_root_cause
 from server.compose import log_to_stderr
-from server.engine import queries as reading
+from server.debate.views import catalog
 from server.engine.debates import DebateManager
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
@@ -40,4 +40,4 @@ def run_with_manager(
 
 def format_json(data: Any) -> str:
     whole = "utf" in (sys.stdout.encoding or "").lower()
-    return reading.as_json(data) if whole else json.dumps(data, indent=1)
+    return catalog.format_json(data) if whole else json.dumps(data, indent=1)

@@ -1,15 +1,11 @@
 """Forks of the debates in a hall, and how debates of one family compare."""
 
-from typing import Any
-
-from pydantic import BaseModel
-
 from server.debate.commands import fork as forking
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.decide import TerminateWhen
 from server.debate.rules.schedule import seat_models
-from server.debate.views.compare import Comparison, StoredDebate, build_comparison
+from server.debate.views.compare import Comparison, DebateFamily, build_comparison
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
 from server.engine.runner import DebateSnapshot
@@ -51,23 +47,7 @@ async def compare(manager: DebateManager, one: str, other: str) -> Comparison:
     Raises:
         NoSuchDebate: one of the ids names none.
     """
-    return build_comparison(
-        comparison_side(await manager.load(one)), comparison_side(await manager.load(other))
-    )
-
-
-def comparison_side(snapshot: DebateSnapshot) -> StoredDebate:
-    return snapshot.id, snapshot.debate, snapshot.entries
-
-
-class DebateFamily(BaseModel):
-    debate_id: str
-    relatives: list[Comparison]
-    unavailable: list[str]  # named by a fork, and not in this database, or not readable
-
-    def as_data(self) -> dict[str, Any]:
-        """Without the debate itself, which would stand beside each of the others."""
-        return self.model_dump(exclude={"relatives": {"__all__": {"one"}}})
+    return build_comparison(await manager.load(one), await manager.load(other))
 
 
 async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -> DebateFamily:
@@ -78,7 +58,7 @@ async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -
     relatives, absent = [], []
     for name in dict.fromkeys(name for name in ids if name != snapshot.id):
         try:
-            found = build_comparison(comparison_side(snapshot), comparison_side(await manager.load(name)))
+            found = build_comparison(snapshot, await manager.load(name))
         except (DebateNotFoundError, StorageUnavailableError):
             absent.append(name)
         else:

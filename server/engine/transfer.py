@@ -21,7 +21,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Moment
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
-from server.engine import queries as reading
+from server.debate.views.audit import receipt
+from server.debate.views.state import raw_result
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
 from server.engine.runner import DebateSnapshot, build_stream_summary, parse_entry
@@ -84,8 +85,8 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
             {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": dict(e.body)}
             for e in entries
         ],
-        "receipt": reading.build_view(case, "receipt"),
-        "result": reading.build_view(case, "result"),
+        "receipt": receipt(case.id, case.debate, case.entries),
+        "result": raw_result(case.debate),
     }
 
 

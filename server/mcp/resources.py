@@ -1,13 +1,12 @@
-"""Debates as MCP resources: read, listed newest first in pages, completed by id."""
+"""Debates as MCP resources: every view under its address, listed newest first in pages, ids completed."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp import MCPError
-from mcp.server import MCPServer, ServerRequestContext
-from mcp.server.context import HandlerResult
-from mcp.server.mcpserver import Context
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.types import (
     INVALID_PARAMS,
@@ -17,30 +16,28 @@ from mcp.types import (
     Completion,
     ListResourcesResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
     Resource,
+    ResourceTemplate,
     ResourceTemplateReference,
 )
 
-from server.debate.facts.errors import DebateError
-from server.debate.views import audit as logs
-from server.debate.views import markdown
+from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, VIEWS, View, format_json
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
-from server.engine.queries import DebateRow, as_json, build_view, list_debates, render_view
-from server.engine.runner import DebateSnapshot
+from server.engine.queries import DebateRow, list_debates, load_view_source
 
-MARKDOWN = "text/markdown"
-JSON = "application/json"
 PAGE_SIZE = 50
 MAX_COMPLETIONS = 100
-"""The most values the protocol lets a completion have."""
+"""The most values that the protocol allows in a completion."""
+MAX_DIGITS = 9
+FORMATS = {"markdown": MARKDOWN, "json": JSON}
+SCHEME = "debate://"
 
-ResourceReader = Callable[..., Awaitable[str]]
+T = TypeVar("T")
 
 INDEX_RESOURCE = Resource(
-    uri="debate://index",
+    uri=f"{SCHEME}index",
     name="index",
     title="All debates",
     description="The newest debates, with their ids",
@@ -49,105 +46,74 @@ INDEX_RESOURCE = Resource(
 )
 
 
-async def read_state(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
-    """Who debates what, how far it is, what it cost. `debate://index` lists the newest debates."""
-    if debate_id == "index":
-        rows, following = await load_index_page(ctx)
-        return as_json({"debates": [row.model_dump() for row in rows], "cursor": following})
-    return as_json(build_view(await load_snapshot(ctx, debate_id), "state"))
+def build_template(view: View) -> ResourceTemplate:
+    path = {"state": "", "round": "/rounds/{round}"}.get(view.name, f"/{view.name}")
+    query = ["format"] if view.render else []
+    query += ["since"] if "since_round" in view.parameters else []
+    return ResourceTemplate(
+        uri_template=f"{SCHEME}{{debate_id}}{path}" + (f"{{?{','.join(query)}}}" if query else ""),
+        name=view.name,
+        title=view.title,
+        description=view.description,
+        mime_type=view.media_type,
+    )
 
 
-async def read_transcript(
-    debate_id: str,
-    ctx: Context[DebateManager, Any],
-    format: str = "markdown",  # noqa: A002  (the parameter's name is a contract)
-    since: str = "0",
-) -> str:
-    """Everything said. format: markdown or json; since: a round."""
-    number = parse_whole_number(since, "since")
-    found = await load_snapshot(ctx, debate_id)
-    if format in ("markdown", "md"):
-        return render_view(found, "transcript", number)
-    if format == "json":
-        return as_json(build_view(found, "transcript", number))
-    raise ResourceNotFoundError(f"There is no format {format[:40]!r}: markdown or json.")
+TEMPLATES = [build_template(view) for view in ALL_VIEWS]
 
 
-async def read_round(debate_id: str, round: str, ctx: Context[DebateManager, Any]) -> str:  # noqa: A002  (as above)
-    """The turns, judgments and failures of one round."""
-    number = parse_whole_number(round, "round")
-    found = await load_snapshot(ctx, debate_id)
-    if not 1 <= number <= found.debate.round:
-        raise ResourceNotFoundError(
-            f"Debate {debate_id} has {found.debate.round} rounds so far, no {number}."
-        )
-    return as_json(logs.round_view(found.debate, number))
+async def read_resource(manager: DebateManager, uri: str) -> ReadResourceContents:
+    """The content of an address.
 
-
-async def read_verdict(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
-    """The finding, its votes, dissent and cost."""
-    found = await load_snapshot(ctx, debate_id)
-    if not markdown.has_result(found.debate):
-        none = "No verdict" if found.debate.ended else "No verdict yet"
-        return f"{none}: the debate is {found.status}, round {found.debate.round}.\n"
-    return markdown.render_verdict(found.debate)
-
-
-def build_view_reader(view: str, description: str) -> ResourceReader:
-    async def read_json(debate_id: str, ctx: Context[DebateManager, Any]) -> str:
-        return as_json(build_view(await load_snapshot(ctx, debate_id), view))
-
-    read_json.__doc__ = description
-    return read_json
-
-
-TEMPLATES: tuple[tuple[str, str, str, ResourceReader], ...] = (
-    ("", "State", JSON, read_state),
-    ("/transcript{?format,since}", "Transcript", MARKDOWN, read_transcript),
-    ("/rounds/{round}", "One round", JSON, read_round),
-    ("/verdict", "Verdict", MARKDOWN, read_verdict),
-    ("/analysis", "Analysis", JSON, build_view_reader("analysis", "Counts by round, debater and judge.")),
-    (
-        "/interventions",
-        "Interventions",
-        JSON,
-        build_view_reader("interventions", "Who steered it, how and why."),
-    ),
-    ("/receipt", "Receipt", JSON, build_view_reader("receipt", "The head of the record's hash chain.")),
-    ("/events", "Events", JSON, build_view_reader("events", "Every recorded fact, in order.")),
-)
-
-
-def add_resources(mcp: MCPServer[DebateManager]) -> None:
-    """Register the templates.
-
-    Parameters come as text and are parsed here: the SDK's own parsing answers with a traceback in the log.
+    Raises:
+        ResourceNotFoundError: the address names no debate, or no part of one.
+        ResourceError: the database cannot be read.
     """
-    for path, title, mime_type, reader in TEMPLATES:
-        name = path.strip("/").partition("{")[0].strip("/") or "debate"
-        mcp.resource("debate://{debate_id}" + path, name=name, title=title, mime_type=mime_type)(reader)
-
-
-async def load_snapshot(ctx: Context[DebateManager, Any], debate_id: str) -> DebateSnapshot:
-    hall: DebateManager = ctx.request_context.lifespan_context
+    address = urlsplit(uri)
+    if uri == INDEX_RESOURCE.uri:
+        rows, cursor = await translate_errors(list_debates(manager.journal, limit=PAGE_SIZE))
+        index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
+        return ReadResourceContents(format_json(index), JSON)
+    name, _, number = address.path.removeprefix("/").partition("/")
+    view = VIEWS.get({"": "state", "rounds": "round"}.get(name, name))
+    if (
+        address.scheme != "debate"
+        or not view
+        or name in ("state", "round")
+        or (name == "rounds") != bool(number)
+    ):
+        raise ResourceNotFoundError(f"Unknown resource: {uri[:200]}")
+    query = dict(parse_qsl(address.query))
+    media_type = FORMATS.get(query.get("format", ""), "") if "format" in query else view.media_type
+    if not media_type or (media_type == MARKDOWN and not view.render):
+        raise ResourceNotFoundError(f"There is no format {query['format'][:40]!r}: markdown or json.")
+    source = await translate_errors(
+        load_view_source(
+            manager,
+            unquote(address.netloc),
+            view,
+            since_round=parse_whole_number(query.get("since", "0"), "since"),
+            round_number=parse_whole_number(number or "0", "round"),
+        )
+    )
     try:
-        return await hall.load(debate_id)
+        text = view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source))
+    except InvalidRequestError as error:
+        raise ResourceNotFoundError(str(error)) from error
+    return ReadResourceContents(text, media_type)
+
+
+async def translate_errors(operation: Awaitable[T]) -> T:
+    try:
+        return await operation
     except DebateNotFoundError as error:
         raise ResourceNotFoundError(str(error)) from error
     except DebateError as error:
         raise ResourceError(str(error)) from error
 
 
-async def load_index_page(ctx: Context[DebateManager, Any]) -> tuple[list[DebateRow], str]:
-    hall: DebateManager = ctx.request_context.lifespan_context
-    try:
-        return await list_debates(hall.journal, limit=PAGE_SIZE)
-    except DebateError as error:
-        raise ResourceError(str(error)) from error
-
-
 def parse_whole_number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004  (no round has ten digits)
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise ResourceNotFoundError(f"{name} must be a whole number, and {text[:40]!r} is none.")
     return int(text)
 
@@ -155,21 +121,21 @@ def parse_whole_number(text: str, name: str) -> int:
 async def list_resources(
     ctx: ServerRequestContext[DebateManager, Any], params: PaginatedRequestParams
 ) -> ListResourcesResult:
-    """`resources/list` out of the database, a page at a time, newest first. The SDK's own never pages."""
+    """`resources/list` from the database, a page at a time, newest first. The SDK's own has no pages."""
     cursor = params.cursor or ""
     try:
-        rows, following = await list_debates(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE_SIZE)
+        rows, next_cursor = await list_debates(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from error
     first = [] if cursor else [INDEX_RESOURCE]
     return ListResourcesResult(
-        resources=[*first, *(build_transcript_resource(row) for row in rows)], next_cursor=following or None
+        resources=[*first, *(build_transcript_resource(row) for row in rows)], next_cursor=next_cursor or None
     )
 
 
 def build_transcript_resource(row: DebateRow) -> Resource:
     return Resource(
-        uri=f"debate://{row.debate_id}/transcript",
+        uri=f"{SCHEME}{row.debate_id}/transcript",
         name=f"{row.debate_id}-transcript",
         title=row.question[:80] or None,
         description=", ".join(part for part in (row.status, row.format) if part),
@@ -183,44 +149,13 @@ def build_transcript_resource(row: DebateRow) -> Resource:
 async def complete(
     ctx: ServerRequestContext[DebateManager, Any], params: CompleteRequestParams
 ) -> CompleteResult:
-    """Debate ids, newest first, and the formats of a transcript."""
-    name, begun = params.argument.name, params.argument.value
-    if not isinstance(params.ref, ResourceTemplateReference):
-        return CompleteResult(completion=Completion(values=[]))
-    if name == "format":
-        formats = [value for value in ("markdown", "json") if value.startswith(begun)]
-        return CompleteResult(completion=Completion(values=formats))
-    if name != "debate_id":
-        return CompleteResult(completion=Completion(values=[]))
-    found = await ctx.lifespan_context.journal.find_by_prefix(begun, limit=MAX_COMPLETIONS + 1)
-    return CompleteResult(
-        completion=Completion(values=found[:MAX_COMPLETIONS], has_more=len(found) > MAX_COMPLETIONS)
-    )
-
-
-def is_json_requested(uri: str) -> bool:
-    """A template has one type of content; the transcript's can be asked for in another."""
-    return parse_qs(urlsplit(uri).query).get("format") == ["json"]
-
-
-def add_handlers(mcp: MCPServer[DebateManager]) -> None:
-    """Requests for which MCPServer has no hook: paging and completion out of the database, types of content.
-
-    `_lowlevel_server` is private to the SDK; `tests/mcp/test_resources.py` notices when it goes.
-    """
-    lowlevel = mcp._lowlevel_server  # noqa: SLF001
-    served = lowlevel.get_request_handler("resources/read")
-    assert served is not None
-
-    async def read_with_content_type(
-        ctx: ServerRequestContext[DebateManager, Any], params: ReadResourceRequestParams
-    ) -> HandlerResult:
-        found = await served.handler(ctx, params)
-        if isinstance(found, ReadResourceResult) and is_json_requested(str(params.uri)):
-            for content in found.contents:
-                content.mime_type = JSON
-        return found
-
-    lowlevel.add_request_handler("resources/read", ReadResourceRequestParams, read_with_content_type)
-    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
-    lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)
+    """Completions of resource addresses: debate ids, newest first, and formats."""
+    name, prefix = params.argument.name, params.argument.value
+    values: list[str] = []
+    if isinstance(params.ref, ResourceTemplateReference):
+        if name == "format":
+            values = [value for value in FORMATS if value.startswith(prefix)]
+        elif name == "debate_id":
+            values = await ctx.lifespan_context.journal.find_by_prefix(prefix, limit=MAX_COMPLETIONS + 1)
+    completion = Completion(values=values[:MAX_COMPLETIONS], has_more=len(values) > MAX_COMPLETIONS)
+    return CompleteResult(completion=completion)

@@ -1,15 +1,19 @@
-"""The MCP server over a hall: its tools, resources, prompts of use and updates, put together."""
+"""The MCP server of a debate manager: tools, resources, instructions and live updates."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import Icon
+from mcp.types import CompleteRequestParams, Icon, PaginatedRequestParams, ResourceTemplate
+from pydantic import AnyUrl
 
 from server.engine.debates import DebateManager
-from server.mcp.resources import add_handlers, add_resources
+from server.mcp.resources import TEMPLATES, complete, list_resources, read_resource
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
 from server.tools import build_all_tools
@@ -29,12 +33,23 @@ ICON = (
 ManagerFactory = Callable[[], AbstractAsyncContextManager[DebateManager]]
 
 
-def build_server(
-    open_manager: ManagerFactory, tools: Sequence[Tool] | None = None
-) -> MCPServer[DebateManager]:
-    """The MCP server over a hall that is opened with it and closed with it.
+class DebateServer(MCPServer[DebateManager]):
+    """An MCP server whose resources are read by their addresses instead of a function for each."""
 
-    `tools` are all there are if not given. Making them takes long: who builds many servers makes them once.
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        return TEMPLATES
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[DebateManager, Any] | None = None
+    ) -> list[ReadResourceContents]:
+        assert context is not None
+        return [await read_resource(context.request_context.lifespan_context, str(uri))]
+
+
+def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = None) -> DebateServer:
+    """The MCP server of a manager that is opened and closed with it.
+
+    Without `tools` it has all of them. Building them is slow: build them once for many servers.
     """
     updates = UpdateBus()
 
@@ -44,7 +59,7 @@ def build_server(
             opened.task_group.start_soon(updates.run, opened)
             yield opened
 
-    mcp = MCPServer[DebateManager](
+    server = DebateServer(
         "counterpoint",
         title="Counterpoint",
         description="Second opinions: debates between models, run, steered and judged.",
@@ -61,7 +76,9 @@ def build_server(
             "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
         },
     )
-    add_resources(mcp)
-    add_handlers(mcp)
-    updates.add_handlers(mcp)
-    return mcp
+    # Private to the SDK, which has no public way to register these; tests/mcp/test_resources.py covers them.
+    lowlevel = server._lowlevel_server  # noqa: SLF001
+    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
+    lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)
+    updates.add_handlers(server)
+    return server

@@ -12,7 +12,7 @@ from server.cli.main import counterpoint
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, OptionsInput, VisibilityInput
 from server.debate.facts.config import SeatKind
-from server.engine.queries import VIEWS
+from server.debate.views.catalog import VIEWS
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings

@@ -1,7 +1,7 @@
 """Two debates side by side: what each came to, what it cost, what differs, what they share."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -17,7 +17,16 @@ from server.debate.views.state import UsageSum, build_verdict, usage_sum, vote_l
 MAX_VALUE_LENGTH = 300
 """Bytes of what differs in a set-up; the events have it whole."""
 
-StoredDebate = tuple[str, Debate, Sequence[Recorded]]
+
+class StoredDebate(Protocol):
+    """A debate under its id, with its entries."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def debate(self) -> Debate: ...
+    @property
+    def entries(self) -> Sequence[Recorded]: ...
 
 
 class ComparedDebate(BaseModel):
@@ -54,19 +63,31 @@ class Comparison(BaseModel):
     summary: str
 
 
+class DebateFamily(BaseModel):
+    """A debate beside its parent, its forks and its siblings."""
+
+    debate_id: str
+    relatives: list[Comparison]
+    unavailable: list[str]  # ids that are not in this database, or cannot be read
+
+    def as_data(self) -> dict[str, Any]:
+        """Without the debate itself, which would be repeated in every comparison."""
+        return self.model_dump(exclude={"relatives": {"__all__": {"one"}}})
+
+
 def build_comparison(one: StoredDebate, other: StoredDebate) -> Comparison:
     relation = find_relation(one, other)
-    forked = one[1].setup.forked_from or other[1].setup.forked_from
+    forked = one.debate.setup.forked_from or other.debate.setup.forked_from
     shared = count_shared_rounds(one, other, relation) if forked else 0
-    agree = compute_agreement(one[1], other[1])
+    agree = compute_agreement(one.debate, other.debate)
     return Comparison(
-        one=build_compared_debate(*one[:2]),
-        other=build_compared_debate(*other[:2]),
+        one=build_compared_debate(one.id, one.debate),
+        other=build_compared_debate(other.id, other.debate),
         agree=agree,
         relation=relation,
         shared_rounds=shared,
         provenance=verify_provenance(one, other, relation),
-        differences=find_differences(one[1].setup, other[1].setup),
+        differences=find_differences(one.debate.setup, other.debate.setup),
         summary=render_summary(one, other, relation, shared, agree),
     )
 
@@ -92,21 +113,24 @@ def build_compared_debate(debate_id: str, debate: Debate) -> ComparedDebate:
 
 def find_relation(one: StoredDebate, other: StoredDebate) -> str:
     """What the other debate is to this one."""
-    if other[1].setup.forked_from == one[0]:
+    if other.debate.setup.forked_from == one.id:
         return "fork"
-    if one[1].setup.forked_from == other[0]:
+    if one.debate.setup.forked_from == other.id:
         return "parent"
-    mine, theirs = one[1].setup.forked_from, other[1].setup.forked_from
+    mine, theirs = one.debate.setup.forked_from, other.debate.setup.forked_from
     return "sibling" if mine and mine == theirs else ""
 
 
 def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -> int:
     """How many of the first rounds are the same, answer by answer: no more than were taken over."""
     forks = {"fork": [other], "parent": [one], "sibling": [one, other]}.get(relation, [])
-    most = [min(one[1].round, other[1].round), *(debate.setup.forked_at_round for _, debate, _ in forks)]
+    most = [
+        min(one.debate.round, other.debate.round),
+        *(stored.debate.setup.forked_at_round for stored in forks),
+    ]
     number = 0
     while number < min(most):
-        mine, theirs = (find_round_events(log, number + 1) for _, _, log in (one, other))
+        mine, theirs = (find_round_events(stored.entries, number + 1) for stored in (one, other))
         if mine != theirs:
             break
         number += 1
@@ -124,7 +148,7 @@ def verify_provenance(one: StoredDebate, other: StoredDebate, relation: str) -> 
     if relation not in ("fork", "parent"):
         return ""
     parent, fork = (one, other) if relation == "fork" else (other, one)
-    there = any(entry.hash == fork[1].setup.forked_hash for entry in parent[2])
+    there = any(entry.hash == fork.debate.setup.forked_hash for entry in parent.entries)
     return "verified" if there else "broken"
 
 
@@ -180,16 +204,16 @@ def drop_name(item: dict[str, Any]) -> dict[str, Any]:
 
 def render_summary(one: StoredDebate, other: StoredDebate, relation: str, shared: int, agree: str) -> str:
     how = {
-        "fork": f"{other[0]} is a fork of {one[0]}",
-        "parent": f"{one[0]} is a fork of {other[0]}",
-        "sibling": f"Both are forks of {one[1].setup.forked_from}",
+        "fork": f"{other.id} is a fork of {one.id}",
+        "parent": f"{one.id} is a fork of {other.id}",
+        "sibling": f"Both are forks of {one.debate.setup.forked_from}",
     }.get(relation, "Neither is a fork of the other")
     past = f"; they share round 1{f' to {shared}' if shared > 1 else ''}" if shared else ""
     if agree == "open":
         return f"{how}{past}. There is no verdict to compare yet."
     told = {True: "They come to the same finding", False: "They come to different findings"}[agree == "yes"]
-    outcomes = [build_verdict(debate).outcome for _, debate, _ in (one, other)]
-    sure = "" if outcomes[0] == outcomes[1] else f": {outcomes[0]} in {one[0]}, {outcomes[1]} in {other[0]}"
+    outcomes = [build_verdict(stored.debate).outcome for stored in (one, other)]
+    sure = "" if outcomes[0] == outcomes[1] else f": {outcomes[0]} in {one.id}, {outcomes[1]} in {other.id}"
     return f"{how}{past}. {told}{sure}."
 
 

@@ -1,6 +1,5 @@
 """What tools answer: a short text for the model, the same as data for programs, and links to the rest."""
 
-from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from mcp.types import Annotations, CallToolResult, ContentBlock, ResourceLink, TextContent
@@ -15,10 +14,12 @@ from server.debate.rules.decide import is_unattended
 from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
+from server.debate.views.awaited import AwaitedTurn, awaited_turns, truncate_start
+from server.debate.views.compare import StoredDebate
 from server.debate.views.markdown import VERDICT_LIMIT as TEXT_LIMIT
 from server.debate.views.markdown import format_heading
 from server.engine.debates import next_round
-from server.engine.queries import AwaitedTurn, DebateRow, awaited_turns, format_list_line, truncate_start
+from server.engine.queries import DebateRow, format_list_line
 from server.engine.runner import DebateSnapshot
 from server.models.registry import family
 
@@ -241,22 +242,21 @@ def collect_warnings(debate: Debate) -> list[str]:
     return find_setup_warnings(debate.setup, len({family(d.model) for d in debate.setup.debaters}))
 
 
-def build_tool_result(text: str, data: BaseModel, snapshot: DebateSnapshot | None = None) -> CallToolResult:
+def build_tool_result(text: str, data: BaseModel, debate: StoredDebate | None = None) -> CallToolResult:
     content: list[ContentBlock] = [
         TextContent(type="text", text=text, annotations=Annotations(audience=["assistant"], priority=1.0))
     ]
-    if snapshot:
-        content.append(build_transcript_link(snapshot))
+    if debate:
+        content.append(build_transcript_link(debate))
     return CallToolResult(content=content, structured_content=data.model_dump(mode="json"))
 
 
-def build_transcript_link(snapshot: DebateSnapshot) -> ResourceLink:
-    uri = f"debate://{snapshot.id}/transcript"
+def build_transcript_link(stored: StoredDebate) -> ResourceLink:
     return ResourceLink(
         type="resource_link",
-        uri=uri,
-        name=f"{snapshot.id}-{PurePosixPath(uri).name}",
-        title=format_heading(snapshot.debate.setup.question)[:80],
+        uri=f"debate://{stored.id}/transcript",
+        name=f"{stored.id}-transcript",
+        title=format_heading(stored.debate.setup.question)[:80],
         mime_type="text/markdown",
-        annotations=Annotations(audience=["user"], priority=0.5, last_modified=snapshot.entries[-1].at),
+        annotations=Annotations(audience=["user"], priority=0.5, last_modified=stored.entries[-1].at),
     )

@@ -16,6 +16,7 @@ from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
 from server.debate.views.compare import Comparison, build_comparison, render_comparison
+from server.engine.runner import DebateSnapshot
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -54,7 +55,10 @@ def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
 
 def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
     first, second = names.split()
-    return build_comparison((first, one.debate, one.log), (second, other.debate, other.log))
+    return build_comparison(
+        DebateSnapshot(first, one.debate, tuple(one.log)),
+        DebateSnapshot(second, other.debate, tuple(other.log)),
+    )
 
 
 class TestThePast:

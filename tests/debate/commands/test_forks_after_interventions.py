@@ -11,6 +11,7 @@ from server.debate.facts.events import Event
 from server.debate.rules.transitions import replay
 from server.debate.views import audit as logs
 from server.debate.views.compare import Comparison, build_comparison
+from server.engine.runner import DebateSnapshot
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N9", "D4")
@@ -29,7 +30,10 @@ def forked(of: DebateSimulation, at_round: int, **changes: Any) -> DebateSimulat
 
 
 def beside(parent: DebateSimulation, child: DebateSimulation) -> Comparison:
-    return build_comparison(("parent", parent.debate, parent.log), ("fork", child.debate, child.log))
+    return build_comparison(
+        DebateSnapshot("parent", parent.debate, tuple(parent.log)),
+        DebateSnapshot("fork", child.debate, tuple(child.log)),
+    )
 
 
 def in_force(at: DebateSimulation) -> dict[str, Any]:

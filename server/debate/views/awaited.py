@@ -1,0 +1,46 @@
+"""Turns that a debate waits for, with the prompts that their writers need."""
+
+from pydantic import BaseModel
+
+from server.debate.facts.state import Debate
+from server.debate.facts.text import count_bytes
+from server.debate.prompts.render import render
+from server.debate.rules.decide import Call, pending_calls, status
+
+
+class AwaitedTurn(BaseModel):
+    """A turn that the caller is to write with `submit_turn`, and its whole prompt."""
+
+    speaker: str
+    task: str
+    prompt: str
+
+    def shorten(self, max_bytes: int) -> "AwaitedTurn":
+        """A copy whose prompt is cut at its start: the instruction stands at the end."""
+        return self.model_copy(update={"prompt": truncate_start(self.prompt, max_bytes)})
+
+
+def truncate_start(text: str, max_bytes: int) -> str:
+    if count_bytes(text) <= max_bytes:
+        return text
+    note = "[The beginning is left out here: read_debate(view='prompt').]\n"
+    return note + text.encode()[-max(max_bytes - count_bytes(note), 0) :].decode(errors="ignore")
+
+
+def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
+    """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them."""
+    if status(debate) != "waiting":
+        return []
+    return [
+        AwaitedTurn(speaker=call.seat, task=call.task, prompt=prompt_text(debate, call))
+        for call in pending_calls(debate)
+    ]
+
+
+def prompt_text(debate: Debate, call: Call) -> str:
+    return "\n\n".join(message.content for message in render(debate, call).messages)
+
+
+def render_awaited_turns(debate: Debate) -> str:
+    turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited_turns(debate)]
+    return "\n\n".join(turns) or "No turn of the caller's is awaited."
