@@ -184,7 +184,7 @@ def test_a_list_has_a_length_that_can_be(cli: Cli, limit: str) -> None:
     [
         (["debate", "Tabs?", "--model", "scripted", "--rounds", "9"], "max_rounds=9"),
         (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "two debaters"),
-        (["debate", "Tabs?", "--model", "no such model"], "name of a model"),
+        (["debate", "Tabs?", "--model", "no such model"], "is not a model name"),
         (["debate", "--continue", "nosuchdebate"], "counterpoint list"),
         (["show", "nosuchdebate"], "counterpoint list"),
         (["export", "nosuchdebate"], "counterpoint list"),

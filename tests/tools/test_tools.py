@@ -266,7 +266,7 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) ->
         ("intervene", {"debate_id": "x"}, "`action` is missing: one of pause, resume"),
         ("intervene", {"debate_id": "x", "action": None}, "`action` is missing: one of pause, resume"),
         ("find_debates", {"colour": None}, "`colour` is unknown"),
-        ("start_debate", {"question": "Q", "models": ["two words"]}, "no name of a model"),
+        ("start_debate", {"question": "Q", "models": ["two words"]}, "is not a model name"),
         ("start_debate", {"question": "Q", "models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
         ("start_debate", {"question": "Q", "max_rounds": 99}, "1 to 4"),
         ("start_debate", {}, "`question` is missing: what the debate is to answer, in a sentence."),
