@@ -311,7 +311,9 @@ async def test_no_call_that_is_named_as_the_next_is_refused(open_client: Any, st
             raise ModelError("unavailable", "the judge is away")
         return "It is so."
 
-    model = ScriptedModel(answer) if "judging" in stage else ScriptedModel(delay=0.01)
+    # Slow enough for the pause to arrive before the first answer.
+    slow = 0.5 if stage == "run paused" else 0.01
+    model = ScriptedModel(answer) if "judging" in stage else ScriptedModel(delay=slow)
     async with open_client({"mine": model}, "mine") as client:
 
         async def reach() -> dict[str, Any]:
