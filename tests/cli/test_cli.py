@@ -22,6 +22,7 @@ from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
+from server.models.local import prompting
 from server.settings import Settings
 
 Cli = Callable[..., Result]
@@ -395,7 +396,11 @@ def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: p
 @pytest.mark.local
 @pytest.mark.slow
 @pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
-def test_the_demonstration_warns_of_its_verdict_before_giving_it(cli: Cli) -> None:
+def test_the_demonstration_warns_of_its_verdict_before_giving_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompting, "MAX_ARGUMENT_TOKENS", 28)  # a quarter of the usual: seconds less
+
     result = cli("demo")
 
     assert result.exit_code == 0, result.output

@@ -156,8 +156,8 @@ def once(facts: Sequence[object], *fields: str) -> bool:
 
 
 def check_promises(debate: Debate) -> None:
-    assert once(debate.turns, "seat", "round", "turn")
-    assert once(debate.judgments, "seat", "reading", "round")
+    assert once(debate.turns, "seat", "round", "slot_index")
+    assert once(debate.judgments, "seat", "slot_index", "round")
     assert once(debate.ballots, "seat", "round")
     for facts in (debate.round_plans, debate.round_summaries, debate.audits, debate.handoffs):
         assert once(facts, "round")
