@@ -1,17 +1,22 @@
-"""Writes the parts of the documentation that are made from the code: `python -m docs.generate`.
+"""Writes the parts of the documentation that come from the code: `python -m docs.generate`.
 
-They stand between `<!-- name -->` and `<!-- /name -->`. `tests/test_docs.py` fails when one is out of date.
+A part stands between `<!-- name -->` and `<!-- /name -->`. `tests/test_docs.py` fails when one is out of date.
 """
 
+import ast
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS, render_phase_diagram
+from server.debate.facts.events import Event
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
 from server.mcp.resources import TEMPLATES
@@ -19,16 +24,79 @@ from server.settings import PREFIX, ResearchServer, Settings
 from server.tools import build_all_tools
 
 DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+
+
+def render_package_layout() -> str:
+    """The packages with the first sentence of each docstring, and the modules in each."""
+    lines = [line for top in ("counterpoint", "server", "storage") for line in layout_lines(ROOT / top)]
+    return "\n".join(["```", *lines, "```"])
+
+
+def layout_lines(folder: Path, depth: int = 0) -> Iterator[str]:
+    indent = "  " * depth
+    yield (f"{indent}{folder.name}/".ljust(20) + first_sentence(folder / "__init__.py")).rstrip()
+    modules = [path.stem for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
+    yield from ([f"{indent}  {'  '.join(modules)}"] if modules else [])
+    for package in sorted(path.parent for path in folder.glob("*/__init__.py")):
+        yield from layout_lines(package, depth + 1)
+
+
+def first_sentence(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n\n")[0].replace("\n", " ")
+
+
+def render_states() -> str:
+    """A state diagram of the phases, made from the table of formats."""
+    formats_by_edge: dict[tuple[str, str], list[str]] = {}
+    for row in FORMATS.values():
+        states = ["[*]", *(phase.name for phase in row.phases), "[*]"]
+        loops = [(phase.name, phase.name) for phase in row.phases if phase.repeats]
+        for edge in (*pairwise(states), *loops):
+            formats_by_edge.setdefault(edge, []).append(row.name)
+    edges = [f"    {a} --> {b}: {', '.join(names)}" for (a, b), names in formats_by_edge.items()]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *edges, "```"])
+
+
+def render_event_catalogue() -> str:
+    """Every kind of event: its meaning, and its fields with their types."""
+    parts = []
+    for event in get_args(get_args(Event)[0]):
+        fields = [
+            f"`{name}: {format_annotation(field.annotation)}`"
+            for name, field in event.model_fields.items()
+            if name != "kind"
+        ]
+        meaning = " ".join((event.__doc__ or "").split())
+        parts.append(
+            f"- **`{event.model_fields['kind'].default}`** {meaning}".rstrip() + f"\n  {', '.join(fields)}"
+        )
+    return "\n".join(parts)
+
+
+def format_annotation(annotation: Any) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return format_annotation(arguments[0])
+    if origin is Literal:
+        return " | ".join(map(json.dumps, arguments))
+    if origin in (Union, UnionType):
+        return " | ".join(map(format_annotation, arguments))
+    if origin is tuple:
+        inner = ", ".join(format_annotation(argument) for argument in arguments if argument is not Ellipsis)
+        return f"[{inner}, …]" if Ellipsis in arguments else f"[{inner}]"
+    return "null" if annotation is NoneType else str(annotation.__name__)
 
 
 def render_formats() -> str:
     parts = []
     for row in FORMATS.values():
         phases = render_phase_diagram(row).replace(" -> ", "\n  -> ")
-        many = f"{row.default_rounds} rounds unless asked for otherwise, at most {row.max_allowed_rounds}"
+        facts = f"{row.default_rounds} rounds by default, at most {row.max_allowed_rounds}"
         if any(phase.participants == "judges" for phase in row.phases):
-            many += f"; judges read it in {'both orders' if row.both_orders else 'one order'}"
-        parts.append(f"**`{row.name}`** {row.summary} {many}.\n\n```\n{phases}\n```")
+            facts += f"; judges read it in {'both orders' if row.both_orders else 'one order'}"
+        parts.append(f"**`{row.name}`** {row.summary} {facts}.\n\n```\n{phases}\n```")
     return "\n\n".join(parts)
 
 
@@ -49,7 +117,7 @@ def render_tools() -> str:
 
 
 def build_argument_rows(schema: dict[str, Any]) -> Iterable[str]:
-    """Rows of a table, those of nested objects below their own."""
+    """One row for each argument, those of nested objects below their own."""
     required = schema.get("required", [])
     for name, part in schema["properties"].items():
         yield from build_property_rows(name, part, schema.get("$defs", {}), required=name in required)
@@ -71,8 +139,8 @@ def build_property_rows(
         if nested
         else format_type(property_schema)
     )
-    told = "; ".join(text for text in meaning if text)
-    yield f"| `{name}`{' (required)' if required else ''} | {kind} | {told} |"
+    description = "; ".join(text for text in meaning if text)
+    yield f"| `{name}`{' (required)' if required else ''} | {kind} | {description} |"
     for key, inner in (nested or {}).get("properties", {}).items():
         below = f"{name}[].{key}" if property_schema.get("type") == "array" else f"{name}.{key}"
         yield from build_property_rows(below, inner, defs, required=key in (nested or {}).get("required", []))
@@ -115,7 +183,7 @@ def render_research() -> str:
 
 
 def render_events() -> str:
-    """The names of events, and what can be asked and said of each beside what every event has."""
+    """The names of events, with the fields that conditions and placeholders of hooks may use."""
     lines = ["| event | kinds | fields of its own |", "| --- | --- | --- |"]
     for name in matching.all_event_names():
         kinds = matching.find_event_kinds(name)
@@ -167,6 +235,9 @@ def walk_commands(
 
 
 BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
+    "layout": ("../ARCHITECTURE.md", render_package_layout),
+    "states": ("../ARCHITECTURE.md", render_states),
+    "event-catalogue": ("../ARCHITECTURE.md", render_event_catalogue),
     "formats": ("debates.md", render_formats),
     "tools": ("tools.md", render_tools),
     "resources": ("tools.md", render_resources),
@@ -179,7 +250,7 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def replace_block(text: str, name: str, block: str) -> str:
-    """The text with what stands between the markers of a block replaced."""
+    """The text with the block between its markers replaced."""
     marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not marked.search(text):
         raise ValueError(f"there are no markers for {name}")

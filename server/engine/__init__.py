@@ -1,0 +1,1 @@
+"""The debates of this process: start, run, wait, lease, daily budget, recovery, forks, transfer, queries."""

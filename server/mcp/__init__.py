@@ -1,0 +1,1 @@
+"""The MCP server: stdio, tools, resources, subscriptions, prompts and completions."""

@@ -1,7 +1,7 @@
 """The graph of imports between the packages of `counterpoint`, `server` and `storage`.
 
-`python -m tests.support.import_graph` prints it: layers from the bottom up, arrows, and how many entries each
-folder has. Imports inside functions count.
+`python -m tests.support.import_graph` prints layers, dependencies, and the number of entries in each folder.
+Imports inside functions count.
 """
 
 import ast
@@ -28,10 +28,10 @@ def parse_module(path: Path) -> ast.Module:
 
 
 def package_of_module(module: str) -> str:
-    """What the table of `tests/test_imports.py` has rows for, without the prefix `server`: `debate.rules`.
+    """The unit that `tests/test_imports.py` has a row for, without the prefix `server`: `debate.rules`.
 
-    A room is a folder. In a folder with subfolders each file is a room of its own: `models.registry` stands
-    above `models.litellm`, and `models`, the package's own file, below both; `tools` is one room.
+    This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
+    `models.litellm`, and `models`, the package's own file, below both. `tools` is one unit.
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])
@@ -40,7 +40,7 @@ def package_of_module(module: str) -> str:
 
 
 def find_imports(path: Path) -> Iterator[str]:
-    """The names of the modules that a file imports, wherever in it, by `import_module("…")` too."""
+    """The names of the modules that a file imports anywhere, also with `import_module("…")`."""
     for node in ast.walk(parse_module(path)):
         match node:
             case ast.Import(names=names):
@@ -57,7 +57,7 @@ def find_imports(path: Path) -> Iterator[str]:
 
 @cache
 def imports_by_package() -> dict[str, set[str]]:
-    """By room, the modules that its files import."""
+    """The modules that the files of each unit import."""
     found: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         found.setdefault(package_of_module(module), set()).update(find_imports(path))
@@ -65,7 +65,7 @@ def imports_by_package() -> dict[str, set[str]]:
 
 
 def package_dependencies() -> dict[str, set[str]]:
-    """By room, the other rooms that it imports."""
+    """The other units that each unit imports."""
     return {
         one: {package_of_module(module) for module in modules if module in MODULES} - {one}
         for one, modules in imports_by_package().items()
@@ -73,10 +73,10 @@ def package_dependencies() -> dict[str, set[str]]:
 
 
 def compute_layers() -> list[list[str]]:
-    """Rooms from the bottom up, each above all that it imports.
+    """Units from the bottom up, each above everything it imports.
 
     Raises:
-        ValueError: some rooms import each other in a circle; the text names them.
+        ValueError: some units import each other in a circle; the text names them.
     """
     above, found = package_dependencies(), list[list[str]]()
     while above:
@@ -89,7 +89,7 @@ def compute_layers() -> list[list[str]]:
 
 
 def count_folder_entries() -> dict[str, int]:
-    """By folder, its files and subfolders that hold code, `__init__.py` left out."""
+    """The number of files and subfolders with code in each folder, without `__init__.py`."""
     folders = {parent for path in FILES for parent in path.parents if parent != Path()}
     inside = {
         folder: {path.parts[len(folder.parts)] for path in FILES if path.is_relative_to(folder)}
@@ -101,12 +101,12 @@ def count_folder_entries() -> dict[str, int]:
 def render_report() -> str:
     graph = package_dependencies()
     lines = [
-        f"{len(graph)} rooms, {sum(map(len, graph.values()))} arrows, {len(compute_layers())} layers, no circle",
+        f"{len(graph)} units, {sum(map(len, graph.values()))} dependencies, {len(compute_layers())} layers, no circle",
         "",
     ]
-    for number, rooms in enumerate(reversed(compute_layers())):
+    for number, units in enumerate(reversed(compute_layers())):
         lines += [f"layer {len(compute_layers()) - number}"]
-        lines += [f"  {one} -> {', '.join(sorted(graph[one])) or '-'}" for one in rooms]
+        lines += [f"  {one} -> {', '.join(sorted(graph[one])) or '-'}" for one in units]
     lines += ["", "entries of each folder"]
     lines += [f"  {count:3} {folder}" for folder, count in count_folder_entries().items()]
     return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What callers request: opening a debate, interventions, submitted turns, forks, imports."""

@@ -1,0 +1,1 @@
+"""The facts of a debate (events) and the state that follows from them."""

@@ -1,0 +1,1 @@
+"""What the replies of models mean: replies become events."""

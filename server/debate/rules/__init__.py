@@ -1,0 +1,1 @@
+"""What happens next: slots, quorums, budgets, transitions, verdicts."""

@@ -1,0 +1,1 @@
+"""Models for tests and dry runs: scripted replies, injected faults."""

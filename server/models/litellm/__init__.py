@@ -1,0 +1,1 @@
+"""Every provider that litellm supports."""

@@ -1,0 +1,1 @@
+"""What all debates of a process share about providers: concurrency limits, cooldowns, circuit breakers."""

@@ -1,0 +1,1 @@
+"""How a function becomes a tool: schemas, checked arguments, errors, results."""
