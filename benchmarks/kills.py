@@ -19,10 +19,9 @@ from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.measurements import Measurement
 from server.debate.rules.decide import Ask, Record, decide
+from server.engine.debates import utc_now
 from server.engine.errors import DebateNotFoundError
-from server.engine.model_calls import ModelCaller
-from server.engine.runner import DebateSnapshot, Runner
-from server.models.registry import ModelRegistry
+from server.engine.store import DebateSnapshot, DebateStore
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15
@@ -76,7 +75,7 @@ class KillableServer:
         """The debate as it stands on the disk, its chain checked."""
         journal = await SqliteJournal.open(self.database)
         try:
-            return await Runner(journal, ModelCaller(ModelRegistry()), lambda: None).load(debate_id)  # type: ignore[arg-type,return-value]  # nothing is written
+            return await DebateStore(journal, utc_now).load(debate_id)
         finally:
             await journal.close()
 

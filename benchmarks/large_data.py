@@ -4,7 +4,8 @@ import asyncio
 import json
 import random
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -21,14 +22,15 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import apply
-from server.engine.debates import DebateManager
+from server.engine.debates import DebateManager, utc_now
 from server.engine.queries import list_debates
-from server.engine.runner import build_stream_summary, serialize_event
+from server.engine.store import DebateStore, build_stream_summary, serialize_event
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from server.tools.kit.results import build_verdict_result
 from storage.journal import Journal
+from storage.sqlite import SqliteJournal
 
 DEBATE_COUNT = 10_000
 EVENT_COUNT = 1_500
@@ -109,13 +111,24 @@ async def fill_journal(journal: Journal) -> None:
         await asyncio.gather(*appends)
 
 
+@asynccontextmanager
+async def closing_journal(path: Path) -> AsyncIterator[SqliteJournal]:
+    journal = await SqliteJournal.open(path)
+    try:
+        yield journal
+    finally:
+        await journal.close()
+
+
 async def measure_lists() -> list[Measurement]:
     """Any page of a list or a search among 10,000 debates."""
     with tempfile.TemporaryDirectory() as folder:
-        async with open_manager(Settings(db=str(Path(folder) / "a.db")), environ={}) as hall:
-            begun = perf_counter()
-            await fill_journal(hall.journal)
-            filled = perf_counter() - begun
+        path = Path(folder) / "a.db"
+        started = perf_counter()
+        async with closing_journal(path) as journal:
+            await fill_journal(journal)
+        filled = perf_counter() - started
+        async with open_manager(Settings(db=str(path)), environ={}) as hall:
             lines = [
                 await measure_page(hall, name, repeats, **asked)
                 for name, repeats, asked in (
@@ -145,8 +158,8 @@ async def measure_lists() -> list[Measurement]:
 
 
 async def measure_page(manager: DebateManager, name: str, repeats: int, **query: Any) -> Measurement:
-    times = await time_repeatedly(lambda: list_debates(manager.journal, **query), repeats)
-    rows, _ = await list_debates(manager.journal, **query)
+    times = await time_repeatedly(lambda: list_debates(manager, **query), repeats)
+    rows, _ = await list_debates(manager, **query)
     how = f"p50 {format_ms(median(times))}, longest {format_ms(max(times))}, {len(rows)} rows"
     return Measurement(f"10,000 debates: {name}, p99", percentile(times, 0.99) * 1000, "ms", 20, details=how)
 
@@ -162,8 +175,8 @@ async def measure_replay() -> list[Measurement]:
     writer = DebateGenerator(random.Random(1), 1200)  # noqa: S311  (texts, not secrets)
     after, events = writer.generate_events(debate, EVENT_COUNT)
     with tempfile.TemporaryDirectory() as folder:
-        async with open_manager(Settings(db=str(Path(folder) / "a.db")), environ={}) as hall:
-            await hall.journal.append(
+        async with closing_journal(Path(folder) / "a.db") as journal:
+            await journal.append(
                 "long",
                 after=0,
                 at=TIMESTAMP,
@@ -171,9 +184,10 @@ async def measure_replay() -> list[Measurement]:
                 bodies=[serialize_event(event) for event in events],
                 summary=build_stream_summary(after, events, ()),
             )
-            times = await time_repeatedly(lambda: hall.load("long"), 25)
-            reads = await time_repeatedly(lambda: hall.journal.read("long"), 25)
-            case = await hall.load("long")
+            store = DebateStore(journal, utc_now)
+            times = await time_repeatedly(lambda: store.load("long"), 25)
+            reads = await time_repeatedly(lambda: journal.read("long"), 25)
+            case = await store.load("long")
     assert len(case.entries) == EVENT_COUNT
     how = f"{format_spread(times)}; of this reading and checking the chain {format_spread(reads)}"
     return [

@@ -51,9 +51,8 @@ def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = 
     @asynccontextmanager
     async def open_shared_manager() -> AsyncIterator[DebateManager]:
         settings = Settings(db=database, models=("paying",))
-        async with open_manager(settings, {"paying": paying}, environ={}) as opened:
-            opened.runner.model_caller.leeway = float(leeway)
-            yield opened
+        async with open_manager(settings, {"paying": paying}, environ={}, leeway=float(leeway)) as manager:
+            yield manager
 
     build_server(open_shared_manager).run("stdio")
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,13 +26,12 @@ from server.debate.facts.events import (
     Spoke,
     Synthesized,
 )
+from server.engine.debates import utc_now
 from server.engine.errors import DebateError
-from server.engine.model_calls import ModelCaller
-from server.engine.runner import DebateSnapshot, Runner
+from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Prompt, PromptSummary, Request
 from server.models.fakes.chaos import Chaos
 from server.models.fakes.faults import FAILURES, choose_item
-from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 
 FINAL_STATUSES = ("concluded", "truncated", "paused")
@@ -80,10 +79,10 @@ async def check_results(database: Path, ledger: Path, chaos: str, kills: Sequenc
     recorded: dict[CallKey, tuple[str, float]] = {}
     journal = await SqliteJournal.open(database)
     try:
-        runner = Runner(journal, ModelCaller(ModelRegistry()), lambda: datetime.now(UTC))
+        store = DebateStore(journal, utc_now)
         for name in await journal.find_by_prefix("", limit=10_000):
             try:
-                case = await runner.load(name)
+                case = await store.load(name)
             except DebateError as error:
                 books.problems.append(f"{name}: {error}")
                 continue

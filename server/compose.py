@@ -14,6 +14,7 @@ from functools import partial
 from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import translate_storage_errors
+from server.engine.model_calls import LEEWAY
 from server.engine.recovery import Recovery
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
@@ -38,6 +39,7 @@ async def open_manager(
     recover: bool = False,
     chaos: Chaos | None = None,
     clock: Callable[[], datetime] = utc_now,
+    leeway: float = LEEWAY,
 ) -> AsyncIterator[DebateManager]:
     """The hall of this process, with its database open.
 
@@ -57,7 +59,7 @@ async def open_manager(
     try:
         async with (
             Research.open(settings.mcp_servers) as research,
-            DebateManager.open(
+            DebateManager(
                 journal,
                 models,
                 configured_models=settings.models,
@@ -68,12 +70,13 @@ async def open_manager(
                     journal, clock, max_calls=settings.daily_calls, max_cost_usd=settings.daily_cost_usd
                 ),
                 prices=prices,
+                leeway=leeway,
             ) as hall,
             hooked(hall, journal.outbox),
         ):
             if recover and (age := settings.max_recovery_age_hours):
                 recovery = Recovery(hall, max_age_hours=age, concurrency=settings.recovery_concurrency)
-                hall.task_group.start_soon(recovery.run)
+                hall.start_task(recovery.run)
             yield hall
     finally:
         await journal.close()

@@ -136,11 +136,12 @@ class Journal(Protocol):
         ...
 
     async def find(
-        self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
+        self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
     ) -> list[StreamListing]:
         """Streams that match every word of the query (the last word as a prefix), newest first.
 
-        Any text is a valid query. `before` is the `number` of the last stream seen; 0 starts at the newest.
+        Any text is a valid query. `changed_since` (ISO 8601) narrows the list of one status. `before` is the
+        `number` of the last stream seen; 0 starts at the newest.
         """
         ...
 

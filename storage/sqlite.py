@@ -50,7 +50,7 @@ from stream where number < ?1 order by number desc limit ?2
 
 SELECT_LISTINGS_BY_STATUS = f"""
 select {_LISTING_COLUMNS}
-from stream where status = ?1 and number < ?2 order by number desc limit ?3
+from stream where status = ?1 and number < ?2 and changed_at >= ?3 order by number desc limit ?4
 """
 
 SELECT_LISTING = f"select {_LISTING_COLUMNS} from stream where name = ?"
@@ -280,14 +280,14 @@ class SqliteJournal:
         return int(rows[0][0]) if rows else 0
 
     async def find(
-        self, query: str = "", *, status: str = "", before: int = 0, limit: int = 20
+        self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
     ) -> list[StreamListing]:
         until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
         if query.strip():
             wanted = build_fts_query(query)
             rows = await self._fetch(SEARCH_LISTINGS, wanted, until, status, limit) if wanted else []
         elif status:
-            rows = await self._fetch(SELECT_LISTINGS_BY_STATUS, status, until, limit)
+            rows = await self._fetch(SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit)
         else:
             rows = await self._fetch(SELECT_LISTINGS, until, limit)
         return [_parse_listing(row) for row in rows]

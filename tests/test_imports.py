@@ -65,7 +65,7 @@ ROOMS: dict[str, str] = {
         "research settings storage"
     ),
     "tools": "debate.commands debate.facts debate.views engine tools.kit",
-    "mcp": "compose debate.facts debate.views engine models settings storage tools",
+    "mcp": "compose debate.facts debate.views engine models settings tools",
     "cli": (
         "compose debate.commands debate.facts debate.prompts debate.rules debate.views engine hooks "
         "mcp models models.fakes models.local models.prices models.registry research settings"

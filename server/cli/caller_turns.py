@@ -11,7 +11,7 @@ from server.cli.rendering import Screen, sanitize_line, sanitize_text
 from server.debate.views.awaited import AwaitedTurn, awaited_turns
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 
 
 class Dialogue:

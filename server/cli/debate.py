@@ -32,7 +32,7 @@ from server.debate.views import state as views
 from server.debate.views import warnings as cautions
 from server.engine import forks as forking
 from server.engine.debates import DebateManager
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import weights
 from server.models.local.model import is_available
@@ -200,9 +200,9 @@ def run_debate(
 async def run_and_display(
     starter: DebateStarter, display: LiveDisplay, manager: DebateManager
 ) -> DebateSnapshot:
-    manager.listeners.append(display.on_commit)
+    manager.subscribe(display.on_commit)
     if display.show_bar and display.show_turns:  # streaming costs time at every piece
-        manager.text_listeners.append(display.on_text)
+        manager.subscribe_to_text(display.on_text)
     case = await starter(manager)
     if case.debate.version > 1:  # it has a past
         display.continue_from(case)

@@ -26,7 +26,7 @@ from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.text import format_count
 from server.debate.views.markdown import estimate_line
-from server.engine.errors import DebateError, translate_storage_errors
+from server.engine.errors import DebateError
 from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
 from server.models.local import model as local
 from server.models.local import weights
@@ -91,21 +91,16 @@ def package_version(package: str) -> str:
 
 
 async def check_database(settings: Settings) -> list[Check]:
-    """Opened, read and written: a lease that nobody wants is taken and given back. And what today took."""
+    """Open, read and write the database, and sum today's spending."""
     # Slow: it brings the SDK with it.
     from server.compose import open_manager  # noqa: PLC0415
 
     try:
         async with open_manager(settings.model_copy(update={"hooks": ""})) as hall:
-            with translate_storage_errors():
-                newest = await hall.journal.find(limit=1)
-                now = hall.clock().timestamp()
-                await hall.journal.acquire_lease("doctor", hall.driver.leases.owner, now=now, seconds=1)
-                await hall.journal.release_lease("doctor", hall.driver.leases.owner)
-            calls, cost = await hall.runner.daily_budget.spending()
+            count = await hall.check_database()
+            calls, cost = await hall.spending_today()
     except (DebateError, ExceptionGroup) as error:
         return [Check("database", False, sanitize_line(str(find_root_cause(error))))]
-    count = newest[0].number if newest else 0  # nothing is ever deleted, so the last one's is the count
     told = f"{format_count(calls, 'call')}{format_limit(settings.daily_calls)}, ${cost:f}{format_limit(settings.daily_cost_usd, '$')}"
     return [
         Check("database", True, f"{settings.database}, {format_count(count, 'debate')}"),

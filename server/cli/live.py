@@ -44,7 +44,7 @@ from server.debate.views.markdown import (
 )
 from server.debate.views.state import awaited_seats, is_visible
 from server.engine.debates import DebateManager
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models.registry import family
 
 REDRAW_INTERVAL = 0.1
@@ -294,9 +294,7 @@ async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveD
         async with anyio.create_task_group() as drawing:
             drawing.start_soon(display.redraw_periodically)
             while True:
-                manager.driver.ensure_running(
-                    snapshot, None
-                )  # again, too, where another process stopped it meanwhile
+                manager.run_to_end(snapshot)  # again, where another process stopped it meanwhile
                 snapshot = await manager.follow(snapshot.id, wait=60)
                 if snapshot.status != "running":
                     break

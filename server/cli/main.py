@@ -115,7 +115,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     """
 
     async def find(manager: DebateManager) -> list[DebateRow]:
-        return (await find_debates(manager.journal, query, status or "", limit=limit))[0]
+        return (await find_debates(manager, query, status or "", limit=limit))[0]
 
     rows = run_with_manager(settings, find)
     if as_json:

@@ -1,7 +1,7 @@
-"""What all debates together may spend in a day (UTC): looked at before each question, like their own limits.
+"""The daily budget (UTC) of all debates together: requests to models, and dollars.
 
-What was spent is summed up from what each debate's heading says of its days, so that every process on a
-database counts what the others spend, and a restart forgets nothing.
+Spending is summed from the lists' rows, where each debate keeps its own by day. So all processes on a database
+share the budget, and a restart forgets nothing. Calls in flight reserve what they may take at most.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,19 +19,19 @@ from server.engine.errors import translate_storage_errors
 from storage.journal import Journal
 
 SpendingByDay = dict[str, dict[str, Any]]
-"""By day: `calls` (requests to models, retries included) and `cost_usd` (a decimal)."""
+"""By day (ISO 8601): `calls` (requests to models, retries included) and `cost_usd` (a decimal)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a question on its way may come to."""
+    """What a call in flight may take at most."""
 
     requests: int
     cost: Decimal
 
 
 class DailyBudget:
-    """`calls`, `cost_usd`: the limits of a day; 0 for none."""
+    """`max_calls`, `max_cost_usd`: the limits of a day; 0 for none."""
 
     def __init__(
         self,
@@ -45,21 +45,22 @@ class DailyBudget:
         self.clock = clock
         self.max_calls = max_calls
         self.max_cost_usd = max_cost_usd
-        self.reserved_requests = 0  # requests that questions of this process, on their way, may come to
-        self.reserved_cost = Decimal(0)  # what these will cost, as far as the price is known
-        self.released = anyio.Event()
+        self.reserved_requests = 0  # by calls of this process that are in flight
+        self.reserved_cost = Decimal(0)  # likewise, as far as prices are known
+        self.released = anyio.Event()  # set, and replaced, at each release
 
     def reserve(self, requests: int, cost_per_request: Decimal) -> Reservation:
-        """Count a question that is put from now on, until it has landed."""
-        kept = Reservation(requests, requests * cost_per_request)
-        self.reserved_requests += kept.requests
-        self.reserved_cost += kept.cost
-        return kept
+        """Count a call that starts now, until its reservation is released."""
+        reservation = Reservation(requests, requests * cost_per_request)
+        self.reserved_requests += reservation.requests
+        self.reserved_cost += reservation.cost
+        return reservation
 
     def release(self, reservations: Iterable[Reservation]) -> None:
-        for kept in reservations:
-            self.reserved_requests -= kept.requests
-            self.reserved_cost -= kept.cost
+        """Stop counting calls whose answers are recorded, or that were stopped."""
+        for reservation in reservations:
+            self.reserved_requests -= reservation.requests
+            self.reserved_cost -= reservation.cost
         self.released.set()
         self.released = anyio.Event()
 
@@ -71,36 +72,38 @@ class DailyBudget:
         """(calls, US dollars) of today's answers, as far as their prices are known.
 
         Raises:
-            Unreadable: the database cannot be read.
+            StorageUnavailableError: the database cannot be read.
         """
         day = self.clock().date().isoformat()
         with translate_storage_errors():
-            headings = await self.journal.find_details_since(day)
-        today = [spent for found in headings if (spent := (found.get("spending") or {}).get(day))]
+            rows = await self.journal.find_details_since(day)
+        today = [spent for row in rows if (spent := (row.get("spending") or {}).get(day))]
         calls = sum(int(spent.get("calls", 0)) for spent in today)
         return calls, sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
 
     async def remaining(self, cost_per_request: Decimal = Decimal(0)) -> Remaining:
         """How many more requests may be made today, and which limit says so.
 
-        `each`: what one of them costs, where that is known.
-
         Raises:
-            Unreadable: the database cannot be read.
+            StorageUnavailableError: the database cannot be read.
         """
         if not (self.max_calls or self.max_cost_usd):
             return Remaining(UNBOUNDED)
-        calls, cost = await self.spending()
-        told = f"the day's budget: {calls} of {self.max_calls} calls"
+        while True:  # a reservation that is released during the read may be missing from what was read
+            released = self.released
+            calls, cost = await self.spending()
+            if not released.is_set():
+                break
         money = self.max_cost_usd - cost - self.reserved_cost if self.max_cost_usd else Decimal(UNBOUNDED)
         if money <= 0:
             return Remaining(0, f"the day's budget: {cost} of {self.max_cost_usd} US dollars spent today")
-        left = self.max_calls - calls - self.reserved_requests if self.max_calls else UNBOUNDED
-        # What one costs is an estimate: while something is left, one more may be made.
-        paid_for = (
+        requests = self.max_calls - calls - self.reserved_requests if self.max_calls else UNBOUNDED
+        # The cost of a request is an estimate: while something is left, one more may be made.
+        affordable = (
             max(int(money / cost_per_request), 1) if cost_per_request and self.max_cost_usd else UNBOUNDED
         )
-        return Remaining(max(min(left, paid_for), 0), f"{told} made today")
+        reason = f"the day's budget: {calls} of {self.max_calls} calls made today"
+        return Remaining(max(min(requests, affordable), 0), reason)
 
 
 def spending_by_day(
@@ -108,7 +111,7 @@ def spending_by_day(
 ) -> SpendingByDay:
     """What a debate's own answers took, by the day on which they were recorded.
 
-    `usual`: what an answer is taken to have cost that nobody counted.
+    `estimated_cost`: of an answer whose tokens were not counted.
     """
     days: dict[str, tuple[int, Decimal]] = {}
     for entry in entries:

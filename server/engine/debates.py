@@ -1,25 +1,26 @@
-"""The debates that are alive in this process: start, join, wait, steer.
+"""The debates of this process: open, step, wait, intervene, submit.
 
-Work belongs to the hall, not to the request that asked for it: a request that is cancelled, times out
-or is repeated only stops watching, and a second one joins the first. Nothing here is state that could
-be lost; what a debate needs next is in its record, and any process can go on with it.
+Debates belong to the process, not to the request that started them: a request that is cancelled or times out
+only stops waiting, and a repeated one joins the first. Nothing in memory is worth saving; what a debate needs
+next follows from its entries, and any process can continue it.
 """
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Self
+from decimal import Decimal
+from functools import partial
+from typing import Any, Self
 
 import anyio
-from anyio.abc import TaskGroup
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention, conclude_now
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.submit import build_submission
+from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
@@ -28,20 +29,18 @@ from server.debate.rules.decide import TerminateWhen, is_round_over, is_unattend
 from server.debate.rules.schedule import is_talk_over
 from server.engine.daily_budget import DailyBudget
 from server.engine.driver import DebateDriver, OnChange
-from server.engine.model_calls import ModelCaller
-from server.engine.runner import DebateSnapshot, Runner, Watcher
+from server.engine.leases import Leases
+from server.engine.model_calls import LEEWAY, ModelCaller
+from server.engine.runner import Runner
+from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models import OnText
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, resolve_models
 from server.research import Research
-from storage.journal import Journal
+from storage.journal import Entry, Journal, StreamListing
 
-ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-
-
-def new_id() -> str:
-    """Short, and not to be guessed: 59 bits, without letters that look alike."""
-    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+OnDebateText = Callable[[str, str, str], None]
+"""Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
 
 def utc_now() -> datetime:
@@ -49,40 +48,14 @@ def utc_now() -> datetime:
 
 
 class DebateManager:
-    """Open it once a process: `async with Hall.open(journal, models) as hall`."""
+    """One for each process: `async with DebateManager(journal, models) as manager`.
+
+    Every method that reads or writes debates may raise StorageUnavailableError, and every method that takes a
+    debate's id DebateNotFoundError. `owner` names this process in leases and claims.
+    """
 
     def __init__(
         self,
-        journal: Journal,
-        models: ModelRegistry,
-        task_group: TaskGroup,
-        *,
-        configured_models: Sequence[str],
-        environ: Mapping[str, str],
-        clock: Callable[[], datetime],
-        research: Research | None,
-        prices: PriceTable,
-        daily_budget: DailyBudget | None,
-    ) -> None:
-        self.journal = journal
-        self.models = models
-        self.configured_models = tuple(configured_models)
-        self.environ = environ
-        self.prices = prices
-        self.clock = clock
-        self.task_group = task_group
-        self.listeners: list[Callable[[DebateSnapshot], None]] = []
-        self.text_listeners: list[Callable[[str, str, str], None]] = []
-        self.research = research
-        questions = ModelCaller(models, research)
-        watcher = Watcher(self.publish, self.build_text_callback)
-        self.runner = Runner(journal, questions, clock, watcher, daily_budget)
-        self.driver = DebateDriver(self.runner, clock, task_group)
-
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls,
         journal: Journal,
         models: ModelRegistry,
         *,
@@ -92,49 +65,53 @@ class DebateManager:
         research: Research | None = None,
         prices: PriceTable | None = None,
         daily_budget: DailyBudget | None = None,
-    ) -> AsyncIterator[Self]:
-        """`configured`: the models of debates that name none; without any, the keys in `environ` decide.
+        leeway: float = LEEWAY,
+    ) -> None:
+        """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
+        self.environ = environ
+        self.clock = clock
+        self._models = models
+        self._configured_models = tuple(configured_models)
+        self._prices = prices or PriceTable()
+        self._research = research
+        self._daily_budget = daily_budget or DailyBudget(journal, clock)
+        self._task_group = anyio.create_task_group()
+        self._commit_listeners: list[OnCommit] = []
+        self._text_listeners: list[OnDebateText] = []
+        self._store = DebateStore(journal, self.now, self._publish)
+        self._leases = Leases(journal, self.now)
+        self.owner = self._leases.owner
+        caller = ModelCaller(models, research, leeway)
+        runner = Runner(self._store, caller, self._daily_budget, self._find_text_callback)
+        self._driver = DebateDriver(self._store, runner, self._leases, self._task_group)
 
-        `research`: the servers that moderators and debaters may look things up with; none if left out.
-        """
-        tasks = anyio.create_task_group()
-        await tasks.__aenter__()
-        try:
-            hall = cls(
-                journal,
-                models,
-                tasks,
-                configured_models=configured_models,
-                environ=environ,
-                clock=clock,
-                research=research,
-                prices=prices or PriceTable(),
-                daily_budget=daily_budget,
-            )
-            yield hall
-        finally:
-            # Closed by hand: left to `async with`, it would wrap what the caller raises into a group.
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+    async def __aenter__(self) -> Self:
+        await self._task_group.__aenter__()
+        self._task_group.start_soon(self._driver.maintain_leases)
+        return self
 
-    # What callers ask for ------------------------------------------------------------------------
+    async def __aexit__(self, *_: object) -> None:
+        """Cancel all background tasks. What the caller raised is not wrapped into an exception group."""
+        self._task_group.cancel_scope.cancel()
+        await self._task_group.__aexit__(None, None, None)
+
+    # Opening -------------------------------------------------------------------------------------
 
     async def start(
         self, request: DebateRequest, *, actor: str, terminate_when: TerminateWhen | None = None
     ) -> DebateSnapshot:
-        """Open a debate, and set it going if it is to run by itself.
+        """Open a debate, and run it if `request.run` is set.
 
-        `terminate_when` is asked after each round of talk, by this process only.
+        `terminate_when` is called after each round of talk, by this process only.
 
         Raises:
-            Refused: the proposal cannot be debated as it stands.
-            NoModel: there is no model to debate with.
-            Unreadable: the database cannot be written.
+            InvalidRequestError: the request cannot be debated as it stands.
+            NoModelError: no model is configured.
         """
         own = [debater.model for debater in request.debaters]
-        models = request.models or resolve_models(own, self.configured_models, self.environ)
+        models = request.models or resolve_models(own, self._configured_models, self.environ)
         seed = secrets.randbelow(2**31 - 1) + 1
-        setup = open_debate(request, models=models, seed=seed, find_price=self.prices.find_price)
+        setup = open_debate(request, models=models, seed=seed, find_price=self.find_price)
         return await self.create(setup, (), actor, terminate_when)
 
     async def create(
@@ -144,71 +121,96 @@ class DebateManager:
         actor: str,
         terminate_when: TerminateWhen | None = None,
     ) -> DebateSnapshot:
-        """As `start`, of a debate that is set up, and may have a past."""
+        """As `start`, for a set-up that is complete; a fork has inherited events."""
         self.check(setup)
-        debate_id = new_id()
-        with anyio.CancelScope(shield=True):  # what is recorded is set going, whether or not anybody waits
-            opened = await self.runner.open(debate_id, setup, actor, inherited_events)
-        self.task_group.start_soon(self.models.prepare, {debater.model for debater in setup.debaters})
+        with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
+            snapshot = await self._store.open(setup, actor, inherited_events)
+        self._task_group.start_soon(self._models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
-            self.driver.predicates[debate_id] = terminate_when
+            self._driver.predicates[snapshot.id] = terminate_when
         if setup.run:
-            self.driver.ensure_running(opened, None)
-        return opened
+            self._driver.ensure_running(snapshot, None)
+        return snapshot
 
-    async def load(self, debate_id: str) -> DebateSnapshot:
-        """A debate as it stands.
+    def check(self, setup: Opened) -> None:
+        """Refuse models and research servers that cannot be used, before anything is spent.
 
         Raises:
-            NoSuchDebate: the id names none.
-            Unreadable: its record was altered or cannot be read.
+            InvalidRequestError: a name is unknown or its key is missing; the text says which.
         """
-        return await self.runner.load(debate_id)
+        officers = (setup.moderator, setup.referee, setup.synthesizer)
+        names = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
+        for name in dict.fromkeys((*names, *setup.fallback_models)):
+            self._models.check(name, self.environ)
+        if setup.moderator:
+            self.check_research(setup.moderator.tools)
+        for debater in setup.debaters:
+            self.check_research(debater.tools, for_debater=True)
+
+    def check_research(self, servers: Sequence[str], *, for_debater: bool = False) -> None:
+        """Refuse research servers that this process may not use.
+
+        Raises:
+            InvalidRequestError: the text says which.
+        """
+        if self._research:
+            self._research.check(servers, for_debater=for_debater)
+        elif servers:
+            raise InvalidRequestError("There are no research servers here: leave `tools` out.")
+
+    def find_price(self, model: str) -> Price:
+        """Dollars per token; "" where the price is unknown."""
+        return self._prices.find_price(model)
+
+    # Running -------------------------------------------------------------------------------------
 
     async def step(
         self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange | None = None
     ) -> DebateSnapshot:
-        """Run the next round, or join the one that runs. Waits at most `wait` seconds.
+        """Run the next round, or join the one under way. Waits at most `wait` seconds.
 
         Raises:
-            Refused: `expected` is neither past, present nor next.
+            InvalidRequestError: `expected_round` is later than the next round.
         """
-        case = await self.runner.resume_if_due(await self.load(debate_id))
-        self.ensure_unattended_run(case)
-        if case.debate.ended:
-            return case
-        following = next_round(case.debate)
+        snapshot = await self._load_current(debate_id)
+        if snapshot.debate.ended:
+            return snapshot
+        following = next_round(snapshot.debate)
         if expected_round > following:
             raise InvalidRequestError(
                 f"Round {expected_round} cannot run yet: pass round={following}, the next one."
             )
-        if case.debate.paused or 0 < expected_round < following or case.status == "waiting":
-            return case
-        work = self.driver.ensure_running(case, following)
-        return await self.driver.wait(work, wait, on_change, through_round=following)
-
-    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
-        """End the talk and let the judges decide on what is there, unless they have it already."""
-
-        def build_event(debate: Debate) -> Event | None:
-            over = debate.ended or is_talk_over(debate)
-            return None if over else conclude_now(debate, InterventionRequest(reason=reason)).event
-
-        case = await self.record_with_retry(
-            await self.runner.resume_if_due(await self.load(debate_id)), build_event, actor
-        )
-        if case.status == "running":
-            self.driver.ensure_running(case, None)
-        return case
+        if snapshot.debate.paused or 0 < expected_round < following or snapshot.status == "waiting":
+            return snapshot
+        task = self._driver.ensure_running(snapshot, following)
+        return await self._driver.wait(task, wait, on_change, through_round=following)
 
     async def follow(
         self, debate_id: str, *, wait: float, on_change: OnChange | None = None
     ) -> DebateSnapshot:
-        """The debate when it is over or paused, or as it stands after `wait` seconds."""
-        case = await self.runner.resume_if_due(await self.load(debate_id))
-        self.ensure_unattended_run(case)
-        work = self.driver.drive_tasks.get(debate_id)
-        return await self.driver.wait(work, wait, on_change) if work else case
+        """Wait at most `wait` seconds while this or another process runs the debate."""
+        snapshot = await self._load_current(debate_id)
+        if task := self._driver.drive_tasks.get(debate_id):
+            return await self._driver.wait(task, wait, on_change)
+        return await self._driver.wait_for_other_process(snapshot, wait, on_change)
+
+    def run_to_end(self, snapshot: DebateSnapshot) -> None:
+        """Run a debate to its end, even one that was opened to be stepped."""
+        self._driver.ensure_running(snapshot, None)
+
+    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
+        """End the talk and have it judged as it is. Does nothing where the talk is over."""
+
+        def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
+            if debate.ended or is_talk_over(debate):
+                return (), ""
+            return (conclude_now(debate, InterventionRequest(reason=reason)).event,), ""
+
+        snapshot = await self._store.resume_if_due(await self.load(debate_id))
+        snapshot, _ = await self._record_with_retry(snapshot, build_events, actor)
+        if snapshot.status == "running":
+            self.run_to_end(snapshot)
+        return snapshot
 
     async def submit(
         self,
@@ -220,104 +222,153 @@ class DebateManager:
         wait: float = 0,
         on_change: OnChange | None = None,
     ) -> DebateSnapshot:
-        """Record a turn that the caller has written, and let the round go on.
+        """Record a turn that the caller has written, and continue the round.
 
         Raises:
-            Refused: no turn of that speaker is awaited, or the text is not what was asked for.
+            InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
         """
-        case = await self.record_with_retry(
-            await self.load(debate_id), lambda debate: build_submission(debate, speaker, text), actor
+        snapshot, _ = await self._record_with_retry(
+            await self.load(debate_id), lambda debate: ((build_submission(debate, speaker, text),), ""), actor
         )
-        number = case.debate.round
-        if case.status == "running":
-            through = None if is_unattended(case.debate) else number
-            work = self.driver.ensure_running(case, through)
-            return await self.driver.wait(work, wait, on_change, through_round=through)
-        return case
+        if snapshot.status != "running":
+            return snapshot
+        through_round = None if is_unattended(snapshot.debate) else snapshot.debate.round
+        task = self._driver.ensure_running(snapshot, through_round)
+        return await self._driver.wait(task, wait, on_change, through_round=through_round)
 
     async def intervene(
         self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
     ) -> tuple[DebateSnapshot, str]:
-        """Steer a debate. Returns it, and from when on that counts.
+        """Change the course of a debate. Returns it, and a sentence on when the change takes effect.
 
         Raises:
-            Refused: it cannot be done now.
+            InvalidRequestError: it is not possible now.
         """
-        effects: list[str] = []
         if action == "replace_model" and (model := request.model.strip()):
-            self.models.check(model, self.environ)
-            request = replace(request, price=self.prices.find_price(model))
+            self._models.check(model, self.environ)
+            request = replace(request, price=self.find_price(model))
+        snapshot = await self.load(debate_id)
+        age = (self.now() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
+        request = replace(request, elapsed=ElapsedTime(age))
 
-        case = await self.load(debate_id)
-        age = ElapsedTime((self.clock() - datetime.fromisoformat(case.entries[0].at)).total_seconds())
+        def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
+            intervention = build_intervention(debate, action, request)
+            return (intervention.event,), intervention.effect
 
-        def build_event(debate: Debate) -> Event:
-            made = build_intervention(debate, action, replace(request, elapsed=age))
-            effects.append(made.effect)
-            return made.event
-
-        case = await self.record_with_retry(case, build_event, actor)
-        self.ensure_unattended_run(case)
-        return case, effects[-1]
+        snapshot, effect = await self._record_with_retry(snapshot, build_events, actor)
+        self._ensure_unattended_run(snapshot)
+        return snapshot, effect
 
     def is_working(self, debate_id: str) -> bool:
-        """Whether this process is driving the debate, or waiting to, at this moment."""
-        return self.driver.is_working(debate_id)
+        """Whether this process runs the debate now, or waits for its lease."""
+        return self._driver.is_working(debate_id)
 
-    def check(self, setup: Opened) -> None:
-        """Refuse models and research servers that cannot answer before anything is spent.
+    # Reading -------------------------------------------------------------------------------------
 
-        Raises:
-            Refused: one of them cannot, or lacks its key; the text says which, and what to do.
-        """
-        officers = (setup.moderator, setup.referee, setup.synthesizer)
-        named = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
-        named += setup.fallback_models
-        for name in dict.fromkeys(named):
-            self.models.check(name, self.environ)
-        led = setup.moderator.tools if setup.moderator else ()
-        asked = [tools for tools in (led, *(d.tools for d in setup.debaters)) if tools]
-        if asked and not self.research:
-            raise InvalidRequestError("There are no research servers here: leave `tools` out.")
-        if self.research:
-            self.research.check(led)
-            for debater in setup.debaters:
-                self.research.check(debater.tools, for_debater=True)
+    async def load(self, debate_id: str) -> DebateSnapshot:
+        """The debate as it is stored, its hash chain checked."""
+        return await self._store.load(debate_id)
 
-    # How it is done ------------------------------------------------------------------------------
+    async def read_entries(self, debate_id: str) -> list[Entry]:
+        """The stored entries, with fields that only later releases know."""
+        return await self._store.read_entries(debate_id)
 
-    async def record_with_retry(
-        self, snapshot: DebateSnapshot, build_event: Callable[[Debate], Event | None], actor: str
-    ) -> DebateSnapshot:
-        """Record what `act` makes of the debate; look again whenever somebody else wrote first."""
-        while event := build_event(snapshot.debate):
-            with anyio.CancelScope(shield=True):  # who asked may give up, and what follows is still done
-                after = await self.runner.record(snapshot, (event,), actor)
-            if after.ends_with(event):
-                return after
-            snapshot = after
+    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
+        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
+        return await self._store.find(query, **filters)
+
+    async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
+        """Ids that begin so, newest first."""
+        return await self._store.find_by_prefix(prefix, limit)
+
+    async def find_changes(self, position: int) -> tuple[int, list[str]]:
+        """(position, ids of debates written to since), by any process; -1 only asks for the position."""
+        return await self._store.find_changes(position)
+
+    async def find_leased_debates(self) -> set[str]:
+        """Ids of the debates that some live process runs now."""
+        return set(await self._leases.find_owners())
+
+    async def restore(
+        self, debate_id: str, entries: Sequence[Entry], debate: Debate
+    ) -> tuple[DebateSnapshot, int]:
+        """Store a debate exported elsewhere, as in `DebateStore.restore`."""
+        return await self._store.restore(debate_id, entries, debate)
+
+    async def spending_today(self) -> tuple[int, Decimal]:
+        """(calls, US dollars) since midnight UTC, of all debates."""
+        return await self._daily_budget.spending()
+
+    async def check_database(self) -> int:
+        """Read and write the database once. Returns the number of debates."""
+        newest = await self.find(limit=1)
+        await self._leases.acquire("doctor")
+        await self._leases.release("doctor")
+        return newest[0].number if newest else 0  # debates are never deleted
+
+    # Background ----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        return self.clock()
+
+    def start_task(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+        """Run something until it ends or the manager closes. It must not raise."""
+        self._task_group.start_soon(function, *arguments)
+
+    def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
+        """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
+        self._commit_listeners.append(on_commit)
+        return partial(self._commit_listeners.remove, on_commit)
+
+    def subscribe_to_text(self, on_text: OnDebateText) -> Callable[[], None]:
+        """Call `on_text` with each chunk of a reply. Replies are streamed only while somebody subscribes."""
+        self._text_listeners.append(on_text)
+        return partial(self._text_listeners.remove, on_text)
+
+    async def _load_current(self, debate_id: str) -> DebateSnapshot:
+        """The debate, resumed if its pause is over, and running if it runs unattended."""
+        snapshot = await self._store.resume_if_due(await self.load(debate_id))
+        self._ensure_unattended_run(snapshot)
         return snapshot
 
-    def ensure_unattended_run(self, snapshot: DebateSnapshot) -> None:
-        """A debate that is to run by itself runs, whichever process said so and whatever became of it."""
-        if is_unattended(snapshot.debate) and snapshot.status == "running":
-            self.driver.ensure_running(snapshot, None)
+    async def _record_with_retry(
+        self,
+        snapshot: DebateSnapshot,
+        build_events: Callable[[Debate], tuple[Sequence[Event], str]],
+        actor: str,
+    ) -> tuple[DebateSnapshot, str]:
+        """Record the events that `build_events` returns, and return its text.
 
-    def publish(self, snapshot: DebateSnapshot) -> None:
-        self.driver.update(snapshot)
-        for listener in self.listeners:
+        It is called again with the new state each time another writer was first.
+        """
+        while True:
+            events, effect = build_events(snapshot.debate)
+            if not events:
+                return snapshot, effect
+            with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
+                snapshot = await self._store.record(snapshot, events, actor)
+            if snapshot.ends_with(events[-1]):
+                return snapshot, effect
+
+    def _ensure_unattended_run(self, snapshot: DebateSnapshot) -> None:
+        if is_unattended(snapshot.debate) and snapshot.status == "running":
+            self.run_to_end(snapshot)
+
+    def _publish(self, snapshot: DebateSnapshot) -> None:
+        self._driver.update(snapshot)
+        for listener in self._commit_listeners:
             listener(snapshot)
 
-    def build_text_callback(self, debate_id: str, seat: str) -> OnText | None:
-        def notify_listeners(chunk: str) -> None:
-            for listener in self.text_listeners:
+    def _find_text_callback(self, debate_id: str, seat: str) -> OnText | None:
+        def on_text(chunk: str) -> None:
+            for listener in self._text_listeners:
                 listener(debate_id, seat, chunk)
 
-        return notify_listeners if self.text_listeners else None
+        return on_text if self._text_listeners else None
 
 
 def next_round(debate: Debate) -> int:
-    """The number of the round that a step would run: the one under way, or the one after it."""
+    """The round under way, or the one after it if it is over."""
     if debate.round and not is_round_over(debate):
         return debate.round
     return debate.round + 1

@@ -1,4 +1,8 @@
-"""The leases of this process: which debates it is putting questions for, so that no other pays for them."""
+"""Per-debate leases: at most one process at a time calls models for a debate.
+
+Correctness does not depend on them; cost does. A lease expires unless its owner renews it. The lease of a
+process of this machine that no longer exists is taken over at once.
+"""
 
 import logging
 import os
@@ -12,23 +16,31 @@ from pathlib import Path
 from server.engine.errors import translate_storage_errors
 from storage.journal import Journal
 
+LEASE_SECONDS = 3.0
+"""Seconds until another process may take over a debate whose owner hangs, or died on another machine."""
+
+HEARTBEAT_INTERVAL = 1.0
+"""Seconds between renewals."""
+
+logger = logging.getLogger(__name__)
+
 
 def new_owner() -> str:
-    """A name for this process: machine, process number, and something nobody else has."""
+    """A name for this process: machine, process id, and a random part."""
     return f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether a process of this machine certainly does not exist any more.
+    """Whether the owner was a process of this machine that no longer exists.
 
-    False wherever that cannot be told: for another machine or container, and on Windows, where asking
-    after a process the POSIX way would interrupt it. Such a lease runs out by itself.
+    False where that cannot be known: for other machines and containers, and on Windows, where signal 0 would
+    interrupt the process.
     """
-    where, _, rest = owner.rpartition(":")[0].rpartition(":")
-    if os.name != "posix" or where != machine_name() or not rest.isdigit():
+    machine, _, process_id = owner.rpartition(":")[0].rpartition(":")
+    if os.name != "posix" or machine != machine_name() or not process_id.isdigit():
         return False
     try:
-        os.kill(int(rest), 0)
+        os.kill(int(process_id), 0)
     except ProcessLookupError:
         return True
     except OSError:
@@ -37,74 +49,86 @@ def is_gone(owner: str) -> bool:
 
 
 def machine_name() -> str:
-    """This machine's name; two containers on one machine are two machines, for they count processes apart."""
+    """The host name and the PID namespace: two containers on one host number their processes separately."""
     namespace = ""
-    with suppress(OSError):  # only Linux has it
+    with suppress(OSError):  # Linux only
         namespace = str(Path("/proc/self/ns/pid").readlink())
     return f"{platform.node()}/{namespace}"
 
 
-LEASE_SECONDS = 3.0
-"""Seconds after which a debate can be taken over whose process is gone, or hangs, out of sight."""
-
-HEARTBEAT_INTERVAL = 1.0
-"""Seconds between renewals of the leases, and the longest a dead one is waited for on top of LEASE."""
-
-logger = logging.getLogger(__name__)
-
-
 class Leases:
+    """The leases of this process, under its `owner` name."""
+
     def __init__(self, journal: Journal, clock: Callable[[], datetime]) -> None:
         self.journal = journal
         self.clock = clock
         self.owner = new_owner()
-        self.expires_at: dict[str, float] = {}  # when each of ours runs out, unless it is renewed
+        self.expires_at: dict[str, float] = {}  # Unix time, by debate id
 
     async def acquire(self, debate_id: str) -> bool:
-        """Whether the debate is this process's now. That of a process that is gone is taken over."""
+        """Whether this process has the lease now.
+
+        Raises:
+            StorageUnavailableError: the database cannot be written.
+        """
         while True:
-            now = self.clock().timestamp()
-            holder = await self.journal.acquire_lease(debate_id, self.owner, now=now, seconds=LEASE_SECONDS)
+            now = self.now()
+            with translate_storage_errors():
+                holder = await self.journal.acquire_lease(
+                    debate_id, self.owner, now=now, seconds=LEASE_SECONDS
+                )
             if holder == self.owner:
                 self.expires_at[debate_id] = now + LEASE_SECONDS
                 return True
             if not is_gone(holder):
                 return False
-            await self.journal.release_lease(debate_id, holder)
+            with translate_storage_errors():
+                await self.journal.release_lease(debate_id, holder)
 
     async def has_lease(self, debate_id: str) -> bool:
-        """Whether the debate is still this process's. The journal is asked only where that is not certain.
+        """Whether this process still has the lease. Reads the database only after the lease has expired.
 
-        A process that was asleep for longer than a lease lasts does not know that another has taken over.
+        A process that was suspended for longer than that does not know whether another has taken over.
         """
-        certain = self.clock().timestamp() < self.expires_at.get(debate_id, 0.0)
-        return certain or debate_id in await self.renew([debate_id])
+        is_valid = self.now() < self.expires_at.get(debate_id, 0.0)
+        return is_valid or debate_id in await self.renew([debate_id])
 
     async def renew(self, debate_ids: Iterable[str]) -> set[str]:
-        """Renew these, and say which of them are still held."""
-        asked = list(debate_ids)
+        """Renew these leases; returns those that this process still has."""
+        requested = list(debate_ids)
+        now = self.now()
         try:
-            now = self.clock().timestamp()
-            held = set(await self.journal.renew_leases(self.owner, asked, now=now, seconds=LEASE_SECONDS))
-        except Exception:  # the next beat tries again; without a lease, answers may be paid for twice
-            logger.exception("The leases could not be renewed")
-            return set(asked)
+            held = set(await self.journal.renew_leases(self.owner, requested, now=now, seconds=LEASE_SECONDS))
+        except Exception:  # the next heartbeat tries again; without a lease, calls may be paid for twice
+            logger.exception("Leases could not be renewed")
+            return set(requested)
         self.expires_at |= dict.fromkeys(held, now + LEASE_SECONDS)
         return held
 
-    async def find_leased_debates(self) -> set[str]:
-        """The debates that are being driven, here or by another process that is still there.
+    async def find_owners(self) -> dict[str, str]:
+        """{debate id: owner} of the leases whose owner may still be alive.
 
         Raises:
-            Unreadable: the database cannot be read.
+            StorageUnavailableError: the database cannot be read.
         """
         with translate_storage_errors():
-            leases = await self.journal.active_leases(now=self.clock().timestamp())
-        return {debate_id for debate_id, owner in leases.items() if not is_gone(owner)}
+            leases = await self.journal.active_leases(now=self.now())
+        return {debate_id: owner for debate_id, owner in leases.items() if not is_gone(owner)}
+
+    async def is_held_elsewhere(self, debate_id: str) -> bool:
+        """Whether another live process has the lease of this debate.
+
+        Raises:
+            StorageUnavailableError: the database cannot be read.
+        """
+        return (await self.find_owners()).get(debate_id, self.owner) != self.owner
 
     async def release(self, debate_id: str) -> None:
         self.expires_at.pop(debate_id, None)
         try:
             await self.journal.release_lease(debate_id, self.owner)
-        except Exception:  # it runs out by itself: nobody renews it any more
+        except Exception:  # it expires: nobody renews it any more
             logger.exception("The lease of %s could not be released", debate_id)
+
+    def now(self) -> float:
+        return self.clock().timestamp()

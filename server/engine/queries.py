@@ -7,9 +7,8 @@ from server.debate.facts.text import shorten_to_bytes
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.markdown import format_heading
 from server.engine.debates import DebateManager
-from server.engine.errors import translate_storage_errors
 from server.engine.forks import load_debate_family
-from storage.journal import Journal, StreamListing
+from storage.journal import StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60
@@ -47,7 +46,7 @@ class DebateRow(BaseModel):
 
 
 async def list_debates(
-    journal: Journal, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
+    manager: DebateManager, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
 ) -> tuple[list[DebateRow], str]:
     """(debates, cursor of the next page or ""), newest first.
 
@@ -59,8 +58,7 @@ async def list_debates(
         raise InvalidRequestError(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
-    with translate_storage_errors():
-        found = await journal.find(query, status=status, before=int(cursor or 0), limit=limit + 1)
+    found = await manager.find(query, status=status, before=int(cursor or 0), limit=limit + 1)
     following = str(found[limit - 1].number) if len(found) > limit else ""
     return [build_list_row(listed) for listed in found[:limit]], following
 

@@ -1,24 +1,21 @@
-"""Drives one debate: ask `decide`, put the questions, record the answers. The one place that does all three.
+"""Runs a debate: asks `decide` for the next step, calls the models, records what they answer.
 
-A turn travels through here like this: `decide` says Ask; `ask` renders each call's prompt and puts it
-to the seat's model; the reply, or the failure, becomes an event (`interpret`); `record` checks it by
-replaying it, appends it, and only then believes it. When somebody else has written first, what they
-wrote is read and the question is looked at again: an answer is recorded as long as the debate wants it.
+`decide` returns Ask: each call is rendered and sent to the seat's model, and its reply or failure becomes an
+event (`model_calls`). `DebateStore.record` checks the event by replaying it, appends it, and only then is it
+part of the debate. After a conflict with another writer the calls are compared with the new state: an answer
+is recorded as long as the debate still accepts it.
 """
 
-import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
-from typing import Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Recorded, Resumed, load
+from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Resumed
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import (
     NO_ELAPSED_TIME,
@@ -37,200 +34,144 @@ from server.debate.rules.decide import (
     acceptable_calls,
     decide,
     is_round_over,
-    is_unattended,
-    status,
 )
 from server.debate.rules.transitions import replay
-from server.debate.views import markdown
-from server.debate.views import state as views
-from server.engine.daily_budget import DailyBudget, Reservation, spending_by_day
-from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
+from server.engine.daily_budget import DailyBudget, Reservation
+from server.engine.errors import StorageUnavailableError
 from server.engine.model_calls import ModelCaller
+from server.engine.store import DebateSnapshot, DebateStore
 from server.models import MAX_ATTEMPTS, OnText
-from storage.journal import ConflictError, Entry, Journal, StreamSummary
-
-FollowUp = Callable[[Debate, ElapsedTime], Sequence[Event]]
-
-SYSTEM_ACTOR = "counterpoint"
-"""The actor of everything that nobody asked for by hand."""
 
 ROUND_START_EVENTS = (Opened, PhaseEntered, Resumed)
-
-ZERO_COST = Decimal(0)
 
 RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to record an answer when the database cannot be written."""
 
-logger = logging.getLogger(__name__)
+
+class LeaseLostError(Exception):
+    """Another process runs this debate now: no more calls may be made here."""
 
 
 @dataclass(frozen=True, slots=True)
-class DebateSnapshot:
-    """A debate under its id, with its record."""
+class Run:
+    """How far a debate is to be run, and on which conditions."""
 
-    id: str
-    debate: Debate
-    entries: tuple[Recorded, ...]
-
-    @property
-    def status(self) -> str:
-        return status(self.debate)
-
-    def ends_with(self, event: Event) -> bool:
-        """Whether this very event was recorded last, and not one that somebody else wrote first."""
-        return self.entries[-1].event is event
-
-
-@dataclass(frozen=True, slots=True)
-class Watcher:
-    """Who is told what happens. Told, not asked: nothing here may fail or wait."""
-
-    on_commit: Callable[[DebateSnapshot], None] = lambda _case: None
-    text_callback: Callable[[str, str], OnText | None] = lambda _debate, _seat: None
-    """Who reads along what a seat is writing. None if nobody does: streaming costs time at every piece."""
+    started_at: datetime
+    through_round: int | None  # None: to its end
+    terminate_when: TerminateWhen | None
+    may_call: Callable[[], Awaitable[bool]]  # checked before each model call
 
 
 class Runner:
+    """One for each process; it keeps no state of any debate.
+
+    `find_text_callback(debate_id, seat)` returns where to send the text of a reply while it is generated, or
+    None: streaming costs CPU time for each chunk.
+    """
+
     def __init__(
         self,
-        journal: Journal,
+        store: DebateStore,
         model_caller: ModelCaller,
-        clock: Callable[[], datetime],
-        watcher: Watcher = Watcher(),
-        daily_budget: DailyBudget | None = None,
+        daily_budget: DailyBudget,
+        find_text_callback: Callable[[str, str], OnText | None],
     ) -> None:
-        self.journal = journal
+        self.store = store
         self.model_caller = model_caller
-        self.clock = clock
-        self.watcher = watcher
-        self.daily_budget = daily_budget or DailyBudget(journal, clock)
+        self.daily_budget = daily_budget
+        self.find_text_callback = find_text_callback
 
-    async def open(
-        self, debate_id: str, setup: Opened, actor: str, inherited_events: Sequence[Event] = ()
-    ) -> DebateSnapshot:
-        """Begin a debate, with a past if it has one.
+    async def run(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
+        """Run a debate as far as asked. Returns earlier where it pauses or waits for its caller.
 
         Raises:
-            IllegalEvent: that past cannot be its own; nothing was written.
-            Unreadable: the database cannot be written.
+            LeaseLostError: `run.may_call` returned False.
+            StorageUnavailableError: the database cannot be used.
         """
-        events = (setup, *inherited_events)
-        debate = replay(events)
-        with translate_storage_errors():
-            entries = await self.journal.append(
-                debate_id,
-                after=0,
-                at=self.now(),
-                actor=actor,
-                bodies=[serialize_event(event) for event in events],
-                summary=build_stream_summary(debate, events, ()),
-            )
-        case = DebateSnapshot(debate_id, debate, tuple(parse_entry(entry) for entry in entries))
-        self.watcher.on_commit(case)
-        return case
-
-    async def load(self, debate_id: str) -> DebateSnapshot:
-        """The debate as the journal has it, its chain checked.
-
-        Raises:
-            NoSuchDebate: nothing is recorded under this id.
-            Unreadable: the record was altered or cannot be read.
-        """
-        with translate_storage_errors():
-            entries = await self.journal.read(debate_id)
-            if not entries:
-                raise DebateNotFoundError(debate_id)
-            history = tuple(parse_entry(entry) for entry in entries)
-            return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
-
-    async def run(
-        self,
-        snapshot: DebateSnapshot,
-        *,
-        through_round: int | None = None,
-        terminate_when: TerminateWhen | None = None,
-    ) -> DebateSnapshot:
-        """Drive a debate to the end of a round, or to its own end where none is given.
-
-        Returns earlier where the debate pauses.
-        """
-        since = self.clock()
-        # A predicate of the caller's may raise, which must not cost an answer: it is asked apart.
-        follows = no_follow_up if terminate_when else partial(follow_up_events, through_round=through_round)
-        while not has_reached(snapshot.debate, through_round):
-            match decide(snapshot.debate, terminate_when, self.compute_elapsed(snapshot, since)):
+        while not has_reached(snapshot.debate, run.through_round):
+            match decide(snapshot.debate, run.terminate_when, self.compute_elapsed(snapshot, run)):
                 case Record(events):
-                    snapshot = await self.record(snapshot, events)
+                    snapshot = await self.store.record(snapshot, events)
                 case Ask():
-                    landed, tomorrow = self.daily_budget.released, self.daily_budget.next_day_start()
-                    left = await self.daily_budget.remaining()
-                    if left.calls:
-                        snapshot = await self.ask(snapshot, since, follows)
-                    elif self.daily_budget.reserved_requests:  # they may come to less than is kept for them
-                        await landed.wait()
-                        snapshot = await self.load(snapshot.id)
-                    else:
-                        told = f"{left.reason}. It goes on tomorrow (UTC)."
-                        snapshot = await self.record(snapshot, (Paused(reason=told, until=tomorrow),))
+                    snapshot = await self.call_within_daily_budget(snapshot, run)
                 case Wait() | Over():
                     return snapshot
         return snapshot
 
-    async def ask(
-        self, snapshot: DebateSnapshot, run_started_at: datetime, follow_up: FollowUp
-    ) -> DebateSnapshot:
-        """Put the questions of this round, all that can be put at once; record each answer as it arrives.
+    async def call_within_daily_budget(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
+        released = self.daily_budget.released
+        remaining = await self.daily_budget.remaining()
+        if remaining.calls:
+            return await self.make_calls(snapshot, run)
+        if self.daily_budget.reserved_requests:  # calls in flight may need fewer requests than reserved
+            await released.wait()
+            return await self.store.load(snapshot.id)
+        reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
+        paused = Paused(reason=reason, until=self.daily_budget.next_day_start())
+        return await self.store.record(snapshot, (paused,))
 
-        A seat whose reply was bad is asked again without waiting for the others. What follows from the
-        last answer by itself is recorded with it: that saves a write a round. Never sooner: where a talk
-        is being concluded the next round follows at once, and would cost the answers still on their way.
+    async def make_calls(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
+        """Make all calls of this round that may be in flight together; record each answer as it arrives.
+
+        A seat whose reply could not be used is called again without waiting for the others.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
-        asked: dict[tuple[str, int], Reservation] = {}  # the seats whose answer is on its way
+        in_flight: dict[tuple[str, int], Reservation] = {}  # by slot
         try:
-            async with anyio.create_task_group() as questions, send, receive:
+            async with anyio.create_task_group() as calls, send, receive:
                 while True:
-                    # Turns of a talk that is being concluded arrive before anybody is asked to decide.
-                    step = decide(snapshot.debate, elapsed=self.compute_elapsed(snapshot, run_started_at))
-                    if isinstance(step, Ask) and not (snapshot.debate.is_concluding and asked):
-                        each = (
-                            compute_max_call_cost(snapshot.debate, estimate_next_call(snapshot.debate))
-                            if self.daily_budget.max_cost_usd
-                            else ZERO_COST
-                        )
-                        on_their_way = sum(kept.requests for kept in asked.values())
-                        left = min(
-                            step.max_in_flight - on_their_way, (await self.daily_budget.remaining(each)).calls
-                        )
-                        for call, most in allocate_attempts(
-                            [c for c in step.calls if c.slot_key not in asked], left
+                    step = decide(snapshot.debate, elapsed=self.compute_elapsed(snapshot, run))
+                    # While the talk is being concluded, answers in flight arrive before the next phase begins.
+                    if isinstance(step, Ask) and not (snapshot.debate.is_concluding and in_flight):
+                        for call, attempts, reservation in await self.reserve_calls(
+                            snapshot, step, in_flight
                         ):
-                            asked[call.slot_key] = self.daily_budget.reserve(most, each)
-                            questions.start_soon(self.call_model, snapshot, call, most, step.deadline, send)
-                    if not asked:
+                            in_flight[call.slot_key] = reservation
+                            calls.start_soon(
+                                self.make_call, snapshot, call, attempts, step.deadline, run, send
+                            )
+                    if not in_flight:
                         break
-                    arrived = [await receive.receive()]
+                    results = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
-                        arrived.append(receive.receive_nowait())
-                    done = {call.slot_key for call, _ in arrived}
-                    follows_now = follow_up if asked.keys() <= done else no_follow_up
-                    snapshot = await self.record_answers(snapshot, arrived, run_started_at, follows_now)
-                    self.daily_budget.release([asked.pop(answers) for answers in done])
-        except ExceptionGroup as group:  # only the recording above can raise, and one at a time
+                        results.append(receive.receive_nowait())
+                    done = {call.slot_key for call, _ in results}
+                    is_last = in_flight.keys() <= done
+                    snapshot = await self.record_answers(snapshot, results, run, with_follow_up=is_last)
+                    self.daily_budget.release([in_flight.pop(slot) for slot in done])
+        except ExceptionGroup as group:  # the first error stops the others
             raise group.exceptions[0] from None
         finally:
-            self.daily_budget.release(asked.values())
+            self.daily_budget.release(in_flight.values())
         return snapshot
 
-    async def call_model(
+    async def reserve_calls(
+        self, snapshot: DebateSnapshot, step: Ask, in_flight: dict[tuple[str, int], Reservation]
+    ) -> list[tuple[Call, int, Reservation]]:
+        """The calls to make now, each with its maximum of attempts and what is reserved of the day's budget."""
+        cost = Decimal(0)
+        if self.daily_budget.max_cost_usd:
+            cost = compute_max_call_cost(snapshot.debate, estimate_next_call(snapshot.debate))
+        own = step.max_in_flight - sum(reservation.requests for reservation in in_flight.values())
+        remaining = min(own, (await self.daily_budget.remaining(cost)).calls)
+        new = [call for call in step.calls if call.slot_key not in in_flight]
+        return [
+            (call, attempts, self.daily_budget.reserve(attempts, cost))
+            for call, attempts in allocate_attempts(new, remaining)
+        ]
+
+    async def make_call(
         self,
         snapshot: DebateSnapshot,
         call: Call,
         max_attempts: int,
         deadline: Deadline,
+        run: Run,
         results: MemoryObjectSendStream[tuple[Call, Event]],
     ) -> None:
-        on_text = self.watcher.text_callback(snapshot.id, call.seat)
+        if not await run.may_call():
+            raise LeaseLostError
+        on_text = self.find_text_callback(snapshot.id, call.seat)
         answer = await self.model_caller.call(snapshot.debate, call, max_attempts, deadline, on_text)
         await results.send((call, answer))
 
@@ -238,92 +179,50 @@ class Runner:
         self,
         snapshot: DebateSnapshot,
         results: Sequence[tuple[Call, Event]],
-        run_started_at: datetime,
-        follow_up: FollowUp,
+        run: Run,
+        *,
+        with_follow_up: bool,
     ) -> DebateSnapshot:
-        """Record what came in together, as far as the debate wants it.
+        """Record answers that arrived together, as far as the debate still accepts them.
 
-        A conflict may have changed that. A database that cannot be written now may be in a moment: what
-        has been paid for is held on to, while the other questions of the round go on.
+        With the last answer of a round, what follows without another call is recorded in the same write. While
+        calls are in flight nothing may follow: it could close the slots they are to fill.
+
+        While the database cannot be written, paid answers are kept and recording is tried again.
         """
-        pauses = list(RECORD_RETRY_DELAYS)
-        while events := filter_wanted_answers(snapshot.debate, results):
-            events += follow_up(
-                replay(events, snapshot.debate), self.compute_elapsed(snapshot, run_started_at)
-            )
+        delays = list(RECORD_RETRY_DELAYS)
+        while events := filter_accepted_answers(snapshot.debate, results):
+            if with_follow_up:
+                debate = replay(events, snapshot.debate)
+                events += follow_up_events(debate, self.compute_elapsed(snapshot, run), run)
             try:
-                snapshot = await self.record(snapshot, events)
+                snapshot = await self.store.record(snapshot, events)
             except StorageUnavailableError:
-                if not pauses:
+                if not delays:
                     raise
-                await anyio.sleep(pauses.pop(0))
+                await anyio.sleep(delays.pop(0))
                 continue
             if snapshot.ends_with(events[-1]):
                 break
         return snapshot
 
-    async def record(
-        self, snapshot: DebateSnapshot, events: Sequence[Event], actor: str = SYSTEM_ACTOR
-    ) -> DebateSnapshot:
-        """Check, commit, then believe. If somebody wrote first, believe them instead.
-
-        Raises:
-            IllegalEvent: a bug of ours; nothing was written.
-            Unreadable: the database cannot be written.
-        """
-        after, at = replay(events, snapshot.debate), self.now()
-        soon = (Recorded(0, at, actor, "", event) for event in events)
-        try:
-            with translate_storage_errors():
-                entries = await self.journal.append(
-                    snapshot.id,
-                    after=snapshot.debate.version,
-                    at=at,
-                    actor=actor,
-                    bodies=[serialize_event(event) for event in events],
-                    summary=build_stream_summary(after, events, (*snapshot.entries, *soon)),
-                )
-        except ConflictError:
-            snapshot = await self.load(snapshot.id)
-        else:
-            new = [
-                Recorded(entry.seq, entry.at, entry.actor, entry.hash, event)
-                for entry, event in zip(entries, events, strict=True)
-            ]
-            snapshot = replace(snapshot, debate=after, entries=(*snapshot.entries, *new))
-        self.watcher.on_commit(snapshot)
-        return snapshot
-
-    def compute_elapsed(self, snapshot: DebateSnapshot, run_started_at: datetime) -> ElapsedTime:
-        """How late it is for a debate taken up at that time; no time where nothing depends on it."""
+    def compute_elapsed(self, snapshot: DebateSnapshot, run: Run) -> ElapsedTime:
+        """Time since the debate was opened, and since its round began or this run started, the later of them."""
         limits = snapshot.debate.limits
         if not (limits.max_seconds or limits.round_timeout):
             return NO_ELAPSED_TIME
-        begun = next(
+        start = next(
             entry for entry in reversed(snapshot.entries) if isinstance(entry.event, ROUND_START_EVENTS)
         )
-        opened, round_begun = (datetime.fromisoformat(entry.at) for entry in (snapshot.entries[0], begun))
-        now = self.clock()
+        opened_at, round_at = (datetime.fromisoformat(entry.at) for entry in (snapshot.entries[0], start))
+        now = self.store.clock()
         return ElapsedTime(
-            (now - opened).total_seconds(), (now - max(run_started_at, round_begun)).total_seconds()
+            (now - opened_at).total_seconds(), (now - max(run.started_at, round_at)).total_seconds()
         )
-
-    async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
-        """The debate, resumed if it was paused until a time that has come.
-
-        Raises:
-            Unreadable: the database cannot be written.
-        """
-        while (paused := snapshot.debate.paused) and "" < paused.until <= self.now():
-            snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
-        return snapshot
-
-    def now(self) -> str:
-        return self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def allocate_attempts(calls: Sequence[Call], remaining_requests: int) -> Iterator[tuple[Call, int]]:
-    """The questions that so many requests are enough for, each with how many it may come to."""
+    """The calls that so many requests suffice for, each with its maximum of attempts."""
     for waiting, call in zip(range(len(calls), 0, -1), calls, strict=True):
         if remaining_requests < 1:
             return
@@ -332,67 +231,27 @@ def allocate_attempts(calls: Sequence[Call], remaining_requests: int) -> Iterato
         yield call, attempts
 
 
-def filter_wanted_answers(debate: Debate, results: Sequence[tuple[Call, Event]]) -> list[Event]:
-    """The answers to questions that are open, whichever attempt they were put in."""
-    wanted_now = {(call.round, call.slot_key) for call in acceptable_calls(debate)}
-    return [event for call, event in results if (call.round, call.slot_key) in wanted_now]
+def filter_accepted_answers(debate: Debate, results: Sequence[tuple[Call, Event]]) -> list[Event]:
+    """The answers whose slot is open in this round, whichever attempt they belong to."""
+    accepted = {(call.round, call.slot_key) for call in acceptable_calls(debate)}
+    return [event for call, event in results if (call.round, call.slot_key) in accepted]
 
 
-def no_follow_up(_debate: Debate, _elapsed: ElapsedTime) -> Sequence[Event]:
-    return ()
+def follow_up_events(debate: Debate, elapsed: ElapsedTime, run: Run) -> Sequence[Event]:
+    """What is to be recorded next without a call, if the run goes that far.
 
-
-def follow_up_events(debate: Debate, elapsed: ElapsedTime, through_round: int | None) -> Sequence[Event]:
-    """What is to be recorded next without asking anybody, if it is wanted."""
-    if has_reached(debate, through_round):
+    Nothing where the caller has a predicate: it may raise, which must not cost an answer.
+    """
+    if run.terminate_when or has_reached(debate, run.through_round):
         return ()
     step = decide(debate, elapsed=elapsed)
     return step.events if isinstance(step, Record) else ()
 
 
 def has_reached(debate: Debate, through_round: int | None) -> bool:
-    """Whether there is nothing more to do for who wanted the debate up to this round, or to its end."""
+    """Whether a debate is as far as wanted: through a round, or at its end where None is given."""
     if debate.ended:
         return True
     if through_round is None or debate.round < through_round:
         return False
     return debate.round > through_round or is_round_over(debate)
-
-
-def parse_entry(entry: Entry) -> Recorded:
-    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body))
-
-
-def serialize_event(event: Event) -> dict[str, Any]:
-    return event.model_dump(mode="json")
-
-
-def build_stream_summary(
-    debate: Debate, events: Sequence[Event], entries: Sequence[Recorded]
-) -> StreamSummary:
-    """What lists show.
-
-    The words for searches are renewed where a round begins or ends: a turn alone is not worth
-    rewriting the index.
-    """
-    answers = not any(event.kind in {"opened", "phase_entered", "concluded", "ended"} for event in events)
-    return StreamSummary(
-        title=debate.setup.question,
-        status=status(debate),
-        details={
-            "format": debate.setup.format,
-            "round": debate.round,
-            "outcome": debate.verdict.outcome if debate.verdict else "",
-            "winner": views.winner_stance(debate),
-            "tags": list(debate.setup.tags),
-            "forked_from": debate.setup.forked_from,
-            "runs_by_itself": is_unattended(debate),
-            "paused_until": debate.paused.until if debate.paused else "",
-            "spending": spending_by_day(
-                entries,
-                debate.setup.forked_at_round,
-                compute_max_call_cost(debate, estimate_next_call(debate)),
-            ),
-        },
-        search_text=None if answers else markdown.build_search_text(debate),
-    )

@@ -10,7 +10,6 @@ replaying them, and keep their numbers, times, actors and hashes, so that a rece
 """
 
 import json
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -19,13 +18,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from server.debate.commands.restore import NEWER_RELEASE_HINT, rebuild_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Moment
-from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.views.audit import receipt
 from server.debate.views.state import raw_result
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
-from server.engine.runner import DebateSnapshot, build_stream_summary, parse_entry
+from server.engine.store import DebateSnapshot
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 
 FILE_FORMAT = "debate/1"
@@ -72,21 +70,20 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
         NoSuchDebate: the id names none.
         Unreadable: its record was altered or cannot be read.
     """
-    case = await manager.load(debate_id)
-    with translate_storage_errors():
-        # The journal's own: what is chained is what was written, and a later release writes more fields.
-        entries = (await manager.journal.read(debate_id))[: case.debate.version]
+    snapshot = await manager.load(debate_id)
+    # As they are stored: a later release writes more fields, and the hashes cover them.
+    entries = (await manager.read_entries(debate_id))[: snapshot.debate.version]
     return {
         "counterpoint": FILE_FORMAT,
         "debate_id": debate_id,
-        "question": case.debate.setup.question,
-        "status": case.status,
+        "question": snapshot.debate.setup.question,
+        "status": snapshot.status,
         "entries": [
             {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": dict(e.body)}
             for e in entries
         ],
-        "receipt": receipt(case.id, case.debate, case.entries),
-        "result": raw_result(case.debate),
+        "receipt": receipt(snapshot.id, snapshot.debate, snapshot.entries),
+        "result": raw_result(snapshot.debate),
     }
 
 
@@ -109,36 +106,31 @@ def parse_export(content: bytes) -> Any:
 
 
 async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnapshot, int]:
-    """Take in a debate that was exported. Returns it, and how many of its entries were missing here.
+    """Store an exported debate. Returns it, and how many of its entries were not stored here before.
 
     Raises:
-        Refused: the file is not what was exported, cannot be gone on with, or is another debate than the
-            one of that id that is here. Nothing was written.
-        Unreadable: the database cannot be written.
+        InvalidRequestError: the file is not a valid export, or another debate is stored under its id.
+            Nothing was written.
+        StorageUnavailableError: the database cannot be written.
     """
-    found = validate_export(data)
-    entries = [Entry(e.seq, e.at, e.actor, e.body, e.hash) for e in found.entries]
+    imported = validate_export(data)
+    entries = [Entry(e.seq, e.at, e.actor, e.body, e.hash) for e in imported.entries]
     debate = rebuild_debate([entry.body for entry in entries])
-    check_research(manager, debate)
-    shown = build_stream_summary(debate, [debate.setup], [parse_entry(entry) for entry in entries])
-    # It spends nothing here before somebody asks for it, whatever it did elsewhere.
-    shown = replace(shown, details={**shown.details, "runs_by_itself": False})
+    if not debate.ended:  # which servers it may use is for this machine's settings to say
+        for debater in debate.setup.debaters:
+            manager.check_research(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
-            added = await manager.journal.restore(found.debate_id, entries, shown)
+            return await manager.restore(imported.debate_id, entries, debate)
         except DamagedStreamError as error:
             raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
         except DivergenceError as error:
             raise InvalidRequestError(
-                f"Debate {found.debate_id} is here already, and entry {error.seq} is another one here. "
+                f"Debate {imported.debate_id} is here already, and entry {error.seq} is another one here. "
                 "Import it into another database (--db)."
             ) from error
         except ValueError as error:
             raise InvalidRequestError(f"The file holds what JSON cannot carry exactly: {error}.") from error
-    case = await manager.load(found.debate_id)
-    if added:
-        manager.publish(case)
-    return case, added
 
 
 def validate_export(data: Any) -> ImportedDebate:
@@ -169,10 +161,3 @@ def validate_export(data: Any) -> ImportedDebate:
     if receipt.head != last.hash:
         raise InvalidRequestError(f"Entry {last.seq} is not the one that the receipt ends with.")
     return found
-
-
-def check_research(manager: DebateManager, debate: Debate) -> None:
-    """What a debate that goes on may look up is for the settings of this machine to say, not for a file."""
-    if manager.research and not debate.ended:
-        for debater in debate.setup.debaters:
-            manager.research.check(debater.tools, for_debater=True)

@@ -29,7 +29,7 @@ from server.debate.rules.transitions import replay
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
 from server.engine.leases import is_gone
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig, InterventionAction, Webhook, load_hooks_config
 from server.hooks.matching import collect_fields, fill_template, is_condition_match, is_event_match
@@ -103,7 +103,7 @@ class HookRunner:
         self.outbox = outbox
         self.retry_delays = retry_delays
         self.webhook_sender = WebhookSender(config.allow, resolver)
-        self.owner = manager.driver.leases.owner
+        self.owner = manager.owner
         self.start_positions: dict[str, int] = {}
         self.position = 0
         self.saved_position = 0  # the position that the outbox knows of
@@ -140,12 +140,12 @@ class HookRunner:
             hook_logger.setLevel(logging.INFO)
         with translate_storage_errors():
             await self.prepare()
-        manager.listeners.append(self.on_commit)
-        manager.task_group.start_soon(self.run)
+        unsubscribe = manager.subscribe(self.on_commit)
+        manager.start_task(self.run)
         try:
             yield
         finally:
-            manager.listeners.remove(self.on_commit)
+            unsubscribe()
             with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
                 await self.finish()
 
@@ -168,7 +168,7 @@ class HookRunner:
         self.wakeup = anyio.Event()
 
     def now(self) -> float:
-        return self.manager.clock().timestamp()
+        return self.manager.now().timestamp()
 
     # Noticing ------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class HookRunner:
         ]
 
     def is_recent(self, entry: Recorded) -> bool:
-        return self.manager.clock() - datetime.fromisoformat(entry.at) <= timedelta(
+        return self.manager.now() - datetime.fromisoformat(entry.at) <= timedelta(
             hours=self.config.max_age_hours
         )
 
@@ -279,7 +279,7 @@ class HookRunner:
         hook = self.hooks_by_name.get(hook_name)
         if hook and queue_index < len(hook.do) and (hook_name, queue_index) not in self.active_queues:
             self.active_queues.add((hook_name, queue_index))
-            self.manager.task_group.start_soon(self.drain_queue, hook, queue_index)
+            self.manager.start_task(self.drain_queue, hook, queue_index)
 
     async def drain_queue(self, hook: Hook, queue_index: int) -> None:
         """Empty a queue. Raises nothing."""

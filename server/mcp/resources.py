@@ -71,7 +71,7 @@ async def read_resource(manager: DebateManager, uri: str) -> ReadResourceContent
     """
     address = urlsplit(uri)
     if uri == INDEX_RESOURCE.uri:
-        rows, cursor = await translate_errors(list_debates(manager.journal, limit=PAGE_SIZE))
+        rows, cursor = await translate_errors(list_debates(manager, limit=PAGE_SIZE))
         index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
         return ReadResourceContents(format_json(index), JSON)
     name, _, number = address.path.removeprefix("/").partition("/")
@@ -124,7 +124,7 @@ async def list_resources(
     """`resources/list` from the database, a page at a time, newest first. The SDK's own has no pages."""
     cursor = params.cursor or ""
     try:
-        rows, next_cursor = await list_debates(ctx.lifespan_context.journal, cursor=cursor, limit=PAGE_SIZE)
+        rows, next_cursor = await list_debates(ctx.lifespan_context, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(INVALID_PARAMS, str(error)) from error
     first = [] if cursor else [INDEX_RESOURCE]
@@ -156,6 +156,6 @@ async def complete(
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name == "debate_id":
-            values = await ctx.lifespan_context.journal.find_by_prefix(prefix, limit=MAX_COMPLETIONS + 1)
+            values = await ctx.lifespan_context.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
     completion = Completion(values=values[:MAX_COMPLETIONS], has_more=len(values) > MAX_COMPLETIONS)
     return CompleteResult(completion=completion)

@@ -56,7 +56,7 @@ def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = No
     @asynccontextmanager
     async def lifespan(_: MCPServer[DebateManager]) -> AsyncIterator[DebateManager]:
         async with open_manager() as opened:
-            opened.task_group.start_soon(updates.run, opened)
+            opened.start_task(updates.run, opened)
             yield opened
 
     server = DebateServer(

@@ -28,8 +28,7 @@ from mcp.types import (
 )
 
 from server.engine.debates import DebateManager
-from server.engine.runner import DebateSnapshot
-from storage.journal import Journal
+from server.engine.store import DebateSnapshot
 
 POLL_INTERVAL = 0.2
 """Seconds between looks for what other processes wrote."""
@@ -77,10 +76,10 @@ class UpdateBus:
         def on_commit(_snapshot: DebateSnapshot) -> None:
             self.wake()
 
-        manager.listeners.append(on_commit)
+        manager.subscribe(on_commit)
         position = UNKNOWN_POSITION
         while True:
-            position = await self.poll(manager.journal, position)
+            position = await self.poll(manager, position)
             awake = anyio.Event()
             self.wake_events.append(awake)
             with anyio.move_on_after(
@@ -89,12 +88,12 @@ class UpdateBus:
                 await awake.wait()
             self.wake_events.remove(awake)
 
-    async def poll(self, journal: Journal, position: int) -> int:
+    async def poll(self, manager: DebateManager, position: int) -> int:
         """Announce what has changed since a position; the position to look from next time."""
         if position != UNKNOWN_POSITION and not self.has_subscribers:
             return position
         try:
-            position, streams = await journal.find_changes(position)
+            position, streams = await manager.find_changes(position)
         except Exception:  # a busy database now is no reason to stop announcing later
             logger.exception("The journal's changes could not be read")
             return position

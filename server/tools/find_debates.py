@@ -18,6 +18,6 @@ async def find_debates(
     """Search and list debates, newest first."""
     if status and status not in STATUSES:
         raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {', '.join(STATUSES)}.")
-    rows, next_cursor = await list_debates(get_manager(ctx).journal, query, status, cursor)
+    rows, next_cursor = await list_debates(get_manager(ctx), query, status, cursor)
     result = DebateListResult(debates=rows, cursor=next_cursor)
     return build_tool_result(format_debate_list(rows, next_cursor), result)

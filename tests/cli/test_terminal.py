@@ -13,7 +13,7 @@ from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 
 if sys.platform != "win32":
     import pty

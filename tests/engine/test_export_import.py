@@ -21,7 +21,6 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Intervened
 from server.engine.transfer import MAX_ENTRIES, MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
-from server.research import Research
 from server.settings import ResearchServer, Settings
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
@@ -34,6 +33,11 @@ Change = Callable[[dict[str, Any]], object]
 
 def hall(database: str | Path, **models: Any) -> Any:
     return open_manager(Settings(db=str(database), models=("scripted",)), models, environ={})
+
+
+def open_with_servers(database: Path, servers: dict[str, ResearchServer]) -> Any:
+    settings = Settings(db=str(database), models=("scripted",), mcp_servers=servers)
+    return open_manager(settings, environ={})
 
 
 async def half_way(database: str | Path) -> dict[str, Any]:
@@ -81,7 +85,7 @@ async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Pa
     async with hall(tmp_path / "b.db") as second:
         restored, _ = await restore_debate(second, data)
         again = await export_debate(second, case.id)
-        (listed,) = await second.journal.find("ship")
+        (listed,) = await second.find("ship")
 
     assert again == data
     assert restored.debate == case.debate
@@ -97,7 +101,7 @@ async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -
         late = await export_debate(first, debate_id)
     heard: list[str] = []
     async with hall(tmp_path / "b.db") as second:
-        second.listeners.append(lambda case: heard.append(case.id))
+        second.subscribe(lambda case: heard.append(case.id))
         counts = [(await restore_debate(second, data))[1] for data in (early, late, late, early)]
         case = await second.load(debate_id)
 
@@ -181,7 +185,7 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
         for value in others:
             with pytest.raises(InvalidRequestError, match="This is no exported debate"):
                 await restore_debate(second, value)
-        assert await second.journal.find() == []
+        assert await second.find() == []
 
 
 async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> None:
@@ -189,7 +193,7 @@ async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> N
     data |= {"question": "Else?", "status": "concluded", "result": {"verdict": "Ship."}, "more": 1}
     async with hall(tmp_path / "b.db") as second:
         case, _ = await restore_debate(second, data)
-        (listed,) = await second.journal.find()
+        (listed,) = await second.find()
 
     assert (listed.title, listed.status) == ("Ship it?", "running")
     assert case.debate.verdict is None
@@ -227,13 +231,11 @@ async def test_a_file_cannot_give_debaters_tools_that_the_settings_do_not(tmp_pa
     server = ResearchServer(command="nothing", debaters=True)
     debaters = [{"name": "Ada", "stance": "ship", "tools": ["web"]}, {"name": "Bob", "stance": "wait"}]
     proposal = DebateRequest.model_validate({"question": "Ship it?", "debaters": debaters})
-    async with hall(tmp_path / "a.db") as first, Research.open({"web": server}) as research:
-        first.research = research
+    async with open_with_servers(tmp_path / "a.db", {"web": server}) as first:
         case = await first.start(proposal, actor="me")
         data = await export_debate(first, case.id)
     reserved = server.model_copy(update={"debaters": False})
-    async with hall(tmp_path / "b.db") as second, Research.open({"web": reserved}) as research:
-        second.research = research
+    async with open_with_servers(tmp_path / "b.db", {"web": reserved}) as second:
         with pytest.raises(InvalidRequestError, match="is for the moderator only"):
             await restore_debate(second, data)
 

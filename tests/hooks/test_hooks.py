@@ -15,7 +15,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Intervened
 from server.engine.debates import DebateManager, utc_now
 from server.engine.leases import machine_name
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.hooks import build_delivery_id
 from storage.connection import Connection
 from storage.outbox import Outbox
@@ -187,13 +187,13 @@ async def resumed(hall: DebateManager, debate_id: str, count: int) -> None:
             def tell(_case: DebateSnapshot, changed: anyio.Event = changed) -> None:
                 changed.set()
 
-            hall.listeners.append(tell)
+            unsubscribe = hall.subscribe(tell)
             case = await hall.load(debate_id)
             if sum(entry.event.kind == "resumed" for entry in case.entries) >= count:
-                hall.listeners.remove(tell)
+                unsubscribe()
                 return
             await changed.wait()
-            hall.listeners.remove(tell)
+            unsubscribe()
 
 
 async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(

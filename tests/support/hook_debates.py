@@ -12,7 +12,7 @@ import anyio
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager, utc_now
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.hooks import HookRunner, load_hooks_config
 from server.models import Model, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
@@ -79,7 +79,7 @@ async def open_manager_with_retry_delays(
     journal = await SqliteJournal.open(database)
     try:
         async with (
-            DebateManager.open(
+            DebateManager(
                 journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
             ) as hall,
             HookRunner.open(

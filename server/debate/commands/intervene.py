@@ -1,7 +1,7 @@
 """Steering a debate: what a caller may do to it, when, and from when on it counts."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +14,12 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Intervened, Paused, Resumed, Weight
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean, format_count
-from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_remaining
+from server.debate.rules.budget import (
+    NO_ELAPSED_TIME,
+    ElapsedTime,
+    check_prices_known,
+    compute_remaining,
+)
 from server.debate.rules.decide import is_unattended
 from server.debate.rules.schedule import candidate_models, is_talk_over, seat_models, verdict_source
 
@@ -192,12 +197,8 @@ def build_extended_limits(debate: Debate, request: InterventionRequest) -> Limit
         ) from None
     given = asked.model_dump(include=set(request.limits))
     limits = debate.limits.model_copy(update=given)
-    seats = seat_models(debate.setup)
-    unknown = describe_unknown_prices(
-        debate, [model for seat in seats for model in candidate_models(debate, seat)]
-    )
-    if limits.max_cost_usd and unknown:
-        raise InvalidRequestError(f"limits.max_cost_usd cannot be held: {unknown}.")
+    models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
+    check_prices_known(limits, models, debate.prices)
     return limits
 
 
@@ -206,13 +207,6 @@ LIMIT_DESCRIPTIONS = {
     "max_cost_usd": "a number of US dollars above 0, at most 1,000,000",
     "on_budget": "conclude or pause",
 }
-
-
-def describe_unknown_prices(debate: Debate, models: Iterable[str], price: Price | None = None) -> str:
-    """What is to be said of the models whose price is unknown; "" where there are none."""
-    known = {row.model for row in (*debate.prices, *([price] if price else [])) if row.input}
-    unknown = [model for model in dict.fromkeys(models) if model not in known]
-    return f"the price of {', '.join(unknown)} is unknown, and unknown is not free" if unknown else ""
 
 
 def find_voters(debate: Debate) -> tuple[str, ...]:
@@ -279,10 +273,7 @@ def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
     if not request.model.strip():
         raise InvalidRequestError("Pass `model`: the name of the model that is to take the seat.")
     model = request.model.strip()
-    if debate.limits.max_cost_usd and (unknown := describe_unknown_prices(debate, [model], request.price)):
-        raise InvalidRequestError(
-            f"The debate's max_cost_usd could not be held: {unknown}. Choose another model."
-        )
+    check_prices_known(debate.limits, [model], (*debate.prices, *([request.price] if request.price else [])))
     event = build_event(debate, request, "replace_model", to=request.to, model=model, price=request.price)
     told = f"{request.to} is asked of it from the next question on, and again where it failed in this round."
     return Intervention(event, f"{told} An answer that is on its way is kept.")

@@ -21,7 +21,7 @@ from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
-from server.debate.rules.budget import compute_remaining
+from server.debate.rules.budget import check_prices_known, compute_remaining
 from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.schemas.output_schema import check_schema
 
@@ -105,21 +105,25 @@ def check_and_price_setup(
         raise InvalidRequestError(
             "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
         )
-    names = dict.fromkeys([*seat_models(setup).values(), *setup.fallback_models])
-    prices = tuple(map(find_price, names)) if find_price else ()
-    opened = setup.model_copy(update={"prices": prices})
-    unknown = [row.model for row in prices if not row.input] if find_price else list(names)
-    if opened.limits.max_cost_usd and unknown:
-        raise InvalidRequestError(
-            f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
-            "free. Give it in the setting `prices`, or limit calls and tokens instead."
-        )
+    opened = add_prices(setup, find_price)
     remaining = compute_remaining(Debate(opened))
     if remaining.calls < min(opened.quorum, len(opened.debaters)):
         raise InvalidRequestError(
             f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
         )
     return opened
+
+
+def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:
+    """The setup with the prices of its models.
+
+    Raises:
+        InvalidRequestError: a cost limit needs a price that is unknown.
+    """
+    models = tuple(dict.fromkeys([*seat_models(setup).values(), *setup.fallback_models]))
+    prices = tuple(map(find_price, models)) if find_price else ()
+    check_prices_known(setup.limits, models, prices)
+    return setup.model_copy(update={"prices": prices})
 
 
 def find_format(name: str) -> Format:

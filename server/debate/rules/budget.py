@@ -6,10 +6,12 @@ it quotes and from the answers so far; a price that is unknown is never taken fo
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import CALLER, Limits, Price
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
@@ -116,6 +118,21 @@ def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
         if price.input
     ]
     return max(costs, default=Decimal(0))
+
+
+def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[Price]) -> None:
+    """A cost limit needs the price of every model: an unknown price is not zero.
+
+    Raises:
+        InvalidRequestError: a price is unknown, and the cost is limited.
+    """
+    known = {price.model for price in prices if price.input}
+    unknown = [model for model in dict.fromkeys(models) if model not in known]
+    if limits.max_cost_usd and unknown:
+        raise InvalidRequestError(
+            f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
+            "free. Give it in the setting `prices`, choose another model, or limit calls and tokens instead."
+        )
 
 
 def compute_remaining(debate: Debate, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Remaining:

@@ -6,7 +6,8 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from server.engine.debates import DebateManager
-from server.engine.driver import DriveTask, OnChange
+from server.engine.driver import OnChange
+from server.engine.store import DebateSnapshot
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again to wait on")]
@@ -28,9 +29,9 @@ def build_progress_reporter(ctx: ToolContext) -> OnChange:
     """Reports progress to a client that asked for it. The number grows with every report, as MCP requires."""
     last = -0.01
 
-    async def report(task: DriveTask) -> None:
+    async def report(snapshot: DebateSnapshot) -> None:
         nonlocal last
-        debate = task.snapshot.debate
+        debate = snapshot.debate
         answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
         last = max(float(answers), last + 0.01)
         phase = debate.phase.name if debate.phase else "opening"

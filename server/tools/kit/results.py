@@ -20,7 +20,7 @@ from server.debate.views.markdown import VERDICT_LIMIT as TEXT_LIMIT
 from server.debate.views.markdown import format_heading
 from server.engine.debates import next_round
 from server.engine.queries import DebateRow, format_list_line
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models.registry import family
 
 MAX_FAILURES = 5

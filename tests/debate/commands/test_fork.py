@@ -16,7 +16,7 @@ from server.debate.views import markdown
 from server.debate.views import state as views
 from server.debate.views import warnings as cautions
 from server.debate.views.compare import Comparison, build_comparison, render_comparison
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

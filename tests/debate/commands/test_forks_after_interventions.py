@@ -11,7 +11,7 @@ from server.debate.facts.events import Event
 from server.debate.rules.transitions import replay
 from server.debate.views import audit as logs
 from server.debate.views.compare import Comparison, build_comparison
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N9", "D4")

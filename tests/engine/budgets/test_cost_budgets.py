@@ -11,7 +11,7 @@ from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
 from server.debate.views import state as views
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.settings import Settings
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models import Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput

@@ -13,7 +13,7 @@ from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, JudgesInput, LimitsInput, OptionsInput
 from server.debate.rules.budget import compute_spending
 from server.engine.debates import DebateManager
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models import Model, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -62,7 +62,7 @@ async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_
     options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
     proposal = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
     async with opened(tmp_path, model) as hall:
-        hall.listeners.append(model.committed)
+        hall.subscribe(model.committed)
         case = await hall.start(proposal, actor="test")
         case = await hall.follow(case.id, wait=5)
 

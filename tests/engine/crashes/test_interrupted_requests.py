@@ -43,11 +43,11 @@ REAL = Clock()
 
 @asynccontextmanager
 async def hall(
-    database: str, models: Mapping[str, Model], clock: Clock = REAL
+    database: str | SqliteJournal, models: Mapping[str, Model], clock: Clock = REAL
 ) -> AsyncIterator[DebateManager]:
-    journal = await SqliteJournal.open(database)
+    journal = await SqliteJournal.open(database) if isinstance(database, str) else database
     try:
-        async with DebateManager.open(
+        async with DebateManager(
             journal, ModelRegistry(models), configured_models=("mine",), environ={}, clock=clock
         ) as opened:
             yield opened
@@ -83,11 +83,11 @@ async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking
         clock.ahead = 61  # it wakes up, and its answer has come
         asleep.release.set()
         await until_it_has_turns(one, case.id, 1)
-        await until(lambda: one.driver.drive_tasks[case.id].cancel_scope is None)
+        awake.release.set()
+        await one.follow(case.id, wait=5)
 
         assert [request.seat for request in asleep.model.requests] == ["Proponent"]
-        awake.release.set()
-        await until_it_has_turns(two, case.id, 4)
+        assert len((await two.load(case.id)).debate.turns) == 4
 
 
 Act = Callable[[DebateManager, str], Awaitable[Any]]
@@ -105,17 +105,18 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
     database: str, proposal: DebateRequest, rounds: int, act: Act
 ) -> None:
     model = ScriptedModel()
-    async with hall(database, {"mine": model}) as running, anyio.create_task_group() as tasks:
+    journal = await SqliteJournal.open(database)
+    async with hall(journal, {"mine": model}) as running, anyio.create_task_group() as tasks:
         case = await running.start(proposal.model_copy(update={"run": proposal is TOGETHER}), actor=ACTOR)
         for _ in range(rounds):
             await running.step(case.id, wait=5)
-        await until(lambda: not running.driver.drive_tasks)
+        await until(lambda: not running.is_working(case.id))
         asked = len(model.requests)
         with sqlite3.connect(database, isolation_level=None) as other:
             other.execute("begin immediate")
             request = anyio.CancelScope()
             tasks.start_soon(asking, request, act, running, case.id)
-            await until(lambda: is_writing(running))
+            await until(lambda: is_writing(journal))
             request.cancel()
             await anyio.lowlevel.checkpoint()
             other.execute("rollback")
@@ -128,9 +129,7 @@ async def asking(request: anyio.CancelScope, act: Act, running: DebateManager, d
         await act(running, debate_id)
 
 
-def is_writing(running: DebateManager) -> bool:
-    journal = running.journal
-    assert isinstance(journal, SqliteJournal)
+def is_writing(journal: SqliteJournal) -> bool:
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 

@@ -23,7 +23,7 @@ from server.debate.rules.transitions import replay
 from server.debate.views import warnings as cautions
 from server.engine.debates import DebateManager
 from server.engine.model_calls import ModelCaller
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models import Reply, Request
 from server.models.fakes.chaos import Chaos
 from server.models.fakes.faults import FAILURES

@@ -30,7 +30,7 @@ async def hall(
     """A hall whose clock is so many seconds ahead."""
     journal = await SqliteJournal.open(database, lock_timeout=patience)
     try:
-        async with DebateManager.open(
+        async with DebateManager(
             journal,
             ModelRegistry(models),
             configured_models=("mine",),
@@ -148,7 +148,7 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
 ) -> None:
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
     journal = await SqliteJournal.open(database)
-    async with DebateManager.open(journal, ModelRegistry(), environ={}) as running:
+    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
         case = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
     await journal.close()
 

@@ -17,7 +17,7 @@ from server.debate.commands.requests import (
     OptionsInput,
 )
 from server.engine.debates import DebateManager
-from server.engine.runner import DebateSnapshot
+from server.engine.store import DebateSnapshot
 from server.models.litellm.client import LitellmModel
 from server.settings import Settings
 

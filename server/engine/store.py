@@ -1,0 +1,237 @@
+"""Debates in the journal: read, checked and recorded.
+
+Everything in memory is a `DebateSnapshot`: a debate with the entries it was replayed from. A snapshot never
+changes; recording returns the next one. Errors of the journal leave here as `StorageUnavailableError`.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
+from server.debate.facts.state import Debate
+from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
+from server.debate.rules.decide import is_unattended, status
+from server.debate.rules.transitions import replay
+from server.debate.views import markdown
+from server.debate.views.state import winner_stance
+from server.engine.daily_budget import spending_by_day
+from server.engine.errors import DebateNotFoundError, translate_storage_errors
+from storage.journal import ConflictError, Entry, Journal, StreamListing, StreamSummary
+
+ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+SYSTEM_ACTOR = "counterpoint"
+"""The actor of every entry that no caller asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DebateSnapshot:
+    """A debate under its id, with its entries."""
+
+    id: str
+    debate: Debate
+    entries: tuple[Recorded, ...]
+
+    @property
+    def status(self) -> str:
+        return status(self.debate)
+
+    def ends_with(self, event: Event) -> bool:
+        """Whether this very object was recorded last, and not an event that another writer recorded."""
+        return self.entries[-1].event is event
+
+
+OnCommit = Callable[[DebateSnapshot], None]
+"""Called with each new state of a debate. Must not raise or block."""
+
+
+class DebateStore:
+    """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered."""
+
+    def __init__(
+        self, journal: Journal, clock: Callable[[], datetime], on_commit: OnCommit = lambda _: None
+    ) -> None:
+        self.journal = journal
+        self.clock = clock
+        self.on_commit = on_commit
+
+    async def open(self, setup: Opened, actor: str, inherited_events: Sequence[Event] = ()) -> DebateSnapshot:
+        """Record a new debate under a new id; a fork begins with the events it inherits.
+
+        Raises:
+            IllegalEvent: these events do not make a debate; nothing was written.
+        """
+        events = (setup, *inherited_events)
+        return await self.append(new_id(), (), replay(events), events, actor)
+
+    async def load(self, debate_id: str) -> DebateSnapshot:
+        """The debate as it is stored, its hash chain checked.
+
+        Raises:
+            DebateNotFoundError: nothing is stored under this id.
+        """
+        entries = await self.read_entries(debate_id)
+        with translate_storage_errors():
+            history = tuple(map(parse_entry, entries))
+            return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
+
+    async def read_entries(self, debate_id: str) -> list[Entry]:
+        """The stored entries, unparsed.
+
+        Raises:
+            DebateNotFoundError: nothing is stored under this id.
+        """
+        with translate_storage_errors():
+            entries = await self.journal.read(debate_id)
+        if not entries:
+            raise DebateNotFoundError(debate_id)
+        return entries
+
+    async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        """The latest state, published if another process has written. Cheap when nothing has changed."""
+        with translate_storage_errors():
+            version = await self.journal.version(snapshot.id)
+        if version == snapshot.debate.version:
+            return snapshot
+        return self.publish(await self.load(snapshot.id))
+
+    async def record(
+        self, snapshot: DebateSnapshot, events: Sequence[Event], actor: str = SYSTEM_ACTOR
+    ) -> DebateSnapshot:
+        """Check events by replaying them, then append them.
+
+        After a conflict with another writer nothing was recorded, and the state they wrote is returned.
+
+        Raises:
+            IllegalEvent: a bug of ours; nothing was written.
+        """
+        debate = replay(events, snapshot.debate)
+        try:
+            return await self.append(snapshot.id, snapshot.entries, debate, events, actor)
+        except ConflictError:
+            return self.publish(await self.load(snapshot.id))
+
+    async def append(
+        self,
+        debate_id: str,
+        history: tuple[Recorded, ...],
+        debate: Debate,
+        events: Sequence[Event],
+        actor: str,
+    ) -> DebateSnapshot:
+        """Write `events` after `history`. `debate` is the state they lead to.
+
+        Raises:
+            ConflictError: another writer was first.
+        """
+        at = self.now()
+        unsaved = (Recorded(0, at, actor, "", event) for event in events)
+        with translate_storage_errors():
+            entries = await self.journal.append(
+                debate_id,
+                after=len(history),
+                at=at,
+                actor=actor,
+                bodies=[serialize_event(event) for event in events],
+                summary=build_stream_summary(debate, events, (*history, *unsaved)),
+            )
+        saved = (
+            Recorded(entry.seq, entry.at, entry.actor, entry.hash, event)
+            for entry, event in zip(entries, events, strict=True)
+        )
+        return self.publish(DebateSnapshot(debate_id, debate, (*history, *saved)))
+
+    async def restore(
+        self, debate_id: str, entries: Sequence[Entry], debate: Debate
+    ) -> tuple[DebateSnapshot, int]:
+        """Write entries exported elsewhere as they are. Returns the debate and how many entries were new.
+
+        The debate is marked as stepped, so that recovery never spends money on it.
+
+        Raises:
+            DamagedStreamError: the entries are not a chain of this debate.
+            DivergenceError: other entries are stored under this id.
+            ValueError: an entry is not JSON that can be stored exactly.
+        """
+        summary = build_stream_summary(debate, [debate.setup], [parse_entry(entry) for entry in entries])
+        summary = replace(summary, details={**summary.details, "runs_by_itself": False})
+        added = await self.journal.restore(debate_id, entries, summary)
+        snapshot = await self.load(debate_id)
+        return (self.publish(snapshot) if added else snapshot), added
+
+    async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        """Resume a debate that was paused until a time that has passed."""
+        while (paused := snapshot.debate.paused) and "" < paused.until <= self.now():
+            snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
+        return snapshot
+
+    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
+        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
+        with translate_storage_errors():
+            return await self.journal.find(query, **filters)
+
+    async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
+        with translate_storage_errors():
+            return await self.journal.find_by_prefix(prefix, limit=limit)
+
+    async def find_changes(self, position: int) -> tuple[int, list[str]]:
+        """(position, ids of debates written to since), as in `Journal.find_changes`."""
+        with translate_storage_errors():
+            return await self.journal.find_changes(position)
+
+    def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        self.on_commit(snapshot)
+        return snapshot
+
+    def now(self) -> str:
+        return format_time(self.clock())
+
+
+def new_id() -> str:
+    """Twelve letters and digits that are not mistaken for each other: 59 random bits."""
+    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+
+
+def format_time(time: datetime) -> str:
+    """As entries have it: UTC, ISO 8601 with milliseconds; sorts as text."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_entry(entry: Entry) -> Recorded:
+    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body))
+
+
+def serialize_event(event: Event) -> Mapping[str, Any]:
+    return event.model_dump(mode="json")
+
+
+def build_stream_summary(
+    debate: Debate, events: Sequence[Event], entries: Sequence[Recorded]
+) -> StreamSummary:
+    """The row of lists and searches. `events`: the new ones; `entries`: all, the new ones included.
+
+    The search index is rewritten only where a round begins or ends: one turn is not worth the write.
+    """
+    is_turn_only = not any(
+        event.kind in {"opened", "phase_entered", "concluded", "ended"} for event in events
+    )
+    price = compute_max_call_cost(debate, estimate_next_call(debate))
+    return StreamSummary(
+        title=debate.setup.question,
+        status=status(debate),
+        details={
+            "format": debate.setup.format,
+            "round": debate.round,
+            "outcome": debate.verdict.outcome if debate.verdict else "",
+            "winner": winner_stance(debate),
+            "tags": list(debate.setup.tags),
+            "forked_from": debate.setup.forked_from,
+            "runs_by_itself": is_unattended(debate),
+            "paused_until": debate.paused.until if debate.paused else "",
+            "spending": spending_by_day(entries, debate.setup.forked_at_round, price),
+        },
+        search_text=None if is_turn_only else markdown.build_search_text(debate),
+    )
