@@ -95,7 +95,7 @@ LIBRARIES: dict[str, str] = {
     "tools.kit": "mcp pydantic",
     "tools": "mcp pydantic",
     "mcp": "anyio mcp pydantic",
-    "cli": "anyio click mcp platformdirs pydantic",
+    "cli": "anyio click mcp platformdirs pydantic rich",
 }
 """The libraries of each room; a room that is not here has none."""
 

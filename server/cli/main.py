@@ -1,4 +1,4 @@
-"""The command line. Parses, calls the hall as any other client would, and prints."""
+"""The command line: parses arguments, calls a debate manager as any other client would, and prints."""
 
 import sys
 from pathlib import Path
@@ -7,43 +7,41 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli.debate import debate, demo, fork
-from server.cli.doctor import doctor, models
+from server.cli.doctor import doctor
 from server.cli.install import install, write_atomically
-from server.cli.rendering import Screen, sanitize_line, sanitize_text
+from server.cli.models import models
+from server.cli.sanitize import sanitize_line, sanitize_text
 from server.cli.session import format_json, run_with_manager
 from server.debate.rules.decide import status
-from server.debate.views import markdown
 from server.debate.views.catalog import VIEWS
-from server.debate.views.compare import DebateFamily
-from server.debate.views.compare import render_comparison as comparison
+from server.debate.views.compare import DebateFamily, render_comparison
+from server.debate.views.markdown import has_result, render_transcript
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError, DebateNotFoundError
 from server.engine.forks import compare, load_debate_family
 from server.engine.queries import PAGE_SIZE, STATUSES, DebateRow, format_list_line, load_view_source
 from server.engine.queries import list_debates as find_debates
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
-from server.models.local import weights
+from server.models.local.weights import WeightsError
 from server.settings import Settings, package_version
 
-INTERRUPTED_EXIT_CODE = 130
+EXIT_INTERRUPTED = 130
 
 
 class ErrorReportingGroup(click.Group):
-    """Turns what a user can do something about into one line on stderr and exit code 1."""
+    """Prints errors that a user can act on as one line on stderr; the exit code is 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except DebateNotFoundError as error:
-            told = str(error).partition(". ")[0]
-            raise click.ClickException(
-                sanitize_line(f"{told}. `counterpoint list` shows those there are.")
-            ) from None
-        except (DebateError, weights.WeightsError) as error:
+            text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
+            raise click.ClickException(sanitize_line(text)) from None
+        except (DebateError, WeightsError) as error:
             raise click.ClickException(sanitize_line(str(error))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
-            sys.exit(INTERRUPTED_EXIT_CODE)
+            sys.exit(EXIT_INTERRUPTED)
 
 
 def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -53,7 +51,7 @@ def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 
 
 @click.group(cls=ErrorReportingGroup, invoke_without_command=True)
-@click.option("--db", metavar="PATH", help="The debates' database, in place of COUNTERPOINT_DB.")
+@click.option("--db", metavar="PATH", help="The database; overrides COUNTERPOINT_DB.")
 @click.option(
     "--version",
     is_flag=True,
@@ -71,7 +69,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
     Example: counterpoint debate "Should we rewrite the billing service in Rust?"
     """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to fail
+        if hasattr(stream, "reconfigure"):  # a character outside the terminal's encoding is no reason to fail
             stream.reconfigure(errors="replace")
     settings = Settings.read()
     ctx.obj = settings.model_copy(update={"db": db}) if db else settings
@@ -79,12 +77,8 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
         ctx.invoke(serve)
 
 
-counterpoint.add_command(debate)
-counterpoint.add_command(demo)
-counterpoint.add_command(fork)
-counterpoint.add_command(doctor)
-counterpoint.add_command(install)
-counterpoint.add_command(models)
+for command in (debate, demo, fork, doctor, install, models):
+    counterpoint.add_command(command)
 
 
 @counterpoint.command()
@@ -94,12 +88,17 @@ def serve(settings: Settings) -> None:
 
     Example: counterpoint serve
     """
-    from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (brings the SDK with it)
+    from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (imports the SDK)
 
     sys.exit(serve_stdio(settings))
 
 
-# Reading debates ----------------------------------------------------------------------------------
+def print_markdown(*texts: str) -> None:
+    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
+
+    out = Terminal(sys.stdout)
+    for text in texts:
+        out.print_markdown(text)
 
 
 @counterpoint.command("list")
@@ -109,7 +108,7 @@ def serve(settings: Settings) -> None:
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
-    """List debates, newest first; with QUERY those that hold all of its words.
+    """List debates, newest first; with QUERY those that contain all of its words.
 
     Example: counterpoint list rust --status concluded
     """
@@ -121,10 +120,23 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     if as_json:
         click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
         return
-    for row in rows:
-        click.echo(sanitize_line(format_list_line(row)))
+    print_list([sanitize_line(format_list_line(row)) for row in rows])
     if not rows:
-        click.echo('There is none. Begin one: counterpoint debate "QUESTION"', err=True)
+        click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)
+
+
+def print_list(lines: list[str]) -> None:
+    """One line each on a pipe; on a terminal wrapped, with the ids in a column of their own."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            click.echo(line)
+        return
+    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
+
+    out = Terminal(sys.stdout)
+    for line in lines:
+        debate_id, _, rest = line.partition(" ")
+        out.print_wrapped(rest, f"{debate_id}  ")
 
 
 @counterpoint.command()
@@ -133,7 +145,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 @click.option("--json", "as_json", is_flag=True, help="The view as data.")
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
-    """Print a debate: what was said, or another view of it.
+    """Print a debate: its transcript, or another view.
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
@@ -141,10 +153,10 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     source = run_with_manager(settings, lambda manager: load_view_source(manager, debate_id, chosen))
     if as_json or not chosen.render:
         click.echo(format_json(chosen.build(source)))
-    elif view == "verdict" and not markdown.has_result(source.debate):
+    elif view == "verdict" and not has_result(source.debate):
         raise click.ClickException(f"There is no verdict yet: the debate is {status(source.debate)}.")
     else:
-        click.echo(Screen.detect().render(chosen.render(source)))
+        print_markdown(chosen.render(source))
 
 
 @counterpoint.command()
@@ -155,17 +167,17 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def export(settings: Settings, debate_id: str, export_format: str, output: Path | None) -> None:
-    """Write a debate as Markdown to read, or as JSON that `counterpoint import` takes in again.
+    """Write a debate as Markdown, or as JSON that `counterpoint import` reads.
 
-    The JSON holds every entry with its hash, and the receipt; a debate can be exported mid-way.
+    The JSON contains every entry with its hash, and the receipt. A running debate can be exported, too.
 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     if export_format == "markdown":
         snapshot = run_with_manager(settings, lambda manager: manager.load(debate_id))
-        text = sanitize_text(markdown.render_transcript(snapshot.debate, snapshot.entries))
+        text = sanitize_text(render_transcript(snapshot.debate, snapshot.entries))
     else:
-        text = format_json(run_with_manager(settings, lambda hall: export_debate(hall, debate_id)))
+        text = format_json(run_with_manager(settings, lambda manager: export_debate(manager, debate_id)))
     if output is None:
         click.echo(text.rstrip("\n"))
         return
@@ -179,19 +191,19 @@ def export(settings: Settings, debate_id: str, export_format: str, output: Path 
 @click.argument("file", type=click.File("rb"))
 @click.pass_obj
 def import_debate(settings: Settings, file: BinaryIO) -> None:
-    """Take in a debate that was exported as JSON; FILE may be - for stdin.
+    """Import a debate that was exported as JSON; FILE may be - for stdin.
 
-    Every entry is checked against the chain of hashes. The debate keeps its id, and can be gone on with. If a
-    beginning of it is here already, what is missing is added.
+    Every entry is checked against the chain of hashes. The debate keeps its id and can be continued. If its
+    first entries are stored already, the missing ones are added.
 
     Example: counterpoint import debate.json
     """
     data = parse_export(file.read(MAX_FILE_BYTES + 1))
-    case, added = run_with_manager(settings, lambda hall: restore_debate(hall, data))
-    new = f"{added} of them new here" if added else "all of them here already"
-    click.echo(f"debate {case.id}: {case.status}, entries: {case.debate.version}, {new}.")
-    if not case.debate.ended:
-        click.echo(f"Go on with: counterpoint debate --continue {case.id}")
+    snapshot, added = run_with_manager(settings, lambda manager: restore_debate(manager, data))
+    new = f"{added} of them new" if added else "all of them stored already"
+    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
+    if not snapshot.debate.ended:
+        click.echo(f"Continue with: counterpoint debate --continue {snapshot.id}")
 
 
 @counterpoint.command("compare")
@@ -200,9 +212,9 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
-    """Put two debates side by side: what each came to, what it cost, what differs, what they share.
+    """Compare two debates: their results and costs, what differs, what they share.
 
-    Without OTHER: beside the debate it was forked from, its forks, and the other forks of that.
+    Without OTHER: with the debate it was forked from, its forks, and their sibling forks.
 
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
@@ -211,7 +223,7 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
         return await load_debate_family(manager, await manager.load(debate_id))
 
     if other_id:
-        pair = run_with_manager(settings, lambda hall: compare(hall, debate_id, other_id))
+        pair = run_with_manager(settings, lambda manager: compare(manager, debate_id, other_id))
         pairs, data = [pair], pair.model_dump()
     else:
         found = run_with_manager(settings, find_relatives)
@@ -219,7 +231,6 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     if as_json:
         click.echo(format_json(data))
         return
-    for pair in pairs:
-        click.echo(Screen.detect().render(comparison(pair)))
+    print_markdown(*map(render_comparison, pairs))
     if not pairs:
-        click.echo(f"No fork of {debate_id} is here, and nothing that it is a fork of.", err=True)
+        click.echo(f"No forks of {debate_id} are stored, nor a debate that it was forked from.", err=True)

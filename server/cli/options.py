@@ -1,7 +1,8 @@
-"""What is asked for on the command line: options, and what they come to as a proposal or a fork's changes."""
+"""The options of `debate` and `fork`, and the requests that are built from them."""
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -21,7 +22,7 @@ READABLE_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def combine_options(*options: Decorator) -> Decorator:
-    """Several options as one, in the order in which the help shows them."""
+    """One decorator that adds several options; the help shows them in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -32,7 +33,7 @@ def combine_options(*options: Decorator) -> Decorator:
 
 
 SEAT_OPTIONS = combine_options(
-    click.option("--model", "models", multiple=True, help="Handed out to the debaters in turn. Repeatable."),
+    click.option("--model", "models", multiple=True, help="Given to the debaters in turn. Repeatable."),
     click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
     click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
     click.option(
@@ -40,47 +41,60 @@ SEAT_OPTIONS = combine_options(
         "documents",
         multiple=True,
         type=READABLE_FILE,
-        help="A text file for everybody to read. Repeatable.",
+        help="A text file that all seats read. Repeatable.",
     ),
-    click.option("--instructions", help="For every seat that has no prompt of its own."),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws the same orders again."),
+    click.option("--instructions", help="For every seat without its own prompt."),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeats the random choices of orders."),
 )
-"""What a debate and a fork can both be asked for."""
+"""Options of `debate` and `fork`."""
 
 PROCEDURE_OPTIONS = combine_options(
-    click.option("--phase", "phases", multiple=True, help=f"In place of the format's: {', '.join(PHASES)}."),
-    click.option("--moderator", type=click.Choice(["opens", "closes", "both"]), help="What one does."),
-    click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
-    click.option("--referee", is_flag=True, help="Somebody audits the arguments of each round."),
-    click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
-    click.option("--handoff", type=click.Choice(get_args(HandoffMode)), help="How a hand-off is read."),
     click.option(
-        "--output-schema", type=READABLE_FILE, help="A JSON Schema that the result is put into the shape of."
+        "--phase",
+        "phases",
+        multiple=True,
+        help=f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}.",
     ),
+    click.option(
+        "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
+    ),
+    click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
+    click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
+    click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
+    click.option(
+        "--handoff", type=click.Choice(get_args(HandoffMode)), help="How speakers name the next one."
+    ),
+    click.option("--output-schema", type=READABLE_FILE, help="A file with the JSON Schema of the result."),
 )
-"""How a debate goes."""
+"""The procedure of a debate."""
 
 LIMIT_OPTIONS = combine_options(
-    click.option("--timeout", "turn_timeout", type=TIMEOUT_RANGE, metavar="SECONDS", help="For an answer."),
-    click.option("--round-timeout", type=TIMEOUT_RANGE, metavar="SECONDS", help="For a round."),
-    click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="For the whole debate."),
-    click.option("--max-turns", type=click.IntRange(1, 1000), help="Of the whole talk."),
-    click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
-    click.option("--max-cost-usd", type=DOLLAR_AMOUNT, metavar="DOLLARS", help="For all answers."),
     click.option(
-        "--on-budget", type=click.Choice(["conclude", "pause"]), help="When it is spent.  [conclude]"
+        "--timeout", "turn_timeout", type=TIMEOUT_RANGE, metavar="SECONDS", help="Limit of one reply."
+    ),
+    click.option("--round-timeout", type=TIMEOUT_RANGE, metavar="SECONDS", help="Limit of a round."),
+    click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
+    click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
+    click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
+    click.option("--max-cost-usd", type=DOLLAR_AMOUNT, metavar="DOLLARS", help="Cost of all replies."),
+    click.option(
+        "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
     ),
 )
-"""What a debate may take. Each parameter is named as in `options.limits`."""
+"""Limits of a debate, named as in `options.limits`."""
 
 FAILURE_OPTIONS = combine_options(
-    click.option("--fallback-model", "fallback_models", multiple=True, help="For seats whose model fails."),
-    click.option("--quorum", type=click.IntRange(1, 26), help="Debaters a round needs, or it pauses.  [2]"),
+    click.option(
+        "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
+    ),
+    click.option(
+        "--quorum", type=click.IntRange(1, 26), help="Debaters that a round needs, or the debate pauses.  [2]"
+    ),
 )
 
 OUTPUT_OPTIONS = combine_options(
-    click.option("--json", "as_json", is_flag=True, help="Only the outcome, as one JSON object on stdout."),
-    click.option("--quiet", is_flag=True, help="Only the verdict."),
+    click.option("--json", "as_json", is_flag=True, help="Print only the result, as one JSON object."),
+    click.option("--quiet", is_flag=True, help="Print only the verdict."),
 )
 
 FORMAT_OPTION = click.option(
@@ -89,14 +103,14 @@ FORMAT_OPTION = click.option(
 
 
 def debaters_option(description: str, default_help: str = "") -> Decorator:
-    told = f'{description}; "NAME=MODEL: STANCE" also names its model. Repeatable. {default_help}'.rstrip()
-    return click.option("--debater", "debaters", multiple=True, metavar='"NAME: STANCE"', help=told)
+    text = f'{description}; "NAME=MODEL: STANCE" also sets its model. Repeatable. {default_help}'.rstrip()
+    return click.option("--debater", "debaters", multiple=True, metavar='"NAME: STANCE"', help=text)
 
 
 def build_debate_request(
     question: str, documents: tuple[Path, ...], debaters: tuple[str, ...], **option_values: Any
 ) -> DebateRequest:
-    """Raises click.UsageError for what cannot be understood; what cannot be debated, the hall refuses."""
+    """Raises click.UsageError for invalid values; the manager rejects what cannot be debated."""
     return validate_input(
         DebateRequest,
         {
@@ -113,26 +127,15 @@ def build_debate_request(
 
 
 def build_options(**option_values: Any) -> dict[str, Any]:
-    """The options of a proposal: those that were given."""
-    simple = (
-        "instructions",
-        "seed",
-        "speaking",
-        "handoff",
-        "referee",
-        "phases",
-        "fallback_models",
-        "quorum",
-    )
-    given = {name: option_values[name] for name in simple if option_values[name]}
-    given["limits"] = {
-        name: option_values[name] for name in LimitsInput.model_fields if option_values.get(name)
-    }
+    """The given options of a request."""
+    names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models", "quorum"]
+    given: dict[str, Any] = {name: option_values[name] for name in names if option_values[name]}
+    given["limits"] = {name: value for name in LimitsInput.model_fields if (value := option_values.get(name))}
     if judges := build_judges(**option_values):
         given["judges"] = judges
-    if does := option_values["moderator"] or ("opens" if option_values["tools"] else ""):
-        opens, closes = does in ("opens", "both"), does in ("closes", "both")
-        given["moderator"] = {"opens": opens, "closes": closes, "tools": list(option_values["tools"])}
+    tools = list(option_values["tools"])
+    if duty := option_values["moderator"] or ("opens" if tools else ""):
+        given["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": tools}
     if option_values["output_schema"]:
         given["output_schema"] = read_schema(option_values["output_schema"])
     return given
@@ -141,11 +144,9 @@ def build_options(**option_values: Any) -> dict[str, Any]:
 def build_fork_changes(
     debater_names: Sequence[str], models: Sequence[str], debaters: Sequence[str], **option_values: Any
 ) -> ChangesInput:
-    """What a fork is to do otherwise. Raises click.UsageError for what cannot be understood."""
-    moved = [parse_debater(text) for text in debaters]
-    handed_out = (
-        {name: models[index % len(models)] for index, name in enumerate(debater_names)} if models else {}
-    )
+    """The changes of a fork. Raises click.UsageError for invalid values."""
+    changed = [parse_debater(text) for text in debaters]
+    new_models = dict(zip(debater_names, cycle(models), strict=False))
     given = {
         name: option_values[name] for name in ("moderator", "instructions", "seed") if option_values[name]
     }
@@ -155,8 +156,8 @@ def build_fork_changes(
         ChangesInput,
         {
             **given,
-            "models": handed_out | {one["name"]: one["model"] for one in moved if one["model"]},
-            "stances": {one["name"]: one["stance"] for one in moved},
+            "models": new_models | {row["name"]: row["model"] for row in changed if row["model"]},
+            "stances": {row["name"]: row["stance"] for row in changed},
             "documents": read_documents(option_values["documents"]),
             "max_rounds": option_values["rounds"] or 0,
             "run": True,
@@ -177,7 +178,7 @@ def build_judges(judges: int | None, judge_models: Sequence[str], **_other_value
 
 
 def parse_debater(text: str) -> dict[str, str]:
-    # A model's name may hold a colon; one that ends it has a space behind it.
+    # A model's name may contain a colon; the one before the stance is followed by a space.
     head, colon, stance = text.partition(": ") if ": " in text else text.partition(":")
     name, _, model = head.partition("=")
     if not (colon and name.strip() and stance.strip()):
@@ -200,4 +201,4 @@ def read_text_file(path: Path, option: str = "--document") -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise click.UsageError(f"{option} {path}: it is no text in UTF-8, or cannot be read.") from None
+        raise click.UsageError(f"{option} {path}: not a readable text file in UTF-8.") from None

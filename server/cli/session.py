@@ -1,14 +1,14 @@
-"""One command's work in a hall of its own, and what it prints as data."""
+"""What a command needs to do its work: a debate manager, interruption by signals, and output as JSON."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, Self, TypeVar
 
 import anyio
 
-from server.cli.doctor import find_root_cause
-from server.compose import log_to_stderr
 from server.debate.views import catalog
 from server.engine.debates import DebateManager
 from server.models.fakes.chaos import Chaos
@@ -22,15 +22,15 @@ def run_with_manager(
     operation: Callable[[DebateManager], Coroutine[Any, Any, T]],
     chaos: Chaos | None = None,
 ) -> T:
-    """Do something in the hall, and raise what it raised."""
-    # It brings the database and the models with it, and `--help` does without.
-    from server.compose import open_manager  # noqa: PLC0415
+    """Run an operation with a manager that is open only for it, and raise what it raises."""
+    # It imports the database and the models, which `--help` does not need.
+    from server.compose import log_to_stderr, open_manager  # noqa: PLC0415
 
     log_to_stderr(settings)
 
     async def open_and_run() -> T:
-        async with open_manager(settings, chaos=chaos) as hall:
-            return await operation(hall)
+        async with open_manager(settings, chaos=chaos) as manager:
+            return await operation(manager)
 
     try:
         return anyio.run(open_and_run)
@@ -38,6 +38,33 @@ def run_with_manager(
         raise find_root_cause(group) from None
 
 
+def find_root_cause(error: BaseException) -> BaseException:
+    """The first error in the groups that task groups raise."""
+    return find_root_cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 def format_json(data: Any) -> str:
-    whole = "utf" in (sys.stdout.encoding or "").lower()
-    return catalog.format_json(data) if whole else json.dumps(data, indent=1)
+    """JSON in the encoding of stdout: other letters than ASCII are escaped if it has none of them."""
+    supports_unicode = "utf" in (sys.stdout.encoding or "").lower()
+    return catalog.format_json(data) if supports_unicode else json.dumps(data, indent=1)
+
+
+class SigtermAsInterrupt:
+    """Within it SIGTERM does what Ctrl-C does. `exit_code` is the exit code of an interrupted process."""
+
+    def __init__(self) -> None:
+        self.exit_code = 128 + signal.SIGINT
+
+    def __enter__(self) -> Self:
+        self.previous_handler = signal.signal(signal.SIGTERM, self.handle_sigterm)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self.previous_handler or signal.SIG_DFL)
+
+    def handle_sigterm(self, signal_number: int, frame: FrameType | None) -> None:
+        self.exit_code = 128 + signal_number
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # ignored, as in a background job of a script
+            raise KeyboardInterrupt
+        handler(signal.SIGINT, frame)

@@ -1,5 +1,6 @@
 """The command line, on the scripted model and a database of the test's own."""
 
+import io
 import json
 import re
 import subprocess
@@ -13,10 +14,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli.debate import run_and_display, start_new_debate
-from server.cli.live import LiveDisplay
+from server.cli.debate import start_new_debate
+from server.cli.live import LiveDisplay, run_and_display
 from server.cli.main import counterpoint
-from server.cli.rendering import Screen
+from server.cli.terminal import Terminal
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
@@ -95,13 +96,11 @@ async def test_answers_are_streamed_only_to_who_reads_along(
             heard.add(on_text is not None)
             return await super().reply(request, on_text)
 
-    proposal = DebateRequest(question="Tabs?", models=["mine"], run=True)
-    async with open_manager(Settings(db=database), {"mine": Listened()}) as hall:
-        await run_and_display(
-            partial(start_new_debate, proposal),
-            LiveDisplay(Screen(supports_bar=bar), show_turns=turns, show_bar=True),
-            hall,
-        )
+    request = DebateRequest(question="Tabs?", models=["mine"], run=True)
+    async with open_manager(Settings(db=database), {"mine": Listened()}) as manager:
+        out = Terminal(io.StringIO(), is_terminal=True)
+        display = LiveDisplay(out, bar=out if bar else None, show_turns=turns)
+        await run_and_display(partial(start_new_debate, request), display, manager, actor="test")
 
     assert heard == {streams}
 
@@ -156,7 +155,7 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
         (["Tabs?", "--format", "brawl"], "second_opinion"),
         (["Tabs?", "--rounds", "0"], "--rounds"),
         (["Tabs?", "--document", "/nowhere/plan.md"], "does not exist"),
-        (["Tabs?", "--document", sys.executable], "no text"),
+        (["Tabs?", "--document", sys.executable], "not a readable text file"),
         (["Tabs?", "--instructions", "x" * 8001], "instructions"),
         (["Tabs?", "--continue", "x"], "leave out question"),
         (["--continue", "x", "--judge-model", "scripted"], "leave out --judge-model"),

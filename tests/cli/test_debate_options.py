@@ -127,7 +127,7 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
         (["--max-turns", "0"], "--max-turns"),
         (["--max-turns", "1001"], "--max-turns"),
         (["--output-schema", "/nowhere/schema.json"], "does not exist"),
-        (["--output-schema", sys.executable], "it is no text in UTF-8, or cannot be read"),
+        (["--output-schema", sys.executable], "not a readable text file in UTF-8"),
         (["--output-schema", __file__], "--output-schema"),
         (["--phase", "x" * 41], "options phases"),
     ],
@@ -149,7 +149,7 @@ def test_values_that_cannot_be_understood_exit_with_2(cli: Cli, arguments: list[
         (["--moderator", "closes", "--tools", "books"], "options.moderator.opens=true"),
         (["--phase", "opening", "--judges", "2"], "has no judges with these phases"),
         (["--format", "settle", "--judges", "2"], "has no judges with these phases"),
-        (["--model", "caller/me"], 'A seat that you speak for has the model "caller"'),
+        (["--model", "caller/me"], 'A seat of your own has the model "caller"'),
     ],
 )
 def test_what_cannot_be_debated_is_one_line_and_exits_with_1(
@@ -250,7 +250,7 @@ def test_a_real_terminal_program_reads_turns_from_stdin_and_goes_on_after_it_was
     assert closed.returncode == 1
     assert "Your turn: Me, round 1 (argument)" in closed.stdout
     assert "The debate is waiting: The caller is to write for Me" in closed.stderr
-    assert "Go on with: counterpoint debate --continue " in closed.stderr
+    assert "Continue with: counterpoint debate --continue " in closed.stderr
     assert (going_on.returncode, going_on.stderr) == (0, "")
     assert "Because it is ready." in going_on.stdout
     assert "Verdict: Decided" in going_on.stdout

@@ -158,7 +158,7 @@ def test_keys_are_copied_only_when_named_and_with_a_warning_and_never_shown(
     assert "a-secret" in config.read_text(encoding="utf-8")
     assert "a-secret" not in next(config.parent.glob("*.bak")).read_text(encoding="utf-8")
     assert "Warning" not in without.stderr
-    assert "Warning: the value of MISTRAL_API_KEY is copied in plain text" in named.stderr
+    assert "Warning: the value of MISTRAL_API_KEY is stored in plain text" in named.stderr
     assert not [text for text in [without.output, named.output, *shown] if "a-secret" in text]
 
 

@@ -37,4 +37,4 @@ def test_with_on_budget_conclude_what_is_there_is_judged(tmp_path: Path) -> None
 def test_other_options_are_refused_as_ever(tmp_path: Path) -> None:
     ended = debate(tmp_path, "--continue", "x" * 12, "--rounds", "3")
 
-    assert "--continue goes on as the debate began: leave out --rounds." in ended.stderr
+    assert "--continue keeps the debate's options: leave out --rounds." in ended.stderr

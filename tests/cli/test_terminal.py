@@ -1,14 +1,17 @@
 """What a person sees: text for a terminal, and a debate while it runs."""
 
+import io
 import os
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from server.cli.live import LiveDisplay
-from server.cli.rendering import Screen, last_columns, sanitize_text
+from server.cli.sanitize import sanitize_text
+from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
@@ -23,7 +26,7 @@ pytestmark = pytest.mark.requirement("M5")
 on_a_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 
 
-def case_with(*facts: PhaseEntered | Spoke) -> DebateSnapshot:
+def snapshot_with(*facts: PhaseEntered | Spoke) -> DebateSnapshot:
     setup = open_debate(DebateRequest(question="Tea?"), models=["scripted"], seed=1)
     events = (setup, *facts)
     log = tuple(Recorded(seq, "", "", "", event) for seq, event in enumerate(events, 1))
@@ -57,17 +60,25 @@ def test_a_terminal_is_shown_text_and_never_orders(text: str, shown: str) -> Non
     assert sanitize_text(text) == shown
 
 
-def test_markdown_is_readable_without_its_marks() -> None:
-    text = "# Title\n\n**Judges**\n- one *two* three four\n1. **five**\n\n"
+def printed(source: str, columns: str, monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool = False) -> str:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = Terminal(io.StringIO(), is_terminal=is_terminal, environ={"TERM": "xterm"})
+    out.print_markdown(source)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def test_markdown_is_readable_without_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "# Title\n\n**Judges**\n- one *two* three four five six\n1. **five**\n\n"
     text += "\\# no title\n2 * 3 * 4 = 24\n```\n**kept**\n```"
 
-    assert Screen(width=16).render(text).splitlines() == [
+    assert printed(text, "20", monkeypatch).splitlines() == [
         "Title",
         "=====",
         "",
-        "Judges:",
-        "- one two three",
-        "  four",
+        "Judges",
+        "- one two three four",
+        "  five six",
         "1. five",
         "",
         "# no title",
@@ -76,47 +87,82 @@ def test_markdown_is_readable_without_its_marks() -> None:
     ]
 
 
-def test_the_end_of_a_text_is_cut_to_the_columns_it_takes() -> None:
-    assert last_columns("abcdef", 3) == "def"
-    assert last_columns("日本語", 5) == "本語"
-    assert last_columns("ab", 9) == "ab"
-
-
-def test_the_bar_shows_the_end_of_what_is_being_written(capsys: pytest.CaptureFixture[str]) -> None:
-    live = LiveDisplay(Screen(supports_bar=True), show_turns=False, show_bar=True)
-    live.on_commit(case_with(opening()))
-    for piece in ["Tea is ", "kinder ", "to the\x1b[2J ", "heart than"]:
-        live.on_text("abc", "Proponent", piece)
-    live.draw()
-
-    shown = capsys.readouterr()
-    assert re.fullmatch(r"\r\S+ 0/6 0s opening: Proponent: .*to the heart than", shown.err)
-    assert shown.out == ""
-
-
-def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_model_s_text_is_shown_and_never_read_as_mark_up_of_ours(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    live = LiveDisplay(Screen(supports_bar=True), show_turns=True, show_bar=True)
-    live.on_commit(case_with(opening()))
-    live.on_text("abc", "Proponent", "Tea is")
-    live.on_commit(case_with(opening(), spoken("Tea is kind.")))
-    live.draw()
-    live.draw()
+    text = "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) \x1b]8;;http://x\x1b\\e\x1b]8;;\x1b\\\r\x07f"
 
-    shown = capsys.readouterr()
-    assert shown.out.count("Tea is kind.") == 1
-    assert "1/6 0s opening: asking Opponent" in shown.err
+    shown = printed(text, "100", monkeypatch, is_terminal=is_terminal)
+
+    assert shown == "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) ef\n"
 
 
-def test_a_debate_with_a_past_begins_with_how_much_was_said(capsys: pytest.CaptureFixture[str]) -> None:
-    live = LiveDisplay(Screen(), show_turns=True, show_bar=False)
-    live.continue_from(case_with(opening(), spoken("Tea is kind.")))
-    live.draw()
+def test_emphasis_is_styled_on_a_terminal_and_plain_on_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        printed("a **b** *c*", "40", monkeypatch, is_terminal=True) == "a \x1b[1mb\x1b[0m \x1b[3mc\x1b[0m\n"
+    )
+    assert printed("a **b** *c*", "40", monkeypatch) == "a b c\n"
 
-    shown = capsys.readouterr().out
-    assert "1 turn so far: counterpoint show abc" in shown
-    assert "Tea is kind." not in shown
+
+def test_no_line_is_wider_than_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "# 日本語の長い題名がここにありますとても長い\n- " + "word " * 30 + "\n" + "x" * 90
+
+    lines = printed(text, "40", monkeypatch, is_terminal=True).splitlines()
+
+    assert max(cell_len(re.sub(r"\x1b\[\d*m", "", line)) for line in lines) <= 40
+
+
+def test_on_a_pipe_a_long_path_stays_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/folder" * 12
+
+    assert printed(f"It is in {path} now.", "40", monkeypatch).splitlines() == ["It is in", path, "now."]
+
+
+def test_the_end_of_a_text_is_cut_to_the_columns_it_takes() -> None:
+    assert crop_start("abcdef", 3) == "def"
+    assert crop_start("日本語", 5) == "本語"
+    assert crop_start("ab", 9) == "ab"
+
+
+def build_display(*, show_turns: bool, has_bar: bool) -> tuple[LiveDisplay, io.StringIO]:
+    stream = io.StringIO()
+    out = Terminal(stream, is_terminal=True, environ={"TERM": "xterm", "NO_COLOR": "1"})
+    return LiveDisplay(out, bar=out if has_bar else None, show_turns=show_turns), stream
+
+
+def test_the_bar_shows_the_end_of_what_is_being_written() -> None:
+    display, stream = build_display(show_turns=False, has_bar=True)
+    display.on_commit(snapshot_with(opening()))
+    for piece in ["Tea is ", "kinder ", "to the\x1b[2J ", "heart than"]:
+        display.on_text("abc", "Proponent", piece)
+    with display.live:
+        display.draw()
+
+    assert re.search(r"0/6 0s opening: Proponent: .*to the heart than", stream.getvalue())
+    assert "\x1b[2J" not in stream.getvalue()
+
+
+def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once() -> None:
+    display, stream = build_display(show_turns=True, has_bar=True)
+    display.on_commit(snapshot_with(opening()))
+    display.on_text("abc", "Proponent", "Tea is")
+    display.on_commit(snapshot_with(opening(), spoken("Tea is kind.")))
+    with display.live:
+        display.draw()
+        display.draw()
+
+    assert stream.getvalue().count("Tea is kind.") == 1
+    assert "1/6 0s opening: asking Opponent" in stream.getvalue()
+
+
+def test_a_debate_with_a_past_begins_with_how_much_was_said() -> None:
+    display, stream = build_display(show_turns=True, has_bar=False)
+    display.continue_from(snapshot_with(opening(), spoken("Tea is kind.")))
+    display.draw()
+
+    assert "1 turn so far: counterpoint show abc" in stream.getvalue()
+    assert "Tea is kind." not in stream.getvalue()
 
 
 def on_pty(database: Path, **environ: str) -> str:
@@ -144,7 +190,7 @@ def on_pty(database: Path, **environ: str) -> str:
 def test_on_a_terminal_there_are_colours_and_a_bar_that_is_gone_at_the_end(tmp_path: Path) -> None:
     shown = on_pty(tmp_path / "debates.db")
 
-    assert "\x1b[36m\x1b[1mA. Proponent\x1b[0m" in shown
+    assert "\x1b[1;36mA. Proponent" in shown
     assert "asking Proponent, Opponent" in shown
     lines = [line.rpartition("\x1b[2K")[2] for line in shown.split("\r\n")]
     assert not any("asking" in line for line in lines)

@@ -4,7 +4,15 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 from server.debate.facts.config import DebaterTask, HandoffMode, Limits, Order, SeatKind
 
@@ -51,6 +59,15 @@ SchemaDocument = Annotated[
 
 class Input(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def check_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Pydantic takes true for 1."""
+        is_number = cls.model_fields[info.field_name or ""].annotation in (int, float)
+        if isinstance(value, bool) and is_number:
+            raise ValueError("must be a number, not a boolean")  # noqa: TRY004  (pydantic expects it)
+        return value
 
 
 class DebaterInput(Input):

