@@ -66,7 +66,7 @@ class Input(BaseModel):
         """Pydantic takes true for 1."""
         is_number = cls.model_fields[info.field_name or ""].annotation in (int, float)
         if isinstance(value, bool) and is_number:
-            raise ValueError("must be a number, not a boolean")  # noqa: TRY004  (pydantic expects it)
+            raise ValueError("must be a number, not a boolean")
         return value
 
 
