@@ -102,9 +102,9 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
 
 
 async def test_of_a_server_that_is_killed_two_others_take_over_what_ran_and_pay_once(
-    database: str, at: CallGate, era: str
+    database: str, at: CallGate
 ) -> None:
-    async with start_server_process(database, at, era) as (server, client):
+    async with start_server_process(database, at, "auto") as (server, client):
         own = await call(client, "start_debate", run=True, **ASKED)
         stepped = await call(client, "start_debate", **ASKED)
         await in_mid_call(client, at, stepped)
@@ -114,8 +114,8 @@ async def test_of_a_server_that_is_killed_two_others_take_over_what_ran_and_pay_
             await server.process.wait()
 
     async with (
-        start_server_process(database, at, era) as (_, one),
-        start_server_process(database, at, era) as (_, two),
+        start_server_process(database, at, "auto") as (_, one),
+        start_server_process(database, at, "auto") as (_, two),
     ):
         await at.wait_for_calls(3)
         at.release.set()
