@@ -14,6 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from server.cli.main import counterpoint
+from server.mcp.stdio import serve_stdio
+
+TIMEOUT = 20
+"""Seconds for a child process to end."""
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send")
 
@@ -83,7 +90,7 @@ class Served:
 
     def end(self) -> tuple[int, str]:
         """(exit code, stderr), waiting for it."""
-        out, told = self.child.communicate(timeout=20)
+        out, told = self.child.communicate(timeout=TIMEOUT)
         self.lines += out.splitlines()
         return self.child.returncode, told
 
@@ -92,6 +99,11 @@ class Served:
         with closing(sqlite3.connect(self.database)) as db:
             assert db.execute("pragma integrity_check").fetchone() == ("ok",)
             return int(db.execute("select count(*) from journal").fetchone()[0])
+
+    def kill(self) -> None:
+        self.patience.cancel()
+        self.child.kill()
+        self.child.communicate(timeout=TIMEOUT)
 
 
 @pytest.fixture
@@ -104,13 +116,19 @@ def serve(database: str) -> Iterator[Start]:
 
     yield start
     for served in started:
-        served.patience.cancel()
-        served.child.kill()
-        served.child.communicate(timeout=20)
+        served.kill()
+
+
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """A shell ignores SIGINT in background jobs, and children inherit that unless it is handled here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.requirement("M4")
-def test_serve_is_what_the_command_alone_does(serve: Start, database: str) -> None:
+def test_serve_is_what_the_command_alone_does_and_closing_stdin_ends_it(serve: Start, database: str) -> None:
     served = serve("--db", database, "serve")
     served.hello()
 
@@ -119,6 +137,7 @@ def test_serve_is_what_the_command_alone_does(serve: Start, database: str) -> No
 
 @posix
 @pytest.mark.requirement("M3", "N8")
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
     serve: Start, name: str, code: int
@@ -138,14 +157,11 @@ def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
     assert served.end()[0] == code
     assert served.entries() >= before > 2
     assert not Path(served.database + "-wal").exists()  # it was closed, not dropped
-    command = [*COMMAND, "--db", served.database, "debate", "--continue", opened["debate_id"], "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=20)
-    turns = json.loads(done.stdout)["result"]["transcript"]
-    assert len({(turn["round"], turn["agent"]) for turn in turns}) == len(turns) == 4
 
 
 @posix
 @pytest.mark.requirement("M3", "N8")
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the_rest(
     database: str, name: str, code: int
@@ -156,14 +172,15 @@ def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the
         assert child.stdout is not None
         assert any("A. Proponent (for)" in line for line in child.stdout)
         child.send_signal(getattr(signal, name))
-        _, said = child.communicate(timeout=20)
+        _, said = child.communicate(timeout=TIMEOUT)
     found = re.search(r"counterpoint debate --continue (\w+)", said)
     assert found, said
     assert child.returncode == code
 
     def told(*arguments: str) -> dict[str, Any]:
-        done = subprocess.run([*program, *arguments, "--json"], check=True, capture_output=True, timeout=20)
-        return dict(json.loads(done.stdout))
+        result = CliRunner().invoke(counterpoint, ["--db", database, *arguments, "--json"])
+        assert result.exit_code == 0, result.output
+        return dict(json.loads(result.stdout))
 
     kept = told("show", found[1])["turns"]
     turns = told("debate", "--continue", found[1])["result"]["transcript"]
@@ -187,25 +204,30 @@ def test_stdout_carries_the_protocol_and_nothing_else(serve: Start) -> None:
 
 
 @pytest.mark.requirement("M4")
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("COUNTERPOINT_DB", f"{sys.executable}/x.db"),
-        ("COUNTERPOINT_CONFIG", "/nowhere/x.toml"),
-    ],
-)
-def test_what_is_unusable_is_said_in_one_line_though_stdin_is_open(
-    serve: Start, variable: str, value: str
-) -> None:
-    served = serve(**{variable: value})
-    served.child.wait(timeout=20)
+def test_an_unusable_database_is_one_line_though_stdin_is_open(serve: Start) -> None:
+    served = serve(COUNTERPOINT_DB=f"{sys.executable}/x.db")
+    served.child.wait(timeout=TIMEOUT)
 
     code, told = served.end()
 
-    assert code == 1
-    assert told.startswith("counterpoint: ")
-    assert len(told.splitlines()) == 1
-    assert served.lines == []
+    assert (code, served.lines) == (1, [])
+    assert re.fullmatch(r"counterpoint: .*\n", told)
+
+
+@pytest.mark.requirement("M4")
+@pytest.mark.parametrize(
+    ("variable", "value"), [("COUNTERPOINT_LOG_LEVEL", "loud"), ("COUNTERPOINT_CONFIG", "/nowhere/x.toml")]
+)
+def test_an_unusable_setting_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    assert serve_stdio() == 1
+
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"counterpoint: .*\n", told)
 
 
 MODERN = {
@@ -215,17 +237,20 @@ MODERN = {
 }
 
 
-@pytest.fixture(params=["legacy", "modern"])
-def greeted(serve: Start, request: pytest.FixtureRequest) -> Served:
-    """A server that has heard from a client of either era."""
-    served = serve()
+@pytest.fixture(scope="module", params=["legacy", "modern"])
+def greeted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that has a client of either era, and that ends well after these tests."""
+    served = Served(str(tmp_path_factory.mktemp("greeted") / "debates.db"))
     if request.param == "legacy":
         served.hello()
     else:
         served.meta = {"_meta": MODERN}
         served.send("tools/list", **served.meta)
         assert served.answer()["tools"]
-    return served
+    yield served
+    ended = served.end()
+    served.kill()
+    assert ended == (0, "")
 
 
 def tool_call(served: Served, arguments: str) -> str:
@@ -237,7 +262,8 @@ def tool_call(served: Served, arguments: str) -> str:
     )
 
 
-def check_half_an_emoji(greeted: Served) -> None:
+@pytest.mark.requirement("M4")
+def test_half_an_emoji_is_a_character_that_cannot_be_shown(greeted: Served) -> None:
     greeted.write(tool_call(greeted, r'"Tea \ud83c or \ud83c\udf75, \\ud83c?"'))
 
     answer = greeted.next()
@@ -256,18 +282,15 @@ UNREADABLE_REQUESTS = [
 
 
 @pytest.mark.requirement("M4")
-def test_half_an_emoji_is_replaced_and_a_request_that_cannot_be_read_is_answered_with_an_error(
-    greeted: Served,
-) -> None:
+def test_a_request_that_cannot_be_read_is_answered_with_an_error(greeted: Served) -> None:
     for question, why in UNREADABLE_REQUESTS:
         greeted.write(tool_call(greeted, question))
 
         answer = greeted.next()
         assert (answer["id"], answer["error"]["code"]) == ("mine", -32600), question[:40]
         assert why in answer["error"]["message"]
-    assert greeted.call("find_debates")["debates"] == []
-    check_half_an_emoji(greeted)
-    assert greeted.end() == (0, "")
+    found = greeted.call("find_debates", query="nonsense")
+    assert found["debates"] == []
 
 
 UNREADABLE_LINES: list[tuple[str, object, int]] = [
@@ -313,7 +336,7 @@ for name in (*names, "server.engine.debates"):
     logging.getLogger(name).warning("a warning")
 """
     done = subprocess.run(
-        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=20
+        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=TIMEOUT
     )
 
     lines = done.stderr.splitlines()
