@@ -1,11 +1,10 @@
-"""The server over stdin and stdout, and how it ends.
+"""The server over stdin and stdout.
 
-It ends when its client closes stdin (0), on SIGTERM (143) and on SIGINT (130): in each case debates
-stop where they are, what they have said is recorded, and the database is closed. The SDK does neither
-on a signal: SIGTERM kills it, and after SIGINT it waits for a line that never comes.
+It ends when the client closes stdin (exit code 0), on SIGTERM (143) and on SIGINT (130). In each case
+running debates stop, their turns are recorded and the database is closed. The SDK handles no signals:
+SIGTERM kills it, and after SIGINT it waits for another line on stdin.
 
-Every line is answered that somebody may be waiting for, also one that the SDK cannot read and would
-pass over in silence.
+Lines that the SDK cannot parse, and ignores, are repaired or answered with an error.
 """
 
 import asyncio
@@ -43,7 +42,7 @@ from server.models import Model
 from server.settings import Settings
 
 SHUTDOWN_GRACE = 0.9
-"""Seconds after a signal in which the database can be closed. It stays whole if that is not enough."""
+"""Seconds from a signal to the end of the process. The database stays consistent if closing it takes longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +52,9 @@ _MEMBER_VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d
 
 
 def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | None = None) -> int:
-    """Serve until the client is gone; the exit code of the process. A signal does not return from here.
+    """Serve until the client disconnects, and return the exit code. A signal ends the process instead.
 
-    `models` are models of your own, by the name that debates use for them.
+    `models` are additional models, by the name that debates use for them.
     """
     try:
         settings = settings or Settings.read()
@@ -71,42 +70,42 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | 
 
 
 async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -> int:
-    """The exit code.
+    """Serve until the client disconnects or a signal arrives, and return the exit code.
 
-    The hall is opened before anything is read, so that an unusable database ends the process at once,
-    and closed whether or not the protocol ends: its reader sits in a thread until a line comes.
+    The manager is opened before the first line is read, so an unusable database ends the process at once.
+    It is closed even if the protocol does not end: the SDK's reader blocks in a thread until a line arrives.
 
     Raises:
-        Unreadable: the database cannot be opened.
+        StorageUnavailableError: the database cannot be opened.
     """
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     install_signal_handlers(stopped)
-    speaking: asyncio.Task[None] | None = None
+    protocol: asyncio.Task[None] | None = None
     code = 0
     try:
-        async with open_manager(settings, models, recover=True) as hall:
-            speaking = asyncio.create_task(run_protocol(build_server(lambda: nullcontext(hall))))
-            either: set[asyncio.Future[Any]] = {speaking, stopped}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not speaking.done():
-                speaking.cancel()
+        async with open_manager(settings, models, recover=True) as manager:
+            protocol = asyncio.create_task(run_protocol(build_server(lambda: nullcontext(manager))))
+            events: set[asyncio.Future[Any]] = {protocol, stopped}
+            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+            if not protocol.done():
+                protocol.cancel()
     except Exception:
-        if speaking is None:
+        if protocol is None:
             raise
-        logger.exception("The server broke")
+        logger.exception("Server failed")
         code = 1
     if stopped.done():
         os._exit(128 + stopped.result())
-    if not speaking.done():
+    if not protocol.done():
         os._exit(code)
-    if error := speaking.exception():
-        logger.error("The connection broke", exc_info=error)
+    if error := protocol.exception():
+        logger.error("Connection failed", exc_info=error)
         code = 1
     return code
 
 
 def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
-    """Let the first signal stop the server. Plain handlers work on every system; the loop's do not."""
+    """Stop the server at the first signal. Plain handlers work on every system; the event loop's do not."""
     loop = asyncio.get_running_loop()
 
     def stop(signal_number: int, _frame: object) -> None:
@@ -124,25 +123,21 @@ def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
             signal.signal(number, stop)
 
 
-# Lines that the SDK cannot read ---------------------------------------------------------------------
-
-
 async def run_protocol(mcp: MCPServer[Any]) -> None:
-    """As `MCPServer.run_stdio_async`, with every line answered.
+    """`MCPServer.run_stdio_async` with a stream that handles lines which the SDK cannot parse.
 
-    `_lowlevel_server` is private to the SDK. When that changes, look at `run_stdio_async`, and at
-    `stdio_server`: what we mend are the `ValidationError`s that it sends in place of messages, and it
-    is their `input` that holds the line. `tests/mcp/test_server_process.py` notices.
+    `_lowlevel_server` is private to the SDK. So is the behaviour of `stdio_server` that this relies on: it
+    sends a `ValidationError`, whose `input` holds the line. tests/mcp/test_server_process.py covers both.
     """
     lowlevel = mcp._lowlevel_server  # noqa: SLF001
-    async with stdio_server() as (lines, answers):
+    async with stdio_server() as (incoming, outgoing):
         await lowlevel.run(
-            RepairingReceiveStream(lines, answers), answers, lowlevel.create_initialization_options()
+            RepairingReceiveStream(incoming, outgoing), outgoing, lowlevel.create_initialization_options()
         )
 
 
 class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """What came in. A line that failed is mended if it can be, and else answered with an error."""
+    """Incoming messages. A line that failed to parse is repaired, or answered with an error."""
 
     def __init__(self, incoming: Any, outgoing: Any) -> None:
         self.incoming: ObjectReceiveStream[SessionMessage | Exception] = incoming
@@ -161,9 +156,10 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 def repair_message(error: ValidationError) -> JSONRPCMessage | None:
-    """The message in a line with half a surrogate pair, which JSON allows and text does not.
+    """The message in a line with an unpaired surrogate, replaced; None if the line cannot be repaired.
 
-    JavaScript writes one when it cuts a text in the middle of an emoji.
+    JSON allows unpaired surrogates and Unicode text does not. JavaScript writes one when it cuts a text in
+    the middle of an emoji.
     """
     first = error.errors(include_url=False)[0]
     if first["type"] != "json_invalid":
@@ -178,7 +174,7 @@ def repair_message(error: ValidationError) -> JSONRPCMessage | None:
 
 
 def build_error_response(error: ValidationError) -> JSONRPCError | None:
-    """The answer to a line that cannot be read; None where it is blank."""
+    """The error response to a line that cannot be parsed; None for a blank line."""
     found = error.errors(include_url=False)
     if found[0]["type"] == "json_invalid":
         line = found[0]["input"]
@@ -186,21 +182,21 @@ def build_error_response(error: ValidationError) -> JSONRPCError | None:
             return None
         request = find_request_id(extract_top_level_members(line))
         code = PARSE_ERROR if request is None else INVALID_REQUEST
-        told = f"This line cannot be read. {found[0]['msg']}."
+        message = f"This line cannot be read. {found[0]['msg']}."
     else:
-        # Whatever a message lacks, the whole of it is the input.
+        # The input of an error about a missing member is the whole message.
         request = find_request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
         code = INVALID_REQUEST
-        told = (
-            "This is no message of JSON-RPC 2.0: one object a line, with jsonrpc, method, and id and params."
+        message = (
+            "This is not a JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
         )
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=told))
+    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message))
 
 
 def extract_top_level_members(line: str) -> dict[str, Any]:
-    """The members of the outermost object in a line that is no JSON, or too deep, or has too large a number.
+    """The members of the outermost object in a line that cannot be parsed as JSON.
 
-    The values are there only where they are short strings or whole numbers.
+    Values other than short strings and whole numbers are None.
     """
     members: dict[str, Any] = {}
     depth = 0
@@ -215,7 +211,7 @@ def extract_top_level_members(line: str) -> dict[str, Any]:
 
 
 def find_request_id(message: Any) -> RequestId | None:
-    """The id under which somebody waits for an answer. That of a response is one of our own."""
+    """The id of a request. A response carries the id of a request of ours, which nobody waits for."""
     if not isinstance(message, dict) or message.keys() & {"result", "error"}:
         return None
     found = message.get("id")

@@ -1,11 +1,8 @@
-"""Live updates of resources, in both protocol eras, for changes made by this process or by another.
+"""Live updates of resources, in both protocol eras, for changes made by any process.
 
-Both come by one road: the journal's own feed of changes. A commit in this process only makes the next
-look at it happen at once; while somebody is subscribed it is looked at every PULSE anyway, because
-another process may have written. While nobody is, nothing is.
-
-What is announced are the addresses that somebody asked to hear of, each as it was written: all those of
-a debate that has changed, whatever part, round or format of it they name.
+The journal's feed of changes is polled while there are subscribers. A commit in this process triggers the
+next poll at once. When a debate changes, every subscribed address of it is announced as the subscriber
+wrote it, whatever view, round or format it names.
 """
 
 import logging
@@ -31,19 +28,19 @@ from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 
 POLL_INTERVAL = 0.2
-"""Seconds between looks for what other processes wrote."""
+"""Seconds between polls for changes by other processes."""
 
 INDEX_ID = "index"
-"""In the place of a debate's id: the list, which changes with every debate."""
+"""The id of the list of debates, which changes with every debate."""
 
 UNKNOWN_POSITION = -1
-"""The position before the journal has been asked for it."""
+"""The position in the feed before the first poll."""
 
 logger = logging.getLogger(__name__)
 
 
 class UpdateBus:
-    """The SDK's subscription bus (2026-07-28), and who subscribed by `resources/subscribe` (before that)."""
+    """The SDK's subscription bus (2026-07-28), and subscribers by `resources/subscribe` (earlier protocols)."""
 
     def __init__(self) -> None:
         self.listeners: dict[object, Callable[[ServerEvent], None]] = {}
@@ -60,7 +57,7 @@ class UpdateBus:
     async def publish(self, event: ServerEvent) -> None:
         for listener in list(self.listeners.values()):
             listener(event)
-        await anyio.lowlevel.checkpoint()  # lets the streams send what they have before there is more
+        await anyio.lowlevel.checkpoint()  # lets streams send pending events first
 
     def wake(self) -> None:
         for event in self.wake_events:
@@ -71,7 +68,7 @@ class UpdateBus:
         return bool(self.listeners) or any(self.legacy_subscribers.values())
 
     async def run(self, manager: DebateManager) -> None:
-        """Announce every change of the journal, for as long as the hall is open. Raises nothing."""
+        """Announce every change of the journal while the manager is open. Never raises."""
 
         def on_commit(_snapshot: DebateSnapshot) -> None:
             self.wake()
@@ -89,13 +86,13 @@ class UpdateBus:
             self.wake_events.remove(awake)
 
     async def poll(self, manager: DebateManager, position: int) -> int:
-        """Announce what has changed since a position; the position to look from next time."""
+        """Announce the changes since a position in the feed, and return the new position."""
         if position != UNKNOWN_POSITION and not self.has_subscribers:
             return position
         try:
             position, streams = await manager.find_changes(position)
-        except Exception:  # a busy database now is no reason to stop announcing later
-            logger.exception("The journal's changes could not be read")
+        except Exception:  # a busy database may answer the next poll
+            logger.exception("Reading the changes of the journal failed")
             return position
         if streams:
             await self.publish(ResourcesListChanged())
@@ -110,20 +107,18 @@ class UpdateBus:
         for connection in list(self.legacy_subscribers.get(uri, ())):
             try:
                 await connection.notify("notifications/resources/updated", {"uri": uri})
-            except Exception:  # one client that cannot be reached keeps nobody else from hearing
-                logger.exception("A subscriber of %s could not be told", uri)
+            except Exception:  # other subscribers are still notified
+                logger.exception("Notifying a subscriber of %s failed", uri)
 
     def add_handlers(self, mcp: MCPServer[DebateManager]) -> None:
-        """`resources/subscribe` of the older protocols, and a note of what is listened to in the newer one.
+        """Register `resources/subscribe` of the earlier protocols, and track the addresses of `listen`.
 
-        For the first MCPServer has no hook, and its handler of the other keeps the addresses to itself.
-
-        `_lowlevel_server` and `_connection` are private to the SDK; `tests/mcp/test_subscriptions.py` notices
-        when they go.
+        MCPServer has no public way for either. `_lowlevel_server` and `_connection` are private to the SDK;
+        tests/mcp/test_subscriptions.py covers them.
         """
         lowlevel = mcp._lowlevel_server  # noqa: SLF001
-        served = lowlevel.get_request_handler("subscriptions/listen")
-        assert served is not None
+        sdk_handler = lowlevel.get_request_handler("subscriptions/listen")
+        assert sdk_handler is not None
 
         async def listen(
             ctx: ServerRequestContext[DebateManager, Any], params: SubscriptionsListenRequestParams
@@ -131,7 +126,7 @@ class UpdateBus:
             uris = Counter(set(params.notifications.resource_subscriptions or ()))
             self.subscribed_uris += uris
             try:
-                return await served.handler(ctx, params)
+                return await sdk_handler.handler(ctx, params)
             finally:
                 self.subscribed_uris -= uris
 
@@ -157,5 +152,5 @@ class UpdateBus:
 
 
 def parse_debate_id(uri: str) -> str:
-    """The id in the address of a debate or of a part of it."""
+    """The debate's id in the address of one of its resources."""
     return uri.removeprefix("debate://").partition("?")[0].partition("/")[0]

@@ -6,7 +6,8 @@ from pydantic import Field
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.queries import STATUSES, list_debates
 from server.tools.kit.context import ToolContext, get_manager
-from server.tools.kit.results import DebateListResult, build_tool_result, format_debate_list
+from server.tools.kit.results import DebateListResult, build_tool_result
+from server.tools.kit.texts import format_debate_list
 
 
 async def find_debates(
