@@ -1,14 +1,60 @@
-"""A value that a JSON Schema admits, the same one for the same question."""
+"""A value that satisfies a JSON Schema: built from the schema, then validated; the next candidate if it fails.
 
-import json
-from collections.abc import Callable
+Not every schema is solved. The same schema and question give the same value.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from math import ceil, floor
+from string import ascii_letters, digits, punctuation
 from typing import Any
 
-from server.models.json_schema.narrow import Node, narrow_schema
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.schemas.output_schema import check_schema, find_violation
+from server.models import ModelError
 
 TextGenerator = Callable[[str], str]
 """From the name of a property to a sentence for it."""
+
+MAX_CANDIDATES = 12
+MAX_NODES = 2_000  # of one candidate: references to references multiply
+MAX_DEPTH = 8
+MAX_TEXT_LENGTH = 160
+MAX_SAMPLE_LENGTH = 4_000
+
+FORMAT_EXAMPLES = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "duration": "P1D",
+    "email": "someone@example.org",
+    "hostname": "example.org",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "json-pointer": "/result",
+    "regex": "^.*$",
+    "time": "12:00:00Z",
+    "uri": "https://example.org/",
+    "uri-reference": "https://example.org/",
+    "uuid": "5f0c6d6e-0d4b-4f5e-8a43-2b8f4d0c9a11",
+}
+
+_KEYWORD_TYPES = {
+    "object": ("properties", "required", "additionalProperties", "minProperties"),
+    "array": ("items", "prefixItems", "contains", "minItems"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+}
+"""The type of a schema without a type, by its keywords; a string for any other."""
+
+_PATTERN_TOKEN = re.compile(
+    r"\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?P?<\w+>|.", re.DOTALL
+)
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})[?+]?")
+_CANDIDATE_CHARACTERS = ascii_letters + digits + " " + punctuation + "\n\t"
+
+
+class NoInstanceError(ValueError):
+    """This candidate cannot be completed."""
 
 
 def hash_to_int(*parts: str) -> int:
@@ -16,58 +62,233 @@ def hash_to_int(*parts: str) -> int:
 
 
 def build_instance(schema: Any, question: str, generate_text: TextGenerator) -> Any:
-    """The value. None where the schema has no small one, or admits nothing.
+    """The value, chosen by the question where several are allowed.
 
-    Of several values allowed it takes one by the question's hash, whatever order they are listed in.
+    Raises:
+        ModelError: the schema is invalid, or no candidate satisfies it.
     """
-    node = narrow_schema(schema)
-    return None if node is None else build_value(node, question, generate_text)
+    problem = "it admits nothing, or too little"
+    try:
+        text = check_schema(schema)
+        for attempt in range(MAX_CANDIDATES):
+            try:
+                value = _Candidate(schema, question, generate_text, attempt).build(schema)
+            except (NoInstanceError, TypeError):
+                continue
+            problem = find_violation(text, value)
+            if not problem:
+                return value
+    except InvalidRequestError as error:
+        problem = str(error)
+    raise ModelError("bad_request", f"scripted: found no value for the schema ({problem}).")
 
 
-def build_value(node: Node, question: str, generate_text: TextGenerator, name: str = "") -> Any:
-    hashed = hash_to_int(question, name)
-    value: Any
-    match node:
-        case {"enum": options}:
-            value = sorted(options, key=str)[hashed % len(options)]
-        case {"anyOf": [first, *_]}:
-            value = build_value(first, question, generate_text, name)
-        case {"type": "object", "properties": inner}:
-            value = {key: build_value(inner[key], question, generate_text, key) for key in inner}
-        case {"type": "array"}:
-            value = build_array(node, question, generate_text, name)
-        case {"type": "integer", "minimum": low, "maximum": high}:
-            value = low + hashed % (high - low + 1)
-        case {"type": "boolean"}:
-            value = hashed % 2 == 0
-        case {"type": "null"}:
-            value = None
-        case _:
-            value = fit_text(generate_text(name), node["minLength"], node["maxLength"])
-    return value
+class _Candidate:
+    """One attempt: alternatives are rotated by `attempt`; optional fields are left out of every second one."""
 
+    def __init__(self, root: Any, question: str, generate_text: TextGenerator, attempt: int) -> None:
+        self.root = root
+        self.question = question
+        self.generate_text = generate_text
+        self.attempt = attempt
+        self.nodes_left = MAX_NODES
 
-def build_array(node: Node, question: str, generate_text: TextGenerator, name: str) -> list[Any]:
-    first = [build_value(part, question, generate_text, name) for part in node["prefixItems"]]
-    values = first[: node["maxItems"]]
-    seen = {json.dumps(value, sort_keys=True) for value in values}
-    turn = 0
-    while len(values) < node["minItems"]:
-        # Lists repeat nothing where they must not: what is asked for again is asked under another name.
-        value = build_value(
-            node["items"], f"{question}{turn or ''}", generate_text, f"{name} {turn}" if turn else name
+    def build(self, schema: Any, name: str = "", depth: int = 0) -> Any:
+        self.nodes_left -= 1
+        if schema is False or self.nodes_left < 0 or depth > 2 * MAX_DEPTH:
+            raise NoInstanceError
+        merged = self.flatten(schema, depth)
+        hashed = hash_to_int(self.question, name) + self.attempt
+        options = merged.get("enum", [merged["const"]] if "const" in merged else [])
+        if options:
+            return sorted(options, key=str)[hashed % len(options)]
+        types = merged.get("type") or [
+            next((t for t, words in _KEYWORD_TYPES.items() if set(words) & set(merged)), "string")
+        ]
+        types = types if isinstance(types, list) else [types]
+        value: Any = None
+        match types[self.attempt // 2 % len(types)]:
+            case "object":
+                value = self.build_object(merged, depth)
+            case "array":
+                value = self.build_array(merged, name, depth)
+            case "integer" | "number" as kind:
+                value = build_number(merged, hashed, is_integer=kind == "integer")
+            case "boolean":
+                value = hashed % 2 == 0
+            case "string":
+                value = self.build_string(merged, name)
+        return value
+
+    def flatten(self, schema: Any, depth: int) -> dict[str, Any]:
+        """The schema with its references, `allOf`, `if` and one alternative each of `anyOf` and `oneOf` merged in."""
+        if not isinstance(schema, Mapping):
+            return {}
+        self.nodes_left -= 1
+        if self.nodes_left < 0:
+            raise NoInstanceError
+        merged = dict(schema)
+        parts = list(merged.pop("allOf", []))
+        parts += [
+            self.resolve(merged.pop(keyword)) for keyword in ("$ref", "$dynamicRef") if keyword in merged
+        ]
+        # Deep in a recursive schema the last alternative is tried first: it is often the end.
+        turn = self.attempt // 2 - (depth > MAX_DEPTH)
+        choices = [merged.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in merged]
+        parts += [alternatives[turn % len(alternatives)] for alternatives in choices]
+        if "if" in merged:
+            condition, then, otherwise = (merged.pop(keyword, {}) for keyword in ("if", "then", "else"))
+            parts += [otherwise] if self.attempt // 2 % 2 else [condition, then]
+        for part in parts:
+            if part is False:
+                raise NoInstanceError
+            merged = merge_schemas(merged, self.flatten(part, depth))
+        return merged
+
+    def resolve(self, reference: str) -> Any:
+        found = self.root
+        for step in reference.removeprefix("#").split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = found[int(key)] if isinstance(found, list) else found[key]
+        return found
+
+    def build_object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        required = list(schema.get("required", []))
+        for name, names in schema.get("dependentRequired", {}).items():
+            required += names if name in properties else []
+        spare = [f"item {number}" for number in range(1, schema.get("minProperties", 0) + 1)]
+        optional = [] if self.attempt % 2 or depth > MAX_DEPTH else list(properties)
+        names = list(
+            dict.fromkeys([name for name in properties if name in (*required, *optional)] + required)
         )
-        turn += 1
-        told = json.dumps(value, sort_keys=True)
-        if node.get("uniqueItems") and told in seen and turn < 1000:  # noqa: PLR2004  (there may be no other)
+        missing = max(0, schema.get("minProperties", 0) - len(names))
+        names = [*names, *[name for name in (*properties, *spare) if name not in names][:missing]]
+        value: dict[str, Any] = {}
+        for name in names[: max(len(set(required)), schema.get("maxProperties", len(names)))]:
+            try:
+                value[name] = self.build(
+                    properties.get(name, schema.get("additionalProperties", True)), name, depth + 1
+                )
+            except NoInstanceError:
+                if name in required:
+                    raise
+        return value
+
+    def build_array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
+        parts = [*schema.get("prefixItems", [])]
+        parts += [schema["contains"]] * schema.get("minContains", 1) if "contains" in schema else []
+        most = schema.get("maxItems", len(parts) + 1 if depth <= MAX_DEPTH else len(parts))
+        wanted = max(schema.get("minItems", 0), min(most, max(1, len(parts))))
+        if depth > MAX_DEPTH or (self.attempt % 2 and depth):
+            wanted = max(schema.get("minItems", 0), len(parts))
+        values: list[Any] = []
+        for number in range(4 * wanted):
+            if len(values) == wanted:
+                break
+            part = parts[len(values)] if len(values) < len(parts) else schema.get("items", True)
+            value = self.build(part, f"{name} {number}" if number else name, depth + 1)
+            if not schema.get("uniqueItems") or value not in values:
+                values.append(value)
+        return values
+
+    def build_string(self, schema: dict[str, Any], name: str) -> str:
+        low, high = (
+            schema.get("minLength", 0),
+            schema.get("maxLength", max(MAX_TEXT_LENGTH, schema.get("minLength", 0))),
+        )
+        if "pattern" in schema:
+            samples = sample_pattern(schema["pattern"], low)
+            return next((text for text in samples if low <= len(text) <= high), "")
+        return FORMAT_EXAMPLES.get(schema.get("format", "")) or fit_text(self.generate_text(name), low, high)
+
+
+def merge_schemas(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of both schemas; where both have one, the stricter, as far as that is simple."""
+    merged = {**one, **other}
+    for key in one.keys() & other.keys():
+        mine, theirs = one[key], other[key]
+        if key == "properties":
+            both = {name: {"allOf": [mine[name], theirs[name]]} for name in mine.keys() & theirs.keys()}
+            merged[key] = {**mine, **theirs, **both}
+        elif key == "required":
+            merged[key] = list(dict.fromkeys([*mine, *theirs]))
+        elif key == "enum":
+            merged[key] = [option for option in mine if option in theirs]
+        elif key == "type" and "integer" in (mine, theirs):
+            merged[key] = "integer"
+        elif key.startswith(("min", "exclusiveMin")):
+            merged[key] = max(mine, theirs)
+        elif key.startswith(("max", "exclusiveMax")):
+            merged[key] = min(mine, theirs)
+    return merged
+
+
+def build_number(schema: Mapping[str, Any], hashed: int, *, is_integer: bool) -> float:
+    """A multiple within the bounds; a fraction between them if no integer fits."""
+    step = schema.get("multipleOf", 1)
+    if is_integer and step < 1:
+        step = 1
+    low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
+    high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
+    if low is None:
+        low = 0 if high is None or high >= 0 else high - 100 * step
+    if high is None:
+        high = low + 100 * step
+    first = ceil(low / step) + (schema.get("exclusiveMinimum") == ceil(low / step) * step)
+    last = floor(high / step) - (schema.get("exclusiveMaximum") == floor(high / step) * step)
+    fits = first <= last and ("multipleOf" in schema or is_integer or high - low > 1)
+    value = (
+        (first + hashed % (last - first + 1)) * step if fits else low + (high - low) * (1 + hashed % 9) / 10
+    )
+    return value if isinstance(value, int) else round(value, 9)
+
+
+def sample_pattern(pattern: str, min_length: int = 0) -> Iterator[str]:
+    """Texts that the regular expression may match, the shortest first. The expression itself is never run."""
+    for extra in (0, 1, 2, 4, 8, min_length):
+        try:
+            text, _ = _sample_sequence(pattern, 0, extra)
+        except (ValueError, StopIteration, re.error):
+            return
+        if not pattern.endswith("$"):  # there is room after the match, or before it
+            text = text.ljust(min_length, "x")
+        elif not pattern.startswith("^"):
+            text = text.rjust(min_length, "x")
+        yield text
+
+
+def _sample_sequence(pattern: str, position: int, extra: int) -> tuple[str, int]:
+    """A text for the pattern from here to the end of its group, with repeats taken `extra` times more than needed."""
+    chosen, text = "", ""
+    while token := _PATTERN_TOKEN.match(pattern, position):
+        position = token.end()
+        if token[0] == ")":
+            break
+        if token[0] == "|":
+            chosen, text = chosen or text, ""
             continue
-        seen.add(told)
-        values.append(value)
-    return values
+        piece = ""
+        if token[0].startswith("("):
+            piece, position = _sample_sequence(pattern, position, extra)
+        elif token[0] not in ("^", "$", r"\b", r"\B"):
+            piece = next(c for c in _CANDIDATE_CHARACTERS + token[0] if re.fullmatch(token[0], c))
+        if quantifier := _QUANTIFIER.match(pattern, position):
+            position = quantifier.end()
+            sign, least, comma, most = quantifier.groups()
+            low = int(least or sign == "+")
+            high = (
+                1 if sign == "?" else int(most) if most else low if least and not comma else MAX_SAMPLE_LENGTH
+            )
+            piece *= min(low + extra, high, MAX_SAMPLE_LENGTH)
+        text += piece
+        if len(text) > MAX_SAMPLE_LENGTH:
+            raise ValueError("the sample is too long")
+    return chosen or text, position
 
 
 def fit_text(text: str, min_length: int, max_length: int) -> str:
-    """The text cut between words, or filled up."""
+    """The text, cut between words or filled up."""
     if len(text) > max_length:
         head = text[:max_length].rpartition(" ")[0].rstrip(" ,;:")
         text = head if len(head) >= max(min_length, max_length // 2) else text[:max_length].rstrip()

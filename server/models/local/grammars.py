@@ -1,70 +1,126 @@
-"""Schemas as grammars that a small model can follow to the end.
+"""Schemas as grammars that the small model can follow to the end.
 
-The runtime takes a schema that it does not understand without a word, and then generates anything.
+The runtime (llguidance) compiles a JSON Schema itself; keywords that it does not know it ignores, so the reply must
+still be validated. What is added here are bounds, because the model does not stop by itself.
 """
 
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
-from server.models.json_schema.narrow import Node
-
-MAX_STRING_LENGTH = 160  # characters of a text
+MAX_STRING_LENGTH = 160  # characters
+MIN_STRING_LENGTH = 20
+MAX_STRINGS_LENGTH = 1_000  # characters of all strings together
 MAX_ITEMS = 3
 
 
+class SchemaTooLargeError(ValueError):
+    """The shortest instance of the schema is too long for the model."""
+
+
 def build_grammar(schema: dict[str, Any]) -> str:
-    """The schema as a grammar. Free white space would be filled with line breaks until the tokens end."""
-    compact = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-    return "%llguidance {}\nstart: %json " + json.dumps(schema | {"x-guidance": compact})
+    """The schema as a grammar with fixed white space: the model fills optional white space until its tokens end."""
+    options = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
+    return "%llguidance {}\nstart: %json " + json.dumps(schema | {"x-guidance": options})
 
 
-def bound_schema(schema: Any) -> Any:
-    """The schema with short strings and lists: what fits it fits the original."""
-    if isinstance(schema, list):
-        return [bound_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: bound_schema(value) for key, value in schema.items()}
-    if schema.get("type") == "string" and "enum" not in schema:
-        kept["maxLength"] = min(schema.get("maxLength", MAX_STRING_LENGTH), MAX_STRING_LENGTH)
-    if schema.get("type") == "array":
-        kept["maxItems"] = max(schema.get("minItems", 0), min(schema.get("maxItems", 9), MAX_ITEMS))
-    return kept
+def bound_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A stricter schema: short ASCII strings, short lists, no optional fields beside required ones.
 
-
-def restrict_strings(node: Node) -> Node:
-    """The schema with texts of plain letters and signs: one byte each, and none to be escaped.
-
-    Left alone the model fills texts with emoji, which take many tokens each, or with digits.
+    Raises:
+        SchemaTooLargeError: a string must be longer than the model can write.
     """
-    match node:
-        case {"type": "string", "minLength": low, "maxLength": high} if high:
-            rest = f"{{{max(low - 1, 0)},{high - 1}}}"
-            return {"type": "string", "pattern": f"^[A-Z][ !#-\\[\\]-~]{rest}$"}
-        case {"type": "object", "properties": inner}:
-            return node | {"properties": {key: restrict_strings(inner[key]) for key in inner}}
-        case {"type": "array", "prefixItems": first, "items": rest}:
-            kept = {key: node[key] for key in ("type", "minItems", "maxItems")}
-            if first:
-                kept["prefixItems"] = [restrict_strings(part) for part in first]
-            return kept | {"items": restrict_strings(rest) if rest else {"type": "null"}}
-        case {"anyOf": parts}:
-            return {"anyOf": [restrict_strings(part) for part in parts]}
-    return node
+    strings = json.dumps(schema).count('"string"')
+    length = min(MAX_STRING_LENGTH, max(MIN_STRING_LENGTH, MAX_STRINGS_LENGTH // max(strings, 1)))
+    return _Bounds(length, MAX_ITEMS if strings <= MAX_ITEMS else 1).bound(schema)
 
 
-def compute_max_bytes(node: Node) -> int:
-    """The bytes of the longest answer. A token has one at least."""
-    match node:
-        case {"enum": options}:
-            return max(len(json.dumps(option)) for option in options) + 1
-        case {"anyOf": parts}:
-            return max(map(compute_max_bytes, parts))
-        case {"type": "object", "properties": inner}:
-            return 2 + sum(len(json.dumps(key)) + compute_max_bytes(inner[key]) + 4 for key in inner)
-        case {"type": "array", "prefixItems": first, "items": rest, "maxItems": high}:
-            more = max(0, high - len(first)) * (compute_max_bytes(rest) + 2) if rest else 0
-            return 2 + sum(compute_max_bytes(part) + 2 for part in first[:high]) + more
-        case {"type": "string", "maxLength": high}:
-            return int(high) + 3
-    return 24
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    length: int  # of a string, in characters
+    items: int  # of a list
+    is_recursive: bool = False  # within a definition, which may contain itself
+    is_partial: bool = False  # the schema is merged with others: it may not forbid their fields
+
+    def bound(self, schema: Any) -> dict[str, Any]:
+        schema = add_type(schema if isinstance(schema, dict) else {})
+        bounded = dict(schema)
+        for keyword in {"allOf", "anyOf", "oneOf", "prefixItems"} & schema.keys():
+            is_merged = keyword == "allOf" or (keyword != "prefixItems" and "properties" in schema)
+            inner = replace(self, is_partial=True) if is_merged else self
+            bounded[keyword] = [inner.bound(part) for part in schema[keyword]]
+        for keyword in {"$defs", "definitions"} & schema.keys():
+            inner = replace(self, is_recursive=True)
+            bounded[keyword] = {name: inner.bound(part) for name, part in schema[keyword].items()}
+        types = schema.get("type", ())
+        if "object" in types:
+            bounded |= self.bound_object(schema)
+        if "array" in types:
+            bounded |= self.bound_array(schema)
+        if "string" in types and "enum" not in schema:
+            bounded |= bound_string(schema, self.length)
+        if "integer" in types or "number" in types:
+            bounded |= bound_number(schema)
+        return bounded
+
+    def bound_object(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        required = schema.get("required") or list(properties)
+        inner = replace(self, is_partial=False)
+        if self.is_partial:
+            return {"properties": {name: inner.bound(part) for name, part in properties.items()}}
+        kept = [
+            *(name for name in properties if name in required),
+            *(name for name in required if name not in properties),
+        ]
+        bounded = {name: inner.bound(properties.get(name, True)) for name in kept}
+        return {"properties": bounded, "required": kept, "additionalProperties": False}
+
+    def bound_array(self, schema: dict[str, Any]) -> dict[str, Any]:
+        items = schema.get("items", True)
+        is_recursive = self.is_recursive or '"#"' in json.dumps(items)
+        wanted = 0 if is_recursive else 1 if schema.get("uniqueItems") else self.items
+        most = max(schema.get("minItems", 0), min(schema.get("maxItems", wanted), wanted))
+        inner = replace(self, is_recursive=is_recursive, is_partial=False)
+        return {"items": inner.bound(items) if items is not False else False, "maxItems": most}
+
+
+def add_type(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with a type, unless something else says what it admits."""
+    if not schema.keys().isdisjoint({"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}):
+        return schema
+    is_object = not schema.keys().isdisjoint({"properties", "required"})
+    return schema | {"type": "object" if is_object else "array" if "items" in schema else "string"}
+
+
+def bound_string(schema: dict[str, Any], length: int) -> dict[str, Any]:
+    """Printable ASCII: left alone the model writes emoji, of many tokens each, or digits."""
+    least = schema.get("minLength", 0)
+    if least > MAX_STRINGS_LENGTH:
+        raise SchemaTooLargeError
+    most = max(least, min(schema.get("maxLength", length), length))
+    if "pattern" in schema or "format" in schema:
+        return {"maxLength": most}
+    least = least or min(40, most // 4)  # or a reason is a letter
+    return (
+        {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
+        if most
+        else {"maxLength": 0}
+    )
+
+
+def bound_number(schema: dict[str, Any]) -> dict[str, Any]:
+    """A range, and two decimals at most: the model would go on writing digits."""
+    bounds = {
+        key: schema[key]
+        for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+        if key in schema
+    }
+    low = max((value for key, value in bounds.items() if "inimum" in key), default=None)
+    high = min((value for key, value in bounds.items() if "aximum" in key), default=None)
+    if low is None:
+        low = bounds["minimum"] = 0 if high is None or high >= 0 else high - 100
+    if high is None:
+        bounds["maximum"] = low + 100
+    step = {} if "multipleOf" in schema or "number" not in schema["type"] else {"multipleOf": 0.01}
+    return bounds | step

@@ -33,6 +33,7 @@ from server.models.local.grammars import build_grammar
 from server.models.local.prompting import (
     CONTEXT_TOKENS,
     MAX_ARGUMENT_TOKENS,
+    SCHEMA_TOO_LARGE,
     RuntimeRequest,
     build_runtime_request,
     compose_reply,
@@ -135,6 +136,8 @@ def build_reply(
         milliseconds=round(seconds * 1000),
     )
     text, cut = completion.text, completion.finish_reason == "length"
+    if cut and "grammar" in runtime_request.body:
+        raise ModelError("bad_request", SCHEMA_TOO_LARGE)
     if text and "grammar" not in runtime_request.body:
         if cut or request.prompt.summary.task != "argument":
             text = trim_to_sentences(request, text, runtime_request.prefill)

@@ -12,22 +12,19 @@ from typing import Any
 from zlib import crc32
 
 from server.models import FunctionCall, ModelError, PromptSummary, Request
-from server.models.fakes.next_speaker import choose_next_speaker
-from server.models.json_schema.narrow import narrow_schema
-from server.models.local.grammars import (
-    MAX_STRING_LENGTH,
-    bound_schema,
-    build_grammar,
-    compute_max_bytes,
-    restrict_strings,
-)
+from server.models.local.grammars import SchemaTooLargeError, bound_schema, build_grammar
+from server.models.next_speaker import choose_next_speaker
 
 CONTEXT_TOKENS = 2_048  # tokens; its prompts take about 300, its judgments twice that
 MAX_ARGUMENT_TOKENS = 110  # tokens; beyond that it wanders
-MAX_JUDGMENT_TOKENS = 500  # more than the longest judgment takes: a grammar that is cut leaves no JSON
-MAX_JSON_TOKENS = 1_300  # tokens of any other answer in JSON
+MAX_JSON_TOKENS = 1_300  # tokens; more than the longest bounded answer takes: a cut answer is not JSON
 MAX_QUOTE_LENGTH = 220  # characters of the opponent; it copies what it reads
 MAX_MOTION_LENGTH = 600
+
+SCHEMA_TOO_LARGE = (
+    "local: the embedded model is too small for a result of this shape. Choose another model for it, or a smaller "
+    "schema."
+)
 
 _JSON_TASKS: dict[str, str] = {
     "ballot": "Which position do you hold to be right, now that all is said?",
@@ -86,10 +83,9 @@ def build_runtime_request(request: Request) -> RuntimeRequest:
     seed = crc32(f"{request.seed} {request.seat} {cue.round}".encode()) >> 1
     body: dict[str, Any] = {"seed": seed, "stream": True, "stream_options": {"include_usage": True}}
     if is_json_task(request):
-        rule, tokens = choose_schema(request)
         body["messages"] = [{"role": "user", "content": build_json_prompt(cue)}]
         return RuntimeRequest(
-            body | {"temperature": 0.3, "max_tokens": tokens, "grammar": build_grammar(rule)}
+            body | {"temperature": 0.3, "max_tokens": MAX_JSON_TOKENS, "grammar": build_json_grammar(request)}
         )
     begun = build_prefill(cue)
     body["messages"] = [
@@ -108,22 +104,16 @@ def is_json_task(request: Request) -> bool:
     return request.prompt.schema is not None and request.prompt.summary.task in _JSON_TASKS
 
 
-def choose_schema(request: Request) -> tuple[dict[str, Any], int]:
-    """(the schema to generate by, the tokens that its longest answer takes)."""
-    schema, asks = request.prompt.schema or {}, request.prompt.summary.task
-    if asks == "judgment":
-        return bound_schema(schema), MAX_JUDGMENT_TOKENS
-    if asks == "ballot":  # or its reason is a letter
-        schema = {"allOf": [schema, {"properties": {"reasoning": {"minLength": 40}}}]}
-    for string, items in ((MAX_STRING_LENGTH, 3), (80, 2), (40, 1), (20, 1)):
-        node = narrow_schema(schema, max_length=string, max_items=items)
-        if node is not None and (tokens := compute_max_bytes(node)) <= MAX_JSON_TOKENS:
-            return restrict_strings(node), tokens
-    raise ModelError(
-        "bad_request",
-        "local: the embedded model is too small for a result of this shape. Choose another model for it, or "
-        "a smaller schema.",
-    )
+def build_json_grammar(request: Request) -> str:
+    """The grammar of an answer in JSON.
+
+    Raises:
+        ModelError: no answer is short enough for the model.
+    """
+    try:
+        return build_grammar(bound_schema(request.prompt.schema or {}))
+    except SchemaTooLargeError:
+        raise ModelError("bad_request", SCHEMA_TOO_LARGE) from None
 
 
 def compose_reply(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:

@@ -158,7 +158,7 @@ def test_a_model_can_be_faulty_by_its_name() -> None:
         ("faulty?model=scripted&failure=2", "failure is a number from 0 to 1"),
         ("faulty?model=scripted&speed=2", 'knows no "speed"'),
         ("faulty?model=scripted%3Fspeed=1", "is not understood"),
-        ("faulty?model=caller&failure=0.1", "no faults but yours"),
+        ("faulty?model=caller&failure=0.1", "faults cannot be injected into"),
     ],
 )
 def test_a_faulty_name_that_leads_nowhere_is_refused_in_a_sentence(name: str, told: str) -> None:
