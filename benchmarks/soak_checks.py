@@ -13,19 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.ledger_server import ANSWERS_SUFFIX
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Event,
-    Failed,
-    Judged,
-    Paused,
-    Resumed,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
+from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
 from server.engine.debates import utc_now
 from server.engine.errors import DebateError
 from server.engine.store import DebateSnapshot, DebateStore
@@ -129,21 +117,7 @@ def check_debate(
 
 def answered_slot(event: Event) -> tuple[str, int, int] | None:
     """(seat, number, round) of what somebody was asked for and gave, or failed to give."""
-    match event:
-        case Spoke():
-            number = event.slot_index
-        case Judged() | Failed():
-            number = event.slot_index
-        case RoundClosed():
-            number = 1
-        case Balloted() | Audited() | Synthesized() | RoundOpened():
-            number = 0
-        case _:
-            return None
-    of_no_call = (isinstance(event, Failed) and event.handoff) or (
-        isinstance(event, RoundOpened) and event.usage is None
-    )
-    return None if of_no_call else (event.seat, number, event.round)
+    return (event.seat, event.slot_index, event.round) if isinstance(event, Answer | Failed) else None
 
 
 def check_no_repeats(report: CheckReport, snapshot: DebateSnapshot) -> None:

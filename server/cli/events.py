@@ -1,15 +1,20 @@
 """How the events of a debate are printed while it runs."""
 
+from typing import assert_never
+
 from server.cli.sanitize import sanitize_line
 from server.cli.terminal import Terminal
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.events import (
     Audited,
     Balloted,
+    Concluded,
+    DefaultPlanUsed,
+    Ended,
     Event,
     Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Judged,
     Opened,
     Paused,
@@ -19,11 +24,12 @@ from server.debate.facts.events import (
     RoundClosed,
     RoundOpened,
     Spoke,
+    Synthesized,
 )
-from server.debate.facts.state import Debate
+from server.debate.facts.interventions import InterventionFact, TalkConcluded, TextIntervention
+from server.debate.facts.state import Debate, RoundPlan
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
-from server.debate.views.audit import describe_intervention
 from server.debate.views.markdown import (
     audit_block,
     estimate_line,
@@ -47,20 +53,22 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:
             out.print_wrapped(f"== Round {event.round}: {sanitize_line(event.phase)} ==", style="bold")
         case Spoke():
             print_turn(out, snapshot.debate, event)
-        case RoundOpened() | RoundClosed() | Audited():
+        case RoundOpened() | DefaultPlanUsed() | RoundClosed() | Audited():
             out.print_markdown("\n" + render_moderation(event).strip(), 2)
         case HandedOff() | Researched() | Balloted():
             out.print_line()
             out.print_wrapped(describe_event(event), "> ")
         case Judged():
             print_finding(out, event)
-        case Failed():
+        case Failed() | HandoffFailed():
             out.print_line()
             out.print_wrapped(sanitize_line(f"{event.seat} failed: {event.detail}"), "! ", "red")
-        case Paused() | Resumed() | Intervened():
+        case Paused() | Resumed() | InterventionFact():
             print_intervention(out, event)
-        case _:
+        case Concluded() | Synthesized() | Ended():
             pass
+        case _:
+            assert_never(event)
 
 
 def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
@@ -84,9 +92,9 @@ def print_finding(out: Terminal, judged: Judged) -> None:
     print_section(out, f"{judged.seat}, reading {judged.slot_index}: {finding}{note}", judged.verdict)
 
 
-def render_moderation(event: RoundOpened | RoundClosed | Audited) -> str:
+def render_moderation(event: RoundPlan | RoundClosed | Audited) -> str:
     match event:
-        case RoundOpened():
+        case RoundOpened() | DefaultPlanUsed():
             return round_plan_block(event)
         case RoundClosed():
             return round_summary_block(event)
@@ -94,15 +102,16 @@ def render_moderation(event: RoundOpened | RoundClosed | Audited) -> str:
             return audit_block(event)
 
 
-def print_intervention(out: Terminal, event: Paused | Resumed | Intervened) -> None:
-    if isinstance(event, Intervened) and event.action in ("inject", "challenge"):
-        what = "Note" if event.action == "inject" else "Challenge"
-        print_section(out, f"{what} to {event.to or 'everybody'}", event.text)
+def print_intervention(out: Terminal, event: Paused | Resumed | InterventionFact) -> None:
+    if isinstance(event, TextIntervention):
+        print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         return
-    words = {"paused": "Paused", "resumed": "Resumed"}
-    action = words.get(event.kind, "The talk is concluded")
-    if isinstance(event, Intervened) and event.action != "conclude":
-        action = f"{event.action} {event.to} {describe_intervention(event)}"
+    if isinstance(event, TalkConcluded):
+        action = "The talk is concluded"
+    elif isinstance(event, InterventionFact):
+        action = f"{event.action} {event.target} {event.summary}"
+    else:
+        action = "Paused" if isinstance(event, Paused) else "Resumed"
     out.print_line()
     out.print_wrapped(": ".join(filter(None, (sanitize_line(action), sanitize_line(event.reason)))))
 

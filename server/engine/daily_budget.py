@@ -117,8 +117,8 @@ def spending_by_day(
     for entry in entries:
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
-        unasked = getattr(entry.event, "handoff", False) or (usage and usage.model == CALLER)
-        if unasked or not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
+        by_caller = usage and usage.model == CALLER
+        if by_caller or not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
             continue
         calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)

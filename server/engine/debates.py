@@ -204,7 +204,7 @@ class DebateManager:
         def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
             if debate.ended or is_talk_over(debate):
                 return (), ""
-            return (conclude_now(debate, InterventionRequest(reason=reason)).event,), ""
+            return conclude_now(debate, InterventionRequest(reason=reason)).events, ""
 
         snapshot = await self._store.resume_if_due(await self.load(debate_id))
         snapshot, _ = await self._record_with_retry(snapshot, build_events, actor)
@@ -253,7 +253,7 @@ class DebateManager:
 
         def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
             intervention = build_intervention(debate, action, request)
-            return (intervention.event,), intervention.effect
+            return intervention.events, intervention.effect
 
         snapshot, effect = await self._record_with_retry(snapshot, build_events, actor)
         self._ensure_unattended_run(snapshot)

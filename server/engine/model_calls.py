@@ -111,6 +111,7 @@ class ModelCaller:
                 seat=call.seat,
                 round=call.round,
                 slot_index=call.slot_index,
+                seen=call.seen,
                 lookups=lookups,
                 usage=reply.usage,
             )
@@ -124,7 +125,9 @@ class ModelCaller:
         if not problems or count_lookup_batches(debate, call):
             return None
         lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
-        return Researched(seat=call.seat, round=call.round, slot_index=call.slot_index, lookups=lookups)
+        return Researched(
+            seat=call.seat, round=call.round, slot_index=call.slot_index, seen=call.seen, lookups=lookups
+        )
 
     async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
         """What a reply wants to know before it answers, looked up: all at once, and never too much."""

@@ -107,7 +107,7 @@ class Runner:
             await released.wait()
             return await self.store.load(snapshot.id)
         reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
-        paused = Paused(reason=reason, until=self.daily_budget.next_day_start())
+        paused = Paused(cause="daily_budget", reason=reason, until=self.daily_budget.next_day_start())
         return await self.store.record(snapshot, (paused,))
 
     async def make_calls(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:

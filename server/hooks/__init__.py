@@ -355,7 +355,7 @@ class HookRunner:
         async with self.intervention_lock:
             case = await self.manager.load(debate_id)
             done = [entry for entry in case.entries if entry.actor.startswith(ACTOR_PREFIX)]
-            if any(delivery.id in getattr(entry.event, "reason", "") for entry in done):
+            if any(getattr(entry.event, "delivery_id", "") == delivery.id for entry in done):
                 return DeliveryResult()
             if len(done) >= MAX_INTERVENTIONS:
                 return DeliveryResult(f"hooks have intervened {len(done)} times, and no more is allowed")
@@ -363,7 +363,8 @@ class HookRunner:
                 wish = InterventionRequest(
                     text=delivery.fill(action.text, MAX_TEXT_LENGTH),
                     to=delivery.fill(action.to, MAX_LINE_LENGTH),
-                    reason=f"entry {delivery.entry.seq}, delivery {delivery.id}",
+                    reason=f"entry {delivery.entry.seq}",
+                    delivery_id=delivery.id,
                 )
                 await self.manager.intervene(debate_id, action.action, wish, actor=actor)
             except (InvalidRequestError, DebateNotFoundError) as error:

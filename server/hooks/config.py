@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from server.debate.commands.intervene import MAX_NOTE_LENGTH
+from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT_ACTIONS
 from server.hooks.address_policy import is_address, is_public
 from server.hooks.matching import (
     ANY_EVENT,
@@ -29,12 +29,6 @@ from server.hooks.matching import (
 )
 from server.hooks.yaml_with_lines import Problem, YamlDocument, parse_yaml
 from server.settings import PREFIX, InvalidSettingsError
-
-ACTIONS = ("pause", "resume", "inject", "challenge", "conclude")
-"""Those that words are enough for."""
-
-ACTIONS_WITH_TEXT = ("inject", "challenge")
-"""Those that say something."""
 
 MAX_FILE_BYTES = 64 * 1024
 """Bytes; a hook has a few hundred."""
@@ -167,7 +161,7 @@ class Webhook(ConfigModel):
 
 
 class InterventionAction(ConfigModel):
-    action: Annotated[str, Field(description=f"One of {', '.join(f'`{name}`' for name in ACTIONS)}.")]
+    action: Annotated[str, Field(description=f"One of {', '.join(f'`{name}`' for name in HOOK_ACTIONS)}.")]
     text: Annotated[
         str,
         Field(
@@ -179,8 +173,8 @@ class InterventionAction(ConfigModel):
     @field_validator("action")
     @classmethod
     def validate_action(cls, action: str) -> str:
-        if action not in ACTIONS:
-            raise ValueError(f"there is no action {action[:40]!r}; actions: {', '.join(ACTIONS)}")
+        if action not in HOOK_ACTIONS:
+            raise ValueError(f"there is no action {action[:40]!r}; actions: {', '.join(HOOK_ACTIONS)}")
         return action
 
     @field_validator("text", "to")
@@ -190,8 +184,8 @@ class InterventionAction(ConfigModel):
 
     @model_validator(mode="after")
     def validate_text_use(self) -> Self:
-        if (self.action in ACTIONS_WITH_TEXT) != bool(self.text.strip()):
-            raise ValueError("inject needs a text, and nothing else but a challenge has one")
+        if (self.action in TEXT_ACTIONS) != bool(self.text.strip()):
+            raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
         return self
 
 

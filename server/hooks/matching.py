@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args, get_origin
 
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Event, Recorded
+from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
@@ -48,11 +49,11 @@ def find_event_kinds(event_name: str) -> list[str]:
 
 def own_fields(kind: str) -> list[str]:
     """Those fields of a kind of fact that are a text, a number, or true or false."""
-    return [
-        name
-        for name, field in event_models()[kind].model_fields.items()
-        if name != "kind" and is_scalar(field.annotation)
+    model = event_models()[kind]
+    names = [
+        name for name, field in model.model_fields.items() if name != "kind" and is_scalar(field.annotation)
     ]
+    return ["action", *names] if issubclass(model, InterventionFact) else names
 
 
 def is_scalar(annotation: object) -> bool:

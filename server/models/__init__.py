@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.debate.facts.events import Cause, Usage
+from server.debate.facts.events import FailureCause, Usage
 from server.debate.prompts.render import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
 
 __all__ = [
     "MAX_ATTEMPTS",
-    "Cause",
+    "FailureCause",
     "Function",
     "FunctionCall",
     "Message",
@@ -55,7 +55,7 @@ class ModelError(Exception):
     contains a key or a whole provider response.
     """
 
-    def __init__(self, cause: Cause, detail: str, *, attempts: int = 1) -> None:
+    def __init__(self, cause: FailureCause, detail: str, *, attempts: int = 1) -> None:
         super().__init__(detail)
         self.cause = cause
         self.detail = detail

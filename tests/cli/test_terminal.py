@@ -38,7 +38,7 @@ def opening() -> PhaseEntered:
 
 
 def spoken(text: str) -> Spoke:
-    return Spoke(seat="Proponent", round=1, text=text, usage=Usage(model="scripted"))
+    return Spoke(seen=1, seat="Proponent", round=1, text=text, usage=Usage(model="scripted"))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened
+from server.debate.facts.interventions import NoteAdded
 from server.engine.transfer import MAX_ENTRIES, MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer, Settings
@@ -299,7 +299,7 @@ def large(debate_id: str) -> dict[str, Any]:
     """A debate whose file takes a while to write down."""
     from tests.support.simulation import build_setup  # noqa: PLC0415  (only this test wants it)
 
-    notes = [Intervened(action="inject", text="Mind the cost. " * 400) for _ in range(600)]
+    notes = [NoteAdded(text="Mind the cost. " * 400) for _ in range(600)]
     bodies = [event.model_dump(mode="json") for event in (build_setup(), *notes)]
     entries = build_entries(*bodies, stream=debate_id)
     return {

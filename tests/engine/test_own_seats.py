@@ -15,6 +15,7 @@ from server.debate.commands.requests import (
     OfficerInput,
     OptionsInput,
 )
+from server.debate.views import state as views
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -70,7 +71,7 @@ async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
             case = await hall.follow((await hall.start(proposal, actor="test")).id, wait=5)
 
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
-    assert case.debate.round_plans[0].briefing == "Mine."
+    assert views.moderator_decision(case.debate.round_plans[0])["briefing"] == "Mine."
     assert case.debate.round_summaries[0].summary == "My own summary."
     assert case.debate.audits[0].text == "My own audit."
     assert case.debate.verdict is not None

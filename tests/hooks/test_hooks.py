@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.facts.events import Intervened
+from server.debate.facts.interventions import NoteAdded
 from server.engine.debates import DebateManager, utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot
@@ -44,7 +44,7 @@ def logs(text: str) -> dict[str, str]:
 
 def notes(case: DebateSnapshot) -> list[tuple[str, str]]:
     """(who, what) of everything that was injected."""
-    return [(e.actor, e.event.text) for e in case.entries if isinstance(e.event, Intervened)]
+    return [(e.actor, e.event.text) for e in case.entries if isinstance(e.event, NoteAdded)]
 
 
 async def test_a_line_is_logged_with_what_is_known_of_the_event(
@@ -125,7 +125,7 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str, tmp_p
             [posted] = await receiver.wait_for(1)
             case = await hall.load(case.id)
 
-    [(entry, note)] = [(entry, entry.event) for entry in case.entries if isinstance(entry.event, Intervened)]
+    [(entry, note)] = [(entry, entry.event) for entry in case.entries if isinstance(entry.event, NoteAdded)]
     assert notes(case) == [("hook stand-in", "Who answers the question of Cy?")]
     assert (note.to, posted.json["event"]["seq"]) == ("Ada", entry.seq)
     assert posted.json["event"]["actor"] == "hook stand-in"
@@ -319,7 +319,7 @@ async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
     path = write_hooks_file(tmp_path, hook("add", "debate_start", note), hook("tell", "*", logs("{kind}")))
     async with open_manager_with_hooks(database, path) as hall:
         case = await start_debate(hall)
-        await log_lines.wait_for("intervened")
+        await log_lines.wait_for("note_added")
     raw = await Connection.open(database, lock_timeout=5)
     unnoted = build_delivery_id("add", case.id, 1, 0)
     await raw.fetch_all(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from server.cli.doctor import check_hooks as examined
+from server.debate.commands.intervene import HOOK_ACTIONS
 from server.hooks import load_hooks_config
-from server.hooks.config import ACTIONS
 from server.hooks.matching import all_event_names
 from server.settings import InvalidSettingsError, Settings
 from tests.support.hook_debates import ENVIRON
@@ -23,8 +23,8 @@ LISTED = "; docs/hooks.md lists those there are"
 GOOD = """\
 hooks:
   - name: tell-ops
-    on: [agent_error, debate_pause]
-    when: {format: settle, cause: timeout, tags: [prod, 7], handoff: false}
+    on: [agent_error, agent_message]
+    when: {format: settle, cause: timeout, tags: [prod, 7], cut: false}
     do:
       - log: "{seat} failed in {debate_id}: {detail}"
       - webhook: {url: "https://hooks.example.org/x?y=z", secret_env: HOOK_SECRET, timeout: 5}
@@ -50,7 +50,7 @@ def test_a_good_file_is_read_with_its_conditions_as_words(tmp_path: Path) -> Non
     rules = load_hooks_config(str(path), ENVIRON)
 
     [hook] = rules.hooks
-    assert (hook.name, hook.on) == ("tell-ops", ("agent_error", "debate_pause"))
+    assert (hook.name, hook.on) == ("tell-ops", ("agent_error", "agent_message"))
     assert [sorted(action.model_dump(exclude_none=True)) for action in hook.do] == [
         ["log"],
         ["webhook"],
@@ -93,7 +93,7 @@ hooks:
 allow: {hosts: ["*.example"], privat: []}
 other: 1
 """
-    actions = ", ".join(ACTIONS)
+    actions = ", ".join(HOOK_ACTIONS)
     assert loaded(tmp_path, bad) == [
         "line 2: hooks[0].name: it has to be 1 to 40 letters, digits, - and _, without spaces",
         f"line 3: hooks[0].on: there is no event 'agent_eror'; events: *, {', '.join(all_event_names())}",
@@ -134,13 +134,13 @@ other: 1
         (
             "inject",
             "pause",
-            "line 8: hooks[0].do[2].intervene: inject needs a text, and nothing",
+            "line 8: hooks[0].do[2].intervene: a text is needed by inject",
         ),
         ("text:", "txet:", "line 8: hooks[0].do[2].intervene.txet: there is no such key"),
         ("[prod, 7]", "{a: b}", "line 4: hooks[0].when: tags has to be a word, a number"),
         ("[prod, 7]", "[]", "line 4: hooks[0].when: tags has to be a word, a number"),
         ("[prod, 7]", "", "line 4: hooks[0].when: tags has to be a word, a number"),
-        ("[agent_error, debate_pause]", "{}", "line 3: hooks[0].on: it has to be a list"),
+        ("[agent_error, agent_message]", "{}", "line 3: hooks[0].on: it has to be a list"),
         ("tell-ops", "[a]", "line 2: hooks[0].name: it has to be a text"),
         ("allow:", "max_age_hours: 0\nallow:", "line 9: max_age_hours: input should be greater"),
         ("allow:", "hooks: []\nallow:", "line 9: 'hooks' is there twice"),

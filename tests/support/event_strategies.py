@@ -1,19 +1,22 @@
 """Debates of every kind for the fuzz tests, and anything that might happen in them."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from server.debate.facts.config import Limits
 from server.debate.facts.events import (
     Audited,
     Balloted,
     Concluded,
+    DefaultPlanUsed,
+    EndCause,
     Ended,
     Event,
     Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Judged,
     Lookup,
     Opened,
@@ -25,6 +28,18 @@ from server.debate.facts.events import (
     RoundOpened,
     Spoke,
     Synthesized,
+)
+from server.debate.facts.interventions import (
+    Challenged,
+    LimitsChanged,
+    ModelReplaced,
+    NoteAdded,
+    RoundsExtended,
+    TalkConcluded,
+    ThresholdChanged,
+    TurnRetracted,
+    Weight,
+    WeightsChanged,
 )
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
@@ -63,6 +78,7 @@ SETUPS: dict[str, Opened] = {
     ),
 }
 ROUNDS = st.integers(0, 4)
+SEEN = st.integers(1, 4)
 TEXT = st.sampled_from(["x", ""])
 USAGE = st.just(build_usage())
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
@@ -97,8 +113,9 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
             round=ROUNDS,
             next_speakers=st.lists(any_seat, max_size=3).map(tuple),
             done=st.booleans(),
-            usage=USAGE | st.none(),
+            usage=USAGE,
             seat=officer,
+            seen=SEEN,
         ),
         st.builds(
             RoundClosed,
@@ -108,17 +125,26 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
             decision=TEXT,
             usage=USAGE,
             seat=officer,
+            seen=SEEN,
         ),
-        st.builds(Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer),
+        st.builds(
+            DefaultPlanUsed,
+            round=ROUNDS,
+            next_speakers=st.lists(any_seat, max_size=3).map(tuple),
+            reason=TEXT,
+        ),
+        st.builds(Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer, seen=SEEN),
         st.builds(
             HandedOff, seat=any_seat, round=ROUNDS, to=any_seat, because=st.sampled_from(["chosen", "drawn"])
         ),
+        st.builds(HandoffFailed, seat=any_seat, round=ROUNDS, detail=TEXT, seen=SEEN),
         st.builds(
             Researched,
             seat=any_seat,
             round=ROUNDS,
             lookups=st.just((Lookup(tool="a/b", arguments="{}"),)),
             usage=USAGE,
+            seen=SEEN,
             slot_index=st.integers(0, 2),
         ),
     )
@@ -128,7 +154,9 @@ def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event
     """Votes, judgments, verdicts, results."""
     nobody = any_seat | st.just("")
     return st.one_of(
-        st.builds(Balloted, seat=any_seat, round=ROUNDS, choice=nobody, reasoning=TEXT, usage=USAGE),
+        st.builds(
+            Balloted, seat=any_seat, round=ROUNDS, choice=nobody, reasoning=TEXT, usage=USAGE, seen=SEEN
+        ),
         st.builds(
             Judged,
             seat=any_seat,
@@ -139,6 +167,7 @@ def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event
             verdict=st.just("x"),
             reasoning=st.just("x"),
             usage=USAGE,
+            seen=SEEN,
         ),
         st.builds(
             Concluded,
@@ -148,7 +177,27 @@ def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event
             reasoning=st.just("x"),
             votes=st.just(()),
         ),
-        st.builds(Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE),
+        st.builds(Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE, seen=SEEN),
+    )
+
+
+def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+    """Everything that somebody may do to a debate."""
+    texts = [
+        st.builds(kind, round=ROUNDS, text=st.just("x"), to=any_seat | st.just(""))
+        for kind in (NoteAdded, Challenged)
+    ]
+    return st.one_of(
+        *texts,
+        st.builds(TalkConcluded, round=ROUNDS, cause=st.sampled_from(["request", "budget"])),
+        st.builds(RoundsExtended, round=ROUNDS, rounds=st.integers(1, 2)),
+        st.builds(LimitsChanged, round=ROUNDS, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
+        st.builds(
+            WeightsChanged, weights=st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), any_seat)
+        ),
+        st.builds(ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
+        st.builds(ModelReplaced, seat=any_seat, model=st.just("x")),
+        st.builds(TurnRetracted, seat=any_seat, turn_round=ROUNDS, slot_index=st.integers(0, 2)),
     )
 
 
@@ -165,6 +214,7 @@ def any_event(opened: Opened) -> st.SearchStrategy[Event]:
             round=ROUNDS,
             text=st.just("x"),
             usage=USAGE,
+            seen=SEEN,
             slot_index=st.integers(0, 3),
             act=st.sampled_from(["argument", "question", "answer"]),
             to=anyone | st.just(""),
@@ -177,18 +227,17 @@ def any_event(opened: Opened) -> st.SearchStrategy[Event]:
             cause=CAUSES,
             detail=st.just("x"),
             slot_index=st.integers(0, 2),
-            handoff=st.booleans(),
+            seen=SEEN,
         ),
-        st.builds(
-            Intervened,
-            action=st.sampled_from(["inject", "conclude"]),
-            text=st.just("x"),
-            round=ROUNDS,
-            to=st.sampled_from(["", opened.debaters[0].name]),
-        ),
+        intervention_events(anyone),
         st.builds(Paused, reason=st.just("x")),
         st.builds(Resumed),
-        st.builds(Ended, ending=st.sampled_from(["concluded", "truncated"]), reason=st.just("x")),
+        st.builds(
+            Ended,
+            ending=st.sampled_from(["concluded", "truncated"]),
+            cause=st.sampled_from(get_args(EndCause)),
+            detail=TEXT,
+        ),
         st.just(opened),
     )
 

@@ -9,7 +9,15 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
-from server.debate.facts.events import Event, Intervened, Lookup, Opened, Paused, Researched, Resumed
+from server.debate.facts.events import (
+    Event,
+    Lookup,
+    Opened,
+    Paused,
+    Researched,
+    Resumed,
+)
+from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
@@ -23,6 +31,7 @@ from tests.support.simulation import (
     build_usage,
     render_finding,
     simulate,
+    task_script,
 )
 
 TEAM: dict[str, Any] = {
@@ -68,9 +77,9 @@ def intervene(
     simulation: DebateSimulation, action: str, *, text: str = "", to: str = "", reason: str = ""
 ) -> DebateSimulation:
     return simulation.add_events(
-        build_intervention(
+        *build_intervention(
             simulation.debate, action, InterventionRequest(text=text, to=to, reason=reason)
-        ).event
+        ).events
     )
 
 
@@ -123,7 +132,9 @@ def play_moderated() -> list[Event]:
         Lookup(tool="wiki/search", arguments='{"q": "Żółć"}', result="Line one\n日本語", milliseconds=12),
         Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
     )
-    at.add_events(Researched(seat="moderator", round=1, lookups=found, usage=build_usage("vendor/own")))
+    at.add_events(
+        Researched(seen=1, seat="moderator", round=1, lookups=found, usage=build_usage("vendor/own"))
+    )
     return at.play().events
 
 
@@ -136,6 +147,13 @@ def answer_handoff(call: Call) -> ScriptAnswer:
 def play_handoff() -> list[Event]:
     options = {"handoff": "text", "limits": {"max_turns": 4}}
     return simulate(build_setup(format="handoff", options=options), answer_handoff).play().events
+
+
+def play_default_plan() -> list[Event]:
+    """A moderator that never answers: everybody speaks as declared."""
+    silent = task_script({"opening": ProviderFailure("timeout")})
+    options = {"moderator": {"opens": True}}
+    return simulate(build_setup(format="verdict", max_rounds=1, options=options), silent).play().events
 
 
 def play_interventions() -> list[Event]:
@@ -178,7 +196,7 @@ def play_interventions() -> list[Event]:
         ("replace_model", InterventionRequest(to="judge 2", model="vendor/new", price=price)),
         ("retract", InterventionRequest(to="Opponent", round=1)),
     ):
-        at.add_events(build_intervention(at.debate, action, wish).event)
+        at.add_events(*build_intervention(at.debate, action, wish).events)
     return at.play().events
 
 
@@ -199,7 +217,7 @@ def render_entries(stream: str, events: Iterable[Event]) -> list[str]:
     lines = []
     for seq, event in enumerate(events, start=1):
         at = f"2026-12-01T10:{seq // 60:02}:{seq % 60:02}.{seq:03}Z"
-        actor = "alice" if isinstance(event, Opened | Intervened | Paused | Resumed) else "counterpoint"
+        actor = "alice" if isinstance(event, Opened | InterventionFact | Paused | Resumed) else "counterpoint"
         body = event.model_dump(mode="json")
         head = link_hash(head, encode_canonical(seq, at, actor, body))
         entry = {"stream": stream, "seq": seq, "at": at, "actor": actor, "body": body, "hash": head.hex()}
@@ -214,6 +232,7 @@ def render_golden_journal() -> str:
         "verdict": play_verdict(),
         "led": play_moderated(),
         "handoff": play_handoff(),
+        "without a plan": play_default_plan(),
         "steered": play_interventions(),
         "forked": play_fork(),
     }

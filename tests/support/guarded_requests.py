@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
-from server.models import Cause, ModelError, Reply, Request
+from server.models import FailureCause, ModelError, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.resilience.concurrency import Guard, GuardedModel
 from tests.contract.model import build_argument_request
@@ -115,7 +115,7 @@ def start_requests(
         tasks.start_soon(results.collect, model, str(seat))
 
 
-def failing_script(cause: Cause) -> Callable[[Request], str]:
+def failing_script(cause: FailureCause) -> Callable[[Request], str]:
     def script(_: Request) -> str:
         raise ModelError(cause, f"acme/m: {cause}.")
 

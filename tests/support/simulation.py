@@ -10,7 +10,14 @@ from hypothesis import settings
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import Debater
-from server.debate.facts.events import Cause, Event, Opened, PhaseEntered, Recorded, Usage
+from server.debate.facts.events import (
+    Event,
+    FailureCause,
+    Opened,
+    PhaseEntered,
+    Recorded,
+    Usage,
+)
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
@@ -33,7 +40,7 @@ QUESTION = "Should a small team write its own scheduler?"
 class ProviderFailure:
     """What a script answers in place of words where the provider fails."""
 
-    cause: Cause
+    cause: FailureCause
     detail: str = "no answer in time"
 
 

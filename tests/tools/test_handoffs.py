@@ -111,7 +111,7 @@ async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the
 
     assert drawn[0]["because"] == "drawn"
     assert drawn[0]["to"] == drawn[1]["to"] != "Proponent"
-    assert f"{drawn[0]['to']} was drawn (unreadable)" in ran["failures"][0]
+    assert f"{drawn[0]['to']} was drawn (hand-off)" in ran["failures"][0]
     assert ran["failures"][0].startswith(f"Proponent: {told}")
     assert told in transcript
     assert "They err less." in transcript

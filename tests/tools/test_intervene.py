@@ -78,7 +78,7 @@ async def test_the_answer_on_its_way_is_kept_and_it_says_from_when_on_it_counts(
     async with in_flight(open_client) as debate:
         assert effect in await debate.intervene(action, reason="to try it", **wish)
         first, second = await debate.turns(2)
-        (row,) = (await read_view(debate.client, debate.step, "interventions"))["log"]
+        row, *_ = (await read_view(debate.client, debate.step, "interventions"))["log"]
 
     assert (first["seat"], first["text"]) == ("Ada", "Ada has a point.")
     assert second["seat"] == "Bob"

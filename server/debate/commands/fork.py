@@ -18,18 +18,24 @@ from server.debate.facts.events import (
     Ended,
     Event,
     Failed,
-    Intervened,
     Opened,
     Paused,
     PhaseEntered,
     Recorded,
     Resumed,
 )
+from server.debate.facts.interventions import (
+    ModelReplaced,
+    RoundsExtended,
+    TalkConcluded,
+    TurnRetracted,
+    WeightsChanged,
+)
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean
 from server.debate.rules.decide import (
     build_fallback_round_plan,
-    find_talk_end_reason,
+    find_talk_end,
     is_round_over,
     next_phase,
     pending_calls,
@@ -73,25 +79,21 @@ def find_seats_keeping_weight(before: Opened, after: Opened) -> set[str]:
     return {seat for seat in there if seat not in judge_seats(after) or was.get(seat) == there[seat]}
 
 
-def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Intervened, ...]:
+def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[TurnRetracted, ...]:
     """The retractions of turns that are shared, made after the rounds that are."""
-    made = (entry.event for entry in log if isinstance(entry.event, Intervened))
+    made = (entry.event for entry in log if isinstance(entry.event, TurnRetracted))
     return tuple(
         event.model_copy(update={"round": at_round})
         for event in made
-        if event.action == "retract" and event.retracted[0] <= at_round < event.round
+        if event.turn_round <= at_round < event.round
     )
 
 
 def drop_removed_seats(setup: Opened, event: Event, seats_keeping_weight: set[str]) -> tuple[Event, ...]:
     """The event without what it says of seats that are there no longer: judges of a larger panel."""
-    if (
-        isinstance(event, Intervened)
-        and event.action == "replace_model"
-        and event.to not in seat_models(setup)
-    ):
+    if isinstance(event, ModelReplaced) and event.seat not in seat_models(setup):
         return ()
-    if isinstance(event, Intervened) and event.action == "weights":
+    if isinstance(event, WeightsChanged):
         left = tuple(weight for weight in event.weights if weight.seat in seats_keeping_weight)
         return (event.model_copy(update={"weights": left}),) if left else ()
     return (event,)
@@ -103,19 +105,17 @@ def build_model_replacements(
     """What puts the models that were asked for on seats whose model was replaced in the past."""
     changed_seats = {*changes.models, *(judge_seats(setup) if changes.judges else ())}
     changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
-    replaced = {
-        event.to for event in past if isinstance(event, Intervened) and event.action == "replace_model"
-    }
+    replaced = {event.seat for event in past if isinstance(event, ModelReplaced)}
     models = seat_models(setup)
     return tuple(
-        Intervened(action="replace_model", to=seat, model=models[seat], reason="forked")
+        ModelReplaced(seat=seat, model=models[seat], reason="forked")
         for seat in sorted(changed_seats & replaced & models.keys())
     )
 
 
 def compute_base_max_rounds(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> int:
     """`max_rounds` as asked for, less what the past has added to it already."""
-    more = sum(event.rounds for event in past if isinstance(event, Intervened))
+    more = sum(event.rounds for event in past if isinstance(event, RoundsExtended))
     return max(setup.max_rounds - more, 1) if changes.max_rounds else setup.max_rounds
 
 
@@ -140,7 +140,7 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 break
             case Paused() | Resumed() if entry.seq not in needed:
                 pass
-            case Intervened(action="conclude") | Concluded() | Ended():
+            case TalkConcluded() | Concluded() | Ended():
                 pass
             case _:
                 taken.append(entry)
@@ -155,7 +155,7 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
         match entry.event:
             case PhaseEntered():
                 failed = False
-            case Failed(handoff=False):
+            case Failed():
                 failed = True
             case Paused():
                 paused = entry.seq
@@ -181,10 +181,10 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
         raise cut from None
     if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
         raise cut
-    reason = find_talk_end_reason(debate)
-    if next_phase(debate, reason) is None:
+    end = find_talk_end(debate)
+    if next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
-        more = " raise changes.max_rounds, or" if talked and reason == "max_rounds" else ""
+        more = " raise changes.max_rounds, or" if talked and end and end.cause == "max_rounds" else ""
         raise InvalidRequestError(f"Nothing would come after round {at_round}:{more} {earlier}.")
 
 

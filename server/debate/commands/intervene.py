@@ -2,16 +2,29 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, Intervened, Paused, Resumed, Weight
+from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.facts.interventions import (
+    Challenged,
+    LimitsChanged,
+    ModelReplaced,
+    NoteAdded,
+    RoundsExtended,
+    TalkConcluded,
+    TextIntervention,
+    ThresholdChanged,
+    TurnRetracted,
+    Weight,
+    WeightsChanged,
+)
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean, format_count
 from server.debate.rules.budget import (
@@ -22,6 +35,9 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.decide import is_unattended
 from server.debate.rules.schedule import candidate_models, is_talk_over, seat_models, verdict_source
+from server.debate.rules.transitions import replay
+
+N = TypeVar("N", bound=TextIntervention)
 
 MAX_NOTE_LENGTH = 8_000
 _FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
@@ -45,16 +61,17 @@ class InterventionRequest:
     threshold: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)  # those to change, as in options.limits
     elapsed: ElapsedTime = NO_ELAPSED_TIME  # how late it is
+    delivery_id: str = ""  # of the hook that asks for it
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    event: Event
+    events: tuple[Event, ...]
     effect: str
 
 
 def build_intervention(debate: Debate, action: str, request: InterventionRequest) -> Intervention:
-    """The event an action is, and from when on it counts.
+    """The events an action comes to, and from when on they count.
 
     Raises:
         Refused: it cannot be done to this debate now.
@@ -65,15 +82,19 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
         )
     if action not in HANDLERS:
         raise InvalidRequestError(f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
-    return HANDLERS[action](debate, request)
+    return HANDLERS[action].build(debate, request)
 
 
 def pause(debate: Debate, request: InterventionRequest) -> Intervention:
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
-    event = Paused(reason=clean(request.reason) or "paused on request")
+    event = Paused(
+        cause="request",
+        reason=clean(request.reason) or "paused on request",
+        delivery_id=request.delivery_id,
+    )
     return Intervention(
-        event, "Answers that are on their way are kept; nothing more is asked until it is resumed."
+        (event,), "Answers that are on their way are kept; nothing more is asked until it is resumed."
     )
 
 
@@ -83,28 +104,30 @@ def resume(debate: Debate, request: InterventionRequest) -> Intervention:
     later = "with the next step_round, or at once where answers are on their way"
     when = "at once" if is_unattended(debate) else later
     told = f"It goes on {when}; seats that failed in this round are asked again."
-    return Intervention(Resumed(reason=clean(request.reason)), told)
+    event = Resumed(reason=clean(request.reason), delivery_id=request.delivery_id)
+    return Intervention((event,), told)
 
 
 def inject(debate: Debate, request: InterventionRequest) -> Intervention:
-    event = build_note(debate, request, "inject")
-    return Intervention(event, f"{event.to or 'Everybody'} reads it with every question put from now on.")
+    event = build_note(debate, request, NoteAdded)
+    who = event.to or "Everybody"
+    return Intervention((event,), f"{who} reads it with every question put from now on.")
 
 
 def challenge(debate: Debate, request: InterventionRequest) -> Intervention:
-    event = build_note(debate, request, "challenge")
+    event = build_note(debate, request, Challenged)
     who = event.to or "Every debater"
     told = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
-    return Intervention(event, told)
+    return Intervention((event,), told)
 
 
-def build_note(debate: Debate, request: InterventionRequest, action: str) -> Intervened:
+def build_note(debate: Debate, request: InterventionRequest, kind: type[N]) -> N:
     text = clean(request.text)
     phase = debate.phase
     if phase and is_talk_over(debate) and not (debate.is_concluding and phase.is_talk):
         raise InvalidRequestError("The talk is over, and notes are for those who talk. Call get_verdict.")
     if not text:
-        raise InvalidRequestError(f"There is nothing to {action}. Pass the note in `text`.")
+        raise InvalidRequestError(f"There is nothing to {kind.action}. Pass the note in `text`.")
     if len(text) > MAX_NOTE_LENGTH:
         raise InvalidRequestError(f"The note has {len(text):,} characters; {MAX_NOTE_LENGTH:,} are allowed.")
     if request.to and request.to not in debate.names:
@@ -112,12 +135,12 @@ def build_note(debate: Debate, request: InterventionRequest, action: str) -> Int
             f"Nobody here is called {request.to[:60]!r}. Debaters: {', '.join(debate.names)}; leave `to` out "
             "for all."
         )
-    if debate.is_concluding and (action == "challenge" or request.to) and not has_later_ballots(debate):
+    if debate.is_concluding and (kind is Challenged or request.to) and not has_later_ballots(debate):
         raise InvalidRequestError(
             "The talk is being concluded, and no debater is asked for anything more. A note for all, with "
             "inject, is read by who decides."
         )
-    return build_event(debate, request, action, text=text, to=request.to)
+    return kind(**common_fields(debate, request), text=text, to=request.to)
 
 
 def has_later_ballots(debate: Debate) -> bool:
@@ -127,10 +150,13 @@ def has_later_ballots(debate: Debate) -> bool:
     return any(later.wants == "ballot" for later in phases[phases.index(phase) + 1 :])
 
 
-def build_event(debate: Debate, request: InterventionRequest, action: str, **fields: object) -> Intervened:
-    return Intervened.model_validate(
-        {"action": action, "round": debate.round, "reason": clean(request.reason), **fields}
-    )
+def common_fields(debate: Debate, request: InterventionRequest) -> dict[str, Any]:
+    """The fields that every intervention has."""
+    return {
+        "round": debate.round,
+        "reason": clean(request.reason),
+        "delivery_id": request.delivery_id,
+    }
 
 
 def conclude_now(debate: Debate, request: InterventionRequest = InterventionRequest()) -> Intervention:
@@ -141,17 +167,29 @@ def conclude_now(debate: Debate, request: InterventionRequest = InterventionRequ
             "Nothing has been said yet, so there is nothing to judge. Call step_round first."
         )
     return Intervention(
-        build_event(debate, request, "conclude"),
+        (TalkConcluded(**common_fields(debate, request)),),
         "Turns that are on their way are kept; then it is decided on what is there.",
     )
 
 
 def extend(debate: Debate, request: InterventionRequest) -> Intervention:
-    limits = build_extended_limits(debate, request) if request.limits else None
-    if limits and not request.rounds:
-        event = build_event(debate, request, "extend", limits=limits)
-        return Intervention(event, describe_new_limits(debate, event, request.elapsed))
-    if not 1 <= request.rounds <= MAX_EXTENSION_ROUNDS:
+    """More rounds, other limits, or both: an event each."""
+    events: list[Event] = []
+    effects = []
+    if request.rounds or not request.limits:
+        check_can_extend_rounds(debate, request.rounds)
+        events.append(RoundsExtended(**common_fields(debate, request), rounds=request.rounds))
+        more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
+        effects.append(f"{more} more, {most} in all, from the next round on.")
+    if request.limits:
+        limits = build_extended_limits(debate, request)
+        events.append(LimitsChanged(**common_fields(debate, request), limits=limits))
+        effects.append(describe_new_limits(replay(events, debate), request.elapsed))
+    return Intervention(tuple(events), " ".join(effects))
+
+
+def check_can_extend_rounds(debate: Debate, rounds: int) -> None:
+    if not 1 <= rounds <= MAX_EXTENSION_ROUNDS:
         raise InvalidRequestError(
             f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
         )
@@ -165,17 +203,11 @@ def extend(debate: Debate, request: InterventionRequest) -> Intervention:
         raise InvalidRequestError(
             "No phase that is still to come repeats, so that more rounds would change nothing."
         )
-    event = build_event(debate, request, "extend", rounds=request.rounds, limits=limits)
-    most = debate.max_rounds + request.rounds
-    told = f"{format_count(request.rounds, 'round')} more, {most} in all, from the next round on."
-    return Intervention(
-        event, f"{told} {describe_new_limits(debate, event, request.elapsed)}" if limits else told
-    )
 
 
-def describe_new_limits(debate: Debate, extension: Intervened, elapsed: ElapsedTime) -> str:
+def describe_new_limits(debate: Debate, elapsed: ElapsedTime) -> str:
     """From when on the new limits count, and whether the debate can go on with them."""
-    left = compute_remaining(replace(debate, interventions=(*debate.interventions, extension)), elapsed)
+    left = compute_remaining(debate, elapsed)
     if not left.calls:
         return f"The new limits leave no room for another question ({left.reason})."
     told = "The new limits are in force from the next question on."
@@ -240,16 +272,16 @@ def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
         Weight(seat=name, weight=str(parse_fraction(str(value), f"weights.{name}", maximum=1000)))
         for name, value in request.weights.items()
     )
-    event = build_event(debate, request, "weights", weights=given)
-    return Intervention(event, "Votes are counted so when the verdict is made.")
+    event = WeightsChanged(**common_fields(debate, request), weights=given)
+    return Intervention((event,), "Votes are counted so when the verdict is made.")
 
 
 def set_threshold(debate: Debate, request: InterventionRequest) -> Intervention:
     find_voters(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
-    event = build_event(debate, request, "threshold", threshold=str(share))
+    event = ThresholdChanged(**common_fields(debate, request), threshold=str(share))
     told = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
-    return Intervention(event, told)
+    return Intervention((event,), told)
 
 
 def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
@@ -274,9 +306,9 @@ def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
         raise InvalidRequestError("Pass `model`: the name of the model that is to take the seat.")
     model = request.model.strip()
     check_prices_known(debate.limits, [model], (*debate.prices, *([request.price] if request.price else [])))
-    event = build_event(debate, request, "replace_model", to=request.to, model=model, price=request.price)
+    event = ModelReplaced(**common_fields(debate, request), seat=request.to, model=model, price=request.price)
     told = f"{request.to} is asked of it from the next question on, and again where it failed in this round."
-    return Intervention(event, f"{told} An answer that is on its way is kept.")
+    return Intervention((event,), f"{told} An answer that is on its way is kept.")
 
 
 def retract(debate: Debate, request: InterventionRequest) -> Intervention:
@@ -292,22 +324,33 @@ def retract(debate: Debate, request: InterventionRequest) -> Intervention:
         raise InvalidRequestError(
             "There is a verdict already, made with that turn. Fork the debate to judge without it."
         )
-    event = build_event(
-        debate, request, "retract", to=request.to, retracted=(request.round, left[-1].slot_index)
+    event = TurnRetracted(
+        **common_fields(debate, request),
+        seat=request.to,
+        turn_round=request.round,
+        slot_index=left[-1].slot_index,
     )
-    return Intervention(event, "It is struck through, and left out of every prompt from now on.")
+    return Intervention((event,), "It is struck through, and left out of every prompt from now on.")
 
 
-HANDLERS: dict[str, Callable[[Debate, InterventionRequest], Intervention]] = {
-    "pause": pause,
-    "resume": resume,
-    "inject": inject,
-    "challenge": challenge,
-    "conclude": conclude_now,
-    "extend": extend,
-    "weights": set_weights,
-    "threshold": set_threshold,
-    "replace_model": replace_model,
-    "retract": retract,
+class Handler(NamedTuple):
+    build: Callable[[Debate, InterventionRequest], Intervention]
+    parameters: tuple[str, ...] = ()  # the fields of a request that it uses, besides `reason`
+
+
+HANDLERS: dict[str, Handler] = {
+    "pause": Handler(pause),
+    "resume": Handler(resume),
+    "inject": Handler(inject, ("text", "to")),
+    "challenge": Handler(challenge, ("text", "to")),
+    "conclude": Handler(conclude_now),
+    "extend": Handler(extend, ("rounds", "limits")),
+    "weights": Handler(set_weights, ("weights",)),
+    "threshold": Handler(set_threshold, ("threshold",)),
+    "replace_model": Handler(replace_model, ("to", "model")),
+    "retract": Handler(retract, ("to", "round")),
 }
 ACTIONS = tuple(HANDLERS)
+TEXT_ACTIONS = tuple(name for name, handler in HANDLERS.items() if "text" in handler.parameters)
+HOOK_ACTIONS = tuple(name for name, handler in HANDLERS.items() if {*handler.parameters} <= {"text", "to"})
+"""The actions that need nothing but words, so that a hook can be configured to make them."""

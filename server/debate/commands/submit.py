@@ -50,7 +50,7 @@ def check_not_repeated(debate: Debate, event: Event) -> None:
 
 def check_second_reading(debate: Debate, event: Judged) -> None:
     """Refuse the finding of the first reading for the second, which is there to tell them apart."""
-    mine = {"slot_index", "usage"}
+    mine = {"slot_index", "seen", "usage"}
     found = [made.model_dump(exclude=mine) for made in debate.judgments if made.seat == event.seat]
     if event.model_dump(exclude=mine) in found:
         raise InvalidRequestError(

@@ -1,7 +1,6 @@
-"""Everything that can happen in a debate. A debate is the list of these, and nothing else.
+"""The facts of a debate. A debate is the list of these, and nothing else.
 
-Events only grow: a new field has a default, so that every journal ever written can be replayed
-(`tests/golden`).
+Each kind of event means one thing and has only the fields of that thing.
 """
 
 from collections.abc import Mapping
@@ -29,39 +28,66 @@ from server.debate.facts.config import (
     Price,
     SeatKind,
 )
+from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.text import clean, collapse_whitespace
 
 Task = Literal[
     "argument", "message", "answer", "ballot", "judgment", "opening", "closing", "audit", "deliverable"
 ]
-"""What a seat can be asked for: `opening` and `closing` of a round are the moderator's."""
+"""What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
-Action = Literal[
-    "inject", "challenge", "conclude", "extend", "weights", "threshold", "replace_model", "retract"
-]
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Ending = Literal["concluded", "truncated"]
 Outcome = Literal["decided", "leaning", "contested", "undecided"]
-Cause = Literal[
+
+FailureCause = Literal[
     "timeout",  # no answer in time
-    "late",  # the time of the round, or of the debate, was over first
-    "rate_limited",  # the provider wants fewer requests
-    "unavailable",  # the provider is down, or cannot be reached
+    "late",  # the time of the round or of the debate ran out
+    "rate_limited",  # the provider asks for fewer requests
+    "unavailable",  # the provider is down or cannot be reached
     "unauthorized",  # the key is missing or wrong
-    "bad_request",  # the provider refuses the request: unknown model, context too long
+    "bad_request",  # the provider rejects the request: unknown model, context too long
     "refused",  # a content filter
-    "empty",  # nothing was said
-    "unreadable",  # something was said, but not what was asked for
+    "empty",  # the reply has no text
+    "unreadable",  # the reply is not what was asked for
     "crashed",  # the model's own code raised
+]
+
+EndCause = Literal[
+    "max_rounds",
+    "max_turns",
+    "settled",  # by the moderator
+    "moderator_done",  # the moderator opened a round as the last one
+    "terminate_when",  # the caller's predicate
+    "phases_held",  # every phase was held
+    "request",  # somebody concluded the talk
+    "budget",
+]
+"""Why the talk, or the whole debate, ended."""
+
+END_CAUSE_TEXTS: dict[EndCause, str] = {
+    "max_rounds": "max_rounds",
+    "max_turns": "max_turns",
+    "settled": "settled",
+    "moderator_done": "moderator done",
+    "terminate_when": "terminate_when",
+    "phases_held": "every phase was held",
+    "request": "concluded on request",
+    "budget": "the budget is spent",
+}
+
+PauseCause = Literal[
+    "request",
+    "quorum",  # too few seats answered
+    "budget",  # a limit of this debate
+    "daily_budget",  # a limit of all debates together
 ]
 
 
 class Usage(Fact):
-    """What one answer took. Tokens as the provider counts them; 0 where it does not say."""
+    """What one answer took. Tokens as the provider counts them; 0 where it does not report them."""
 
-    model: Annotated[
-        str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])
-    ]  # that really answered
+    model: Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
     input_tokens: Count = 0
     cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: Count = 0
@@ -71,7 +97,7 @@ class Usage(Fact):
 
 
 class Opened(Fact):
-    """The whole set-up, format included: a later release cannot change what was agreed."""
+    """The complete set-up, phases included: a later release cannot change what was agreed."""
 
     kind: Literal["opened"] = "opened"
     question: str
@@ -83,72 +109,147 @@ class Opened(Fact):
     seed: int
     documents: tuple[Document, ...] = ()
     instructions: str = ""
-    quorum: int = 2  # fewer voices than this in a round of talk, and the debate pauses
+    quorum: int = 2  # with fewer speakers in a round of talk, the debate pauses
     turn_timeout: int = 120  # seconds for one answer, retries included
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
-    run: bool = False  # the server runs it to the verdict by itself
+    run: bool = False  # the server runs it to the verdict unattended
     tags: tuple[str, ...] = ()
-    brief: Brief = "advocate"  # advocates never concede in public; a panel's members may change their mind
+    brief: Brief = "advocate"  # advocates never concede in public; panel members may change their mind
     moderator: Moderator | None = None
     referee: Officer | None = None
     synthesizer: Officer | None = None
-    output_schema: str = ""  # of the synthesizer's result: a JSON Schema, as JSON
+    output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     handoff: HandoffMode = "structured"  # how the choice of the next speaker is read
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
-    fallback_models: tuple[str, ...] = ()  # asked in turn where a seat's own model fails
+    fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
     limits: Limits = Limits()
-    prices: tuple[
-        Price, ...
-    ] = ()  # of every model that may be asked, where a limit or an estimate needs them
+    prices: tuple[Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     hidden_from_client: tuple[SeatKind, ...] = ()
     hidden_from_seats: tuple[SeatKind, ...] = ()
     forked_from: str = ""  # the debate whose first rounds this one begins with
-    forked_at_round: Count = 0  # how many rounds these are
-    forked_hash: str = ""  # of the last of its entries that were taken over
-    forked_restanced: tuple[str, ...] = ()  # who defended something else in those rounds
+    forked_at_round: Count = 0  # how many rounds were inherited
+    forked_hash: str = ""  # of the last inherited entry
+    forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
 
 
 class PhaseEntered(Fact):
-    """A round begins. `order` is the one in which its turns are read, drawn from the seed if so agreed."""
+    """A round begins. Its turns are read in `order`, which may be drawn from the seed."""
 
     kind: Literal["phase_entered"] = "phase_entered"
     phase: str
     round: int
     order: tuple[str, ...]
-    because: str = ""
+    because: EndCause | Literal[""] = ""  # why the talk ended, in the rounds after it
+    detail: str = ""
 
 
-class Spoke(Fact):
-    kind: Literal["spoke"] = "spoke"
+# Answers of seats -----------------------------------------------------------------------------------
+
+Seen = Annotated[int, Field(ge=1)]
+"""The version of the debate that a prompt was rendered from: how many events it had.
+
+Inherited rounds of a fork keep the versions of the debate in which they were held.
+"""
+
+
+class SlotFact(Fact):
+    """What answers, failures and research have in common: the slot of the round they are for."""
+
     seat: str
     round: int
-    text: str
+    slot_index: Count = 0  # which of the seat's answers in this round
+    seen: Seen
+
+
+class Answer(SlotFact):
     usage: Usage
+
+
+class Spoke(Answer):
+    kind: Literal["spoke"] = "spoke"
+    text: str
     cut: bool = False  # the reply was longer than a turn may be, and was shortened
-    slot_index: int = 0  # which of the seat's answers in this round it is
     act: Act = "argument"
-    to: str = ""  # whom a message is for; whose message an answer answers
-    hands_to: str = ""  # who is to speak next, where speakers choose that
-    no_handoff: str = ""  # why the choice could not be used
+    to: str = ""  # the addressee of a message or of its answer
+    hands_to: str = ""  # the next speaker, where speakers choose
+    no_handoff: str = ""  # why the choice is not usable
 
 
-class Failed(Fact):
-    """A question that got no usable answer. Counted, shown, and never taken for a vote."""
+class RoundOpened(Answer):
+    """The moderator's choice of who speaks in this round, in what order, and on what."""
+
+    kind: Literal["round_opened"] = "round_opened"
+    seat: str = MODERATOR
+    next_speakers: tuple[str, ...]
+    briefing: str = ""
+    new_angle: str = ""
+    done: bool = False  # this round is the last
+
+
+class RoundClosed(Answer):
+    """The moderator's summary of a round, and whether the question is settled."""
+
+    kind: Literal["round_closed"] = "round_closed"
+    seat: str = MODERATOR
+    slot_index: Count = 1
+    summary: str
+    settled: bool
+    decision: str = ""
+    informative: bool = True  # False: the model is too small for its decision to mean anything
+
+
+class Audited(Answer):
+    """The referee's review of the arguments of a round. It steers nothing."""
+
+    kind: Literal["audited"] = "audited"
+    seat: str = REFEREE
+    text: str
+    cut: bool = False
+
+
+class Balloted(Answer):
+    """A private vote on the positions, by a debater or by a judge of the audience."""
+
+    kind: Literal["balloted"] = "balloted"
+    choice: str  # a debater's name; "" abstains
+    reasoning: str
+    informative: bool = True
+
+
+class Judged(Answer):
+    """One reading of the debate by a judge. `slot_index`: 1 in the recorded order, 2 with it reversed."""
+
+    kind: Literal["judged"] = "judged"
+    winner: str  # a debater's name; "" for a synthesis
+    margin: int  # 0 (none) to 3 (clear)
+    verdict: str
+    reasoning: str
+    informative: bool = True  # False: the model is too small for its judgment to mean anything
+
+
+class Synthesized(Answer):
+    """The result in the shape that the caller asked for."""
+
+    kind: Literal["synthesized"] = "synthesized"
+    seat: str = SYNTHESIZER
+    text: str  # prose; with a schema, JSON that satisfies it
+    cut: bool = False
+    informative: bool = True
+
+
+class Failed(SlotFact):
+    """A call without a usable answer. It is counted and shown, and never becomes a vote."""
 
     kind: Literal["failed"] = "failed"
-    seat: str
-    round: int
-    cause: Cause
+    cause: FailureCause
     detail: str
-    slot_index: int = 0
-    usage: Usage | None = None  # what the useless answer cost, where there was one
-    attempts: int = 1  # how often it was tried before it was given up
-    handoff: bool = False  # the turn was good; only its choice of the next speaker was not
-    model: str = ""  # that was asked
+    usage: Usage | None = None  # what the unusable answer cost, where there was one
+    attempts: int = 1  # requests made
+    model: str = ""  # the one that was called
 
 
 class Lookup(Fact):
-    """One call of a research tool, and what came of it."""
+    """One call of a research tool and its result."""
 
     tool: str  # server/tool
     arguments: str  # JSON, as the model wrote it
@@ -158,57 +259,28 @@ class Lookup(Fact):
     milliseconds: Count = 0
 
 
-class Researched(Fact):
-    """A seat looked something up before it answers; its question stays open."""
+class Researched(SlotFact):
+    """Lookups of a seat before its answer; the slot stays open."""
 
     kind: Literal["researched"] = "researched"
-    seat: str
-    round: int
     lookups: tuple[Lookup, ...]
-    usage: Usage | None = None  # None where a server could not be reached, and no model was asked
-    slot_index: int = 0
+    usage: Usage | None = None  # None where a server could not be reached and no model was called
 
 
-class RoundOpened(Fact):
-    """The moderator's choice of who speaks in this round, in what order, and on what."""
+# What follows from answers --------------------------------------------------------------------------
 
-    kind: Literal["round_opened"] = "round_opened"
+
+class DefaultPlanUsed(Fact):
+    """The speakers of a round whose moderator gave no usable answer."""
+
+    kind: Literal["default_plan_used"] = "default_plan_used"
     round: int
     next_speakers: tuple[str, ...]
-    briefing: str = ""
-    new_angle: str = ""
-    done: bool = False  # this round is the last
-    usage: Usage | None = None  # None where the moderator gave no usable answer
-    because: str = ""  # why it is not the moderator's own choice
-    seat: str = MODERATOR
-
-
-class RoundClosed(Fact):
-    """The moderator's summary of a round, and whether the question is settled."""
-
-    kind: Literal["round_closed"] = "round_closed"
-    round: int
-    summary: str
-    settled: bool
-    usage: Usage
-    decision: str = ""
-    informative: bool = True  # False: the model is too small for its decision to mean anything
-    seat: str = MODERATOR
-
-
-class Audited(Fact):
-    """What the referee says about the arguments of a round. It steers nothing."""
-
-    kind: Literal["audited"] = "audited"
-    round: int
-    text: str
-    usage: Usage
-    cut: bool = False
-    seat: str = REFEREE
+    reason: str
 
 
 class HandedOff(Fact):
-    """Who speaks next, and why: chosen by the speaker, or drawn where that choice could not be used."""
+    """The next speaker: chosen by the speaker, or drawn where that choice is not usable."""
 
     kind: Literal["handed_off"] = "handed_off"
     seat: str
@@ -217,35 +289,15 @@ class HandedOff(Fact):
     because: Literal["chosen", "drawn"]
 
 
-class Balloted(Fact):
-    """A debater's private vote on the positions."""
+class HandoffFailed(SlotFact):
+    """A good turn whose choice of the next speaker is not usable."""
 
-    kind: Literal["balloted"] = "balloted"
-    seat: str
-    round: int
-    choice: str  # a debater's name; "" abstains
-    reasoning: str
-    usage: Usage
-    informative: bool = True
-
-
-class Judged(Fact):
-    """One judge's reading of the debate: 1 in the order of the record, 2 with every round reversed."""
-
-    kind: Literal["judged"] = "judged"
-    seat: str
-    round: int
-    slot_index: int
-    winner: str  # a debater's name; "" for a synthesis
-    margin: int  # 0 (none) to 3 (clear)
-    verdict: str
-    reasoning: str
-    usage: Usage
-    informative: bool = True  # False: the model is too small for its judgment to mean anything
+    kind: Literal["handoff_failed"] = "handoff_failed"
+    detail: str
 
 
 class Vote(Fact):
-    """What a judge's readings come to."""
+    """What the readings or the ballots of one voter come to."""
 
     judge: str
     winner: str  # a debater's name; "" for a synthesis
@@ -255,6 +307,8 @@ class Vote(Fact):
 
 
 class Concluded(Fact):
+    """The verdict."""
+
     kind: Literal["concluded"] = "concluded"
     outcome: Outcome
     winner: str  # a debater's name; "" where nobody won
@@ -263,68 +317,50 @@ class Concluded(Fact):
     votes: tuple[Vote, ...]
 
 
-class Synthesized(Fact):
-    """The result in the shape that was asked for."""
-
-    kind: Literal["synthesized"] = "synthesized"
-    round: int
-    text: str  # prose; JSON that satisfies the schema where there is one
-    usage: Usage
-    cut: bool = False
-    informative: bool = True
-    seat: str = SYNTHESIZER
-
-
-class Weight(Fact):
-    """How much a voter's vote counts: an exact fraction, such as "3/2"."""
-
-    seat: str
-    weight: str
-
-
-class Intervened(Fact):
-    kind: Literal["intervened"] = "intervened"
-    action: Action
-    text: str = ""
-    round: int = 0  # the round it was made in; 0 before the first
-    to: str = ""  # a debater's name, "" for everybody; the seat whose model or turn it is about
-    reason: str = ""
-    rounds: int = 0  # extend: how many more
-    model: str = ""  # replace_model
-    price: Price | None = None  # of that model
-    weights: tuple[Weight, ...] = ()  # those that change
-    threshold: str = ""  # of the votes' weight, a fraction such as "2/3"
-    retracted: tuple[int, int] = (0, 0)  # (round, which of the seat's turns in it)
-    limits: Limits | None = None  # extend: those in force from now on
-
+# The course of the debate ---------------------------------------------------------------------------
 
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
-"""A time as it is written here: UTC, ISO 8601, so that times can be compared as text."""
+"""UTC, ISO 8601, so that times compare as text."""
 
 
 class Paused(Fact):
     kind: Literal["paused"] = "paused"
+    cause: PauseCause = "request"
     reason: str
-    until: Moment | Literal[""] = ""  # when it goes on by itself; "" where somebody has to resume it
+    until: Moment | Literal[""] = ""  # when it resumes unattended; "" where somebody has to resume it
+    delivery_id: str = ""  # of the hook that paused it
 
 
 class Resumed(Fact):
     kind: Literal["resumed"] = "resumed"
     reason: str = ""
+    delivery_id: str = ""  # of the hook that resumed it
 
 
 class Ended(Fact):
     kind: Literal["ended"] = "ended"
     ending: Ending
-    reason: str
+    cause: EndCause
+    detail: str = ""
+
+    @property
+    def reason(self) -> str:
+        return format_end_cause(self.cause, self.detail)
+
+
+def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
+    """The cause as text; the detail where there is one."""
+    return detail or (END_CAUSE_TEXTS[cause] if cause else "")
 
 
 Event = Annotated[
     Opened
     | PhaseEntered
     | RoundOpened
+    | DefaultPlanUsed
     | Spoke
     | HandedOff
+    | HandoffFailed
     | Researched
     | Failed
     | Audited
@@ -333,7 +369,7 @@ Event = Annotated[
     | Judged
     | Concluded
     | Synthesized
-    | Intervened
+    | InterventionEvent
     | Paused
     | Resumed
     | Ended,
@@ -354,9 +390,9 @@ class Recorded:
 
 
 def load(body: Mapping[str, Any]) -> Event:
-    """Read one event back from a journal.
+    """Read an event from the body of a journal entry.
 
     Raises:
-        pydantic.ValidationError: no event of this release looks like that.
+        pydantic.ValidationError: no event of this release has this shape.
     """
     return _event.validate_python(body)

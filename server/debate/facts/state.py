@@ -1,18 +1,29 @@
-"""The debate so far, as its facts tell it. How facts change it stands in `transitions`."""
+"""The debate so far, folded from its events by `rules.transitions`."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
+from typing import TypeVar
 
-from server.debate.facts.config import Debater, Limits, Phase, Price
+from server.debate.facts.config import (
+    MODERATOR,
+    REFEREE,
+    SYNTHESIZER,
+    Debater,
+    Limits,
+    Phase,
+    Price,
+    SeatKind,
+)
 from server.debate.facts.events import (
     Audited,
     Balloted,
     Concluded,
+    DefaultPlanUsed,
     Ended,
     Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Judged,
     Opened,
     Paused,
@@ -24,79 +35,103 @@ from server.debate.facts.events import (
     Synthesized,
     Usage,
 )
+from server.debate.facts.interventions import (
+    Challenged,
+    InterventionEvent,
+    LimitsChanged,
+    ModelReplaced,
+    NoteAdded,
+    RoundsExtended,
+    TalkConcluded,
+    ThresholdChanged,
+    TurnRetracted,
+    WeightsChanged,
+)
 
-TranscriptEvent = RoundOpened | Spoke | Intervened | Audited | RoundClosed
-"""What stands in the record of a round."""
+RoundPlan = RoundOpened | DefaultPlanUsed
+TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Audited | RoundClosed
+"""What prompts show of a round."""
+
+Reply = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+
+T = TypeVar("T")
+
+JUDGE_PREFIX = "judge "
 
 
 @dataclass(frozen=True, slots=True)
 class Debate:
     setup: Opened
-    version: int = 1  # how many events it has seen
+    version: int = 1  # number of events
     rounds: tuple[PhaseEntered, ...] = ()
-    transcript_events: tuple[TranscriptEvent, ...] = ()  # as it was recorded
+    transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     handoffs: tuple[HandedOff, ...] = ()
+    handoff_failures: tuple[HandoffFailed, ...] = ()
     research: tuple[Researched, ...] = ()
     ballots: tuple[Balloted, ...] = ()
     judgments: tuple[Judged, ...] = ()
     deliverable: Synthesized | None = None
     failures: tuple[Failed, ...] = ()
-    answered_slots: frozenset[tuple[str, int]] = (
-        frozenset()
-    )  # (seat, number) of the places that answered in this round
-    round_failures: tuple[Failed, ...] = ()  # the failures of this round that keep a seat from being asked
-    interventions: tuple[
-        Intervened, ...
-    ] = ()  # what was changed on the way: rounds, weights, models, retractions
-    failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model) whose provider failed it
+    answered_slots: frozenset[tuple[str, int]] = frozenset()  # (seat, slot_index), in this round
+    round_failures: tuple[Failed, ...] = ()  # those of this round that count against a seat
+    interventions: tuple[InterventionEvent, ...] = ()
+    failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
     paused: Paused | None = None
-    is_concluding: bool = False
     verdict: Concluded | None = None
     ended: Ended | None = None
+
+    def find_interventions(self, kind: type[T]) -> list[T]:
+        return [made for made in self.interventions if isinstance(made, kind)]
+
+    @property
+    def is_concluding(self) -> bool:
+        return bool(self.find_interventions(TalkConcluded))
 
     @property
     def round(self) -> int:
         return len(self.rounds)
 
     @property
+    def extra_rounds(self) -> int:
+        return sum(made.rounds for made in self.find_interventions(RoundsExtended))
+
+    @property
     def max_rounds(self) -> int:
-        """As agreed, and as extended since."""
-        return self.setup.max_rounds + sum(made.rounds for made in self.interventions)
+        return self.setup.max_rounds + self.extra_rounds
 
     @property
     def max_turns(self) -> int:
-        """0 for as many as the rounds have; a round of hand-offs is a turn, so that they grow together."""
-        most = self.setup.max_turns
-        return most and most + sum(made.rounds for made in self.interventions)
+        """0 for as many as the rounds have. A round of hand-offs is one turn, so both are extended alike."""
+        return self.setup.max_turns and self.setup.max_turns + self.extra_rounds
 
     @property
     def limits(self) -> Limits:
-        """As agreed, or as last extended."""
-        extended = [made.limits for made in self.interventions if made.limits is not None]
-        return extended[-1] if extended else self.setup.limits
+        changed = self.find_interventions(LimitsChanged)
+        return changed[-1].limits if changed else self.setup.limits
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """Of every model that may be asked, those that took a seat on the way included."""
-        return (*self.setup.prices, *(made.price for made in self.interventions if made.price is not None))
+        """Of every model that may be called, models that replaced another included."""
+        replaced = self.find_interventions(ModelReplaced)
+        return (*self.setup.prices, *(made.price for made in replaced if made.price is not None))
 
     @property
     def weights(self) -> dict[str, Fraction]:
-        """How much each vote counts where that is not 1."""
-        changed = (weight for made in self.interventions for weight in made.weights)
+        """The weight of each vote where it is not 1."""
+        changed = (weight for made in self.find_interventions(WeightsChanged) for weight in made.weights)
         return {weight.seat: Fraction(weight.weight) for weight in changed}
 
     @property
     def threshold(self) -> Fraction | None:
         """The share of the votes' weight that a position needs; None for a majority."""
-        asked = [made.threshold for made in self.interventions if made.threshold]
-        return Fraction(asked[-1]) if asked else None
+        changed = self.find_interventions(ThresholdChanged)
+        return Fraction(changed[-1].threshold) if changed else None
 
     @property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
-        """The turns that were taken back: (seat, round, which of its turns in it). The record keeps them."""
+        """(seat, round, slot_index). The record keeps these turns."""
         return frozenset(
-            (made.to, *made.retracted) for made in self.interventions if made.action == "retract"
+            (made.seat, made.turn_round, made.slot_index) for made in self.find_interventions(TurnRetracted)
         )
 
     def is_active(self, turn: Spoke) -> bool:
@@ -127,12 +162,12 @@ class Debate:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, Spoke))
 
     @property
-    def notes(self) -> tuple[Intervened, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, Intervened))
+    def notes(self) -> tuple[NoteAdded | Challenged, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, NoteAdded | Challenged))
 
     @property
-    def round_plans(self) -> tuple[RoundOpened, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundOpened))
+    def round_plans(self) -> tuple[RoundPlan, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundPlan))
 
     @property
     def round_summaries(self) -> tuple[RoundClosed, ...]:
@@ -142,7 +177,7 @@ class Debate:
     def audits(self) -> tuple[Audited, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, Audited))
 
-    def round_plan(self, round_number: int) -> RoundOpened | None:
+    def round_plan(self, round_number: int) -> RoundPlan | None:
         return next((opened for opened in self.round_plans if opened.round == round_number), None)
 
     def round_turns(self, round_number: int) -> tuple[Spoke, ...]:
@@ -191,15 +226,34 @@ class Debate:
         return tuple(debater.name for debater in self.setup.debaters)
 
     @property
-    def usage(self) -> tuple[Usage, ...]:
-        """Every answer that this debate paid for, the useless ones too; not those it was forked with."""
-        spoken = (fact for fact in self.transcript_events if not isinstance(fact, Intervened))
+    def replies(self) -> tuple[Reply, ...]:
+        """Every answer, those of the inherited rounds of a fork included."""
+        spoken = (event for event in self.transcript_events if isinstance(event, Reply))
         result = () if self.deliverable is None else (self.deliverable,)
-        paid = (*spoken, *self.research, *self.ballots, *self.judgments, *result, *self.failures)
+        return (*spoken, *self.ballots, *self.judgments, *result)
+
+    @property
+    def all_failures(self) -> tuple[Failed | HandoffFailed, ...]:
+        return (*self.failures, *self.handoff_failures)
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
+        paid = (*self.replies, *self.research, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
         return tuple(fact.usage for fact in own if fact.usage is not None)
 
 
+def seat_kind(seat: str) -> SeatKind:
+    """What a seat is by its name. Debaters cannot have the names of the other seats."""
+    officers: dict[str, SeatKind] = {
+        MODERATOR: "moderator",
+        REFEREE: "referee",
+        SYNTHESIZER: "synthesizer",
+    }
+    return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
+
+
 def judge_seats(setup: Opened) -> tuple[str, ...]:
     """The judges' seats, in order. Debaters cannot take these names."""
-    return tuple(f"judge {number}" for number in range(1, len(setup.judges.models) + 1))
+    return tuple(f"{JUDGE_PREFIX}{number}" for number in range(1, len(setup.judges.models) + 1))

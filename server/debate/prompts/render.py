@@ -21,6 +21,7 @@ from typing import Any, Literal, assert_never
 
 from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Spoke, Task
+from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts.response_schemas import (
@@ -45,7 +46,7 @@ from server.debate.prompts.transcript import (
     render_transcript,
 )
 from server.debate.prompts.wording import COMMON_RULES, LAST_ROUND_INSTRUCTION, TASK_INSTRUCTIONS
-from server.debate.rules.decide import Call, find_talk_end_reason
+from server.debate.rules.decide import Call, find_talk_end
 from server.debate.rules.schedule import slot_failures
 
 MAX_DIRECT_MESSAGES = 100
@@ -145,7 +146,7 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         case "opening":
             yield from render_round_plan_task(debate, call)
         case "closing":
-            last = [LAST_ROUND_INSTRUCTION] if find_talk_end_reason(debate) else []
+            last = [LAST_ROUND_INSTRUCTION] if find_talk_end(debate) else []
             yield " ".join([TASK_INSTRUCTIONS["closing"], *last, json_instruction("closing")])
         case "audit":
             yield TASK_INSTRUCTIONS["audit"]
@@ -179,7 +180,7 @@ def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
 
 def render_debater_task(debate: Debate, call: Call) -> Iterator[str]:
     for note in debate.notes:
-        if note.to == call.seat and note.action == "inject":
+        if note.to == call.seat and isinstance(note, NoteAdded):
             yield "A note for you alone:\n" + quote(note.text)
     yield from render_direct_messages(debate, call)
     yield from render_research(debate, call)

@@ -9,17 +9,18 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import assert_never
 
-from server.debate.facts.config import Debater, SeatKind
+from server.debate.facts.config import Debater
 from server.debate.facts.events import (
     Audited,
-    Intervened,
+    DefaultPlanUsed,
     PhaseEntered,
     RoundClosed,
     RoundOpened,
     Spoke,
     Task,
 )
-from server.debate.facts.state import Debate, TranscriptEvent
+from server.debate.facts.interventions import Challenged, NoteAdded
+from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
@@ -95,8 +96,8 @@ def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
     A note for one debater is not shown there, but at the end of that debater's own prompt. What was
     recorded before round 1 is shown in round 1.
     """
-    if isinstance(event, Intervened):
-        return (event.action == "challenge" or not event.to) and max(event.round, 1) == round_number
+    if isinstance(event, NoteAdded | Challenged):
+        return (isinstance(event, Challenged) or not event.to) and max(event.round, 1) == round_number
     return event.round == round_number
 
 
@@ -112,27 +113,21 @@ def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
     Judges and officers always see what debaters say.
     """
     hidden = debate.setup.hidden_from_seats
-    if isinstance(event, Intervened) or event.seat == call.seat:
+    if isinstance(event, NoteAdded | Challenged | DefaultPlanUsed) or event.seat == call.seat:
         return True
-    kind = seat_kind(event)
+    kind = seat_kind(event.seat)
     return kind not in hidden or (kind == "debaters" and call.task not in DEBATER_TASKS)
-
-
-def seat_kind(event: RoundOpened | Spoke | Audited | RoundClosed) -> SeatKind:
-    if isinstance(event, Spoke):
-        return "debaters"
-    return "referee" if isinstance(event, Audited) else "moderator"
 
 
 def render_block(debate: Debate, event: TranscriptEvent) -> str:
     match event:
-        case Intervened(action="challenge"):
+        case Challenged():
             whom = debater_letter(debate, event.to) if event.to else "everybody"
             return f"[challenge to {whom}, to be answered]\n" + quote(event.text)
-        case Intervened():
+        case NoteAdded():
             return "[note to everybody]\n" + quote(event.text)
-        case RoundOpened():
-            return render_briefing(event)
+        case RoundOpened() | DefaultPlanUsed():
+            return render_briefing(event) if isinstance(event, RoundOpened) else ""
         case Audited():
             return "[the referee on this round]\n" + quote(event.text)
         case RoundClosed():

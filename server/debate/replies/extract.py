@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from server.debate.facts.events import Cause, Failed, Usage
+from server.debate.facts.events import Failed, FailureCause, Usage
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import FunctionCall
@@ -38,14 +38,15 @@ class Reply:
 
 
 def build_failure(
-    call: Call, cause: Cause, detail: str, usage: Usage | None = None, *, attempts: int = 1
+    call: Call, cause: FailureCause, detail: str, usage: Usage | None = None, *, attempts: int = 1
 ) -> Failed:
     """The event for a call that brought no usable answer. An unknown `cause` becomes "crashed"."""
     return Failed(
         seat=call.seat,
         round=call.round,
         slot_index=call.slot_index,
-        cause=cause if cause in get_args(Cause) else "crashed",
+        seen=call.seen,
+        cause=cause if cause in get_args(FailureCause) else "crashed",
         detail=collapse_whitespace(clean(detail))[:MAX_DETAIL_LENGTH],
         usage=usage,
         attempts=attempts,

@@ -138,20 +138,23 @@ def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke
     return build_turn(call, text, reply, hands_to=to, no_handoff=why)
 
 
+def answer_fields(call: Call, reply: Reply) -> dict[str, Any]:
+    """The fields that every answer has."""
+    return {
+        "seat": call.seat,
+        "round": call.round,
+        "slot_index": call.slot_index,
+        "seen": call.seen,
+        "usage": reply.usage,
+    }
+
+
 def build_turn(call: Call, text: str, reply: Reply, **fields: Any) -> Spoke:
     if not text:
         raise ValueError("the turn itself is empty")
     kept = shorten_turn(text)
     cut = reply.cut or kept != text
-    return Spoke(
-        seat=call.seat,
-        round=call.round,
-        slot_index=call.slot_index,
-        text=kept,
-        usage=reply.usage,
-        cut=cut,
-        **fields,
-    )
+    return Spoke(**answer_fields(call, reply), text=kept, cut=cut, **fields)
 
 
 def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
@@ -170,11 +173,9 @@ def parse_answer(_debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
 def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> Balloted:
     read = Ballot.model_validate(find_json(text))
     return Balloted(
-        seat=call.seat,
-        round=call.round,
+        **answer_fields(call, reply),
         choice=resolve_vote(debate, read.choice, "choice"),
         reasoning=clean(read.reasoning)[:MAX_FIELD_LENGTH],
-        usage=reply.usage,
         informative=reply.informative,
     )
 
@@ -183,14 +184,11 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judge
     read = Judgment.model_validate(find_json(text))
     winner = resolve_vote(debate, read.winner, "winner")
     return Judged(
-        seat=call.seat,
-        round=call.round,
-        slot_index=call.slot_index,
+        **answer_fields(call, reply),
         winner=winner,
         margin=read.margin if winner else 0,
         verdict=read.verdict,
         reasoning=read.reasoning,
-        usage=reply.usage,
         informative=reply.informative,
     )
 
@@ -228,12 +226,11 @@ def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> Rou
     if len(speakers) > (most := 2 * len(debate.names)):
         raise ValueError(f"next_speakers has {len(speakers)} names, and {most} are allowed")
     return RoundOpened(
-        round=call.round,
+        **answer_fields(call, reply),
         next_speakers=tuple(speakers),
         briefing=clean(read.briefing)[:MAX_FIELD_LENGTH],
         new_angle=clean(read.new_angle)[:MAX_FIELD_LENGTH],
         done=read.done,
-        usage=reply.usage,
     )
 
 
@@ -257,11 +254,10 @@ def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> Round
     if settled and not decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
     return RoundClosed(
-        round=call.round,
+        **answer_fields(call, reply),
         summary=read.summary,
         settled=settled,
         decision=decision,
-        usage=reply.usage,
         informative=reply.informative,
     )
 
@@ -282,7 +278,7 @@ def parse_closing_sections(text: str) -> dict[str, str]:
 
 def parse_audit(_debate: Debate, call: Call, text: str, reply: Reply) -> Audited:
     kept = shorten_turn(text)
-    return Audited(round=call.round, text=kept, usage=reply.usage, cut=reply.cut or kept != text)
+    return Audited(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text)
 
 
 def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Synthesized:
@@ -294,9 +290,8 @@ def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Sy
             raise ValueError(wrong)
         kept = plain_json(value)
     return Synthesized(
-        round=call.round,
+        **answer_fields(call, reply),
         text=kept,
-        usage=reply.usage,
         cut=not schema and (reply.cut or kept != text),
         informative=reply.informative,
     )

@@ -75,8 +75,7 @@ def compute_spending(debate: Debate) -> Spending:
     """What was spent. An answer whose tokens nobody counted is taken for one of the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]
     own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
-    # Of a hand-off that could not be used the turn itself is counted, and the caller's are no requests.
-    unanswered = [failure.attempts for failure in own if failure.usage is None and not failure.handoff]
+    unanswered = [failure.attempts for failure in own if failure.usage is None]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
     tokens = estimate_next_call(debate) if uncounted else (0, 0)
     unpriced = len([usage for usage in uncounted if not usage.cost_usd])

@@ -16,22 +16,26 @@ debate, and resuming it asks the missing seats again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 from server.debate.facts.config import CALLER, SYNTHESIZER, Phase
 from server.debate.facts.events import (
+    DefaultPlanUsed,
+    EndCause,
     Ended,
     Event,
     Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Opened,
     Paused,
     PhaseEntered,
     RoundOpened,
     Task,
 )
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
@@ -73,6 +77,7 @@ class Call:
     attempt: int  # 2 when the first reply was bad
     seed: int  # drawn from the debate's: the same call is always made with the same one
     message_author: str = ""  # whose message is to be answered
+    seen: int = field(default=1, compare=False)  # the version of the debate that its prompt is rendered from
 
     @property
     def slot_key(self) -> tuple[str, int]:
@@ -137,7 +142,7 @@ def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedT
     something = debate.turns if phase is None or phase.is_talk else debate.answered_slots
     if something and not left.calls and debate.limits.on_budget == "conclude":
         return events_after_budget_exhausted(debate, left.reason)
-    return (Paused(reason=reason),)
+    return (Paused(cause="quorum", reason=reason),)
 
 
 def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) -> Step:
@@ -156,20 +161,20 @@ def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, .
     """What follows where there is no room for another question: it is decided, or the debate pauses."""
     phase = debate.phase
     talking = phase is not None and phase.is_talk and not debate.is_concluding
+    extend = Paused(cause="budget", reason=f"{reason}. Extend the limits.")
     if debate.limits.on_budget == "pause":
-        told = "Extend the limits, or conclude." if talking and debate.turns else "Extend the limits."
-        return (Paused(reason=f"{reason}. {told}"),)
+        or_conclude = Paused(cause="budget", reason=f"{reason}. Extend the limits, or conclude.")
+        return (or_conclude if talking and debate.turns else extend,)
     if talking and debate.turns:
-        return (Intervened(action="conclude", round=debate.round, reason=reason),)
-    if debate.verdict:
-        return (Ended(ending="concluded", reason=reason),)  # without the result that was to be made of it
+        return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
+    if debate.verdict:  # without the result that was to be made of it
+        return (Ended(ending="concluded", cause="budget", detail=reason),)
     if phase is not None and not phase.is_talk:
         counted, needed = compute_quorum(debate, phase)
         if not needed or any(place.key in debate.answered_slots for place in counted):
             return advance(debate, None)  # on the findings, or the ballots, that there are
-    if debate.turns:  # what was paid for is not thrown away: whoever comes back can extend the limits
-        return (Paused(reason=f"{reason}. Extend the limits."),)
-    return (Ended(ending="truncated", reason=reason),)
+    truncated = Ended(ending="truncated", cause="budget", detail=reason)
+    return (extend if debate.turns else truncated,)  # what was paid for can be used with other limits
 
 
 def is_unattended(debate: Debate) -> bool:
@@ -189,6 +194,7 @@ def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Ev
             detail=detail,
             attempts=0,
             model=call.model,
+            seen=call.seen,
         )
         for call in calls
     )
@@ -229,7 +235,7 @@ def build_call(debate: Debate, slot: Slot) -> Call:
     attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))
     here = (slot.seat, slot.index, debate.round)
     # Failures that were forgiven count too: a seat that is asked again after a pause draws anew.
-    tries = sum((f.seat, f.slot_index, f.round) == here for f in debate.failures if not f.handoff) + 1
+    tries = sum((f.seat, f.slot_index, f.round) == here for f in debate.failures) + 1
     key = f"{debate.round}.{slot.seat}.{slot.index}.{tries}"
     if found := sum((r.seat, r.slot_index, r.round) == here for r in debate.research):
         key += f"+{found}"
@@ -244,6 +250,7 @@ def build_call(debate: Debate, slot: Slot) -> Call:
         attempt,
         seed,
         slot.message_author,
+        debate.version,
     )
 
 
@@ -259,7 +266,7 @@ def is_round_over(debate: Debate) -> bool:
         or build_fallback_round_plan(debate)
     ):
         return False
-    return phase.participants == "debaters" and next_phase(debate, find_talk_end_reason(debate)) is not None
+    return phase.participants == "debaters" and next_phase(debate, find_talk_end(debate)) is not None
 
 
 def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
@@ -269,42 +276,52 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
         return ()
     if debate.is_concluding or is_open(debate, groups[0][0]):
         return ()
-    because = "the moderator gave no usable answer, so everybody speaks as declared"
-    return (RoundOpened(round=debate.round, next_speakers=debate.names, because=because),)
+    reason = "the moderator gave no usable answer, so everybody speaks as declared"
+    return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
+
+
+class TalkEnd(NamedTuple):
+    """Why nobody argues any more."""
+
+    cause: EndCause
+    detail: str = ""
 
 
 def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
     """What follows a finished round: the next one, or the end."""
     phase = debate.phase
     if phase is None:
-        return (build_phase_entered(debate, debate.setup.phases[0], ""),)
-    reason = find_talk_end_reason(debate, terminate_when)
-    following = next_phase(debate, reason)
+        return (build_phase_entered(debate, debate.setup.phases[0], None),)
+    end = find_talk_end(debate, terminate_when)
+    following = next_phase(debate, end)
     verdict: tuple[Event, ...] = ()
     if debate.verdict is None and (following is None or following.participants == "synthesizer"):
         verdict = build_verdict_events(debate)
     if following is None:
-        return *verdict, Ended(ending="concluded", reason=reason)
+        cause, detail = end or TalkEnd("phases_held")
+        return *verdict, Ended(ending="concluded", cause=cause, detail=detail)
     handed = build_handoff_events(debate) if following.order == "handoff" else ()
-    return *verdict, *handed, build_phase_entered(debate, following, reason, handed)
+    return *verdict, *handed, build_phase_entered(debate, following, end, handed)
 
 
-def find_talk_end_reason(debate: Debate, terminate_when: TerminateWhen | None = None) -> str:
-    """Why nobody will argue after this round, or ""."""
-    phase = debate.phase
+def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:
+    """Why nobody argues after this round; None where somebody does."""
+    phase, entered = debate.phase, debate.rounds[-1]
     assert phase is not None
-    reason = debate.rounds[-1].because or (find_conclude_reason(debate) if debate.is_concluding else "")
-    if phase.is_talk and not reason:
-        reason = find_stop_reason(debate, terminate_when)
-    if reason:
-        return reason
+    if entered.because:
+        return TalkEnd(entered.because, entered.detail)
+    if concluded := debate.find_interventions(TalkConcluded):
+        last = concluded[-1]
+        return TalkEnd(last.cause, last.reason if last.cause == "budget" else "")
+    if phase.is_talk and (cause := find_stop_cause(debate, terminate_when)):
+        return TalkEnd(cause)
     here = debate.setup.phases.index(phase)
     more = any(later.is_talk for later in debate.setup.phases[here + 1 :])
-    return "" if more or next_phase(debate, "") is phase else "every phase was held"
+    return None if more or next_phase(debate, None) is phase else TalkEnd("phases_held")
 
 
 def build_phase_entered(
-    debate: Debate, phase: Phase, reason: str, handoff_events: tuple[Event, ...] = ()
+    debate: Debate, phase: Phase, end: TalkEnd | None, handoff_events: tuple[Event, ...] = ()
 ) -> PhaseEntered:
     number = debate.round + 1
     order = compute_seat_order(debate.setup, phase, number)
@@ -312,7 +329,8 @@ def build_phase_entered(
         choices = [fact for fact in (*debate.handoffs, *handoff_events) if isinstance(fact, HandedOff)]
         chosen = [fact.to for fact in choices if fact.round == debate.round]
         order = (*chosen, *debate.names)[:1]
-    return PhaseEntered(phase=phase.name, round=number, order=order, because=reason)
+    because, detail = end or ("", "")
+    return PhaseEntered(phase=phase.name, round=number, order=order, because=because, detail=detail)
 
 
 def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
@@ -326,38 +344,32 @@ def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
     others = [name for name in debate.names if name != turn.seat]
     drawn = min(others, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
     problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
-    missed = Failed(seat=turn.seat, round=number, cause="unreadable", detail=problem, handoff=True)
-    told = any(failure.handoff and failure.round == number for failure in debate.failures)
+    failed = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
+    recorded = any(failure.round == number for failure in debate.handoff_failures)
     handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
-    return (handed,) if told else (missed, handed)
+    return (handed,) if recorded else (failed, handed)
 
 
-def find_stop_reason(debate: Debate, terminate_when: TerminateWhen | None) -> str:
-    """Why there are no more rounds of talk, or ""; looked for in this order."""
+def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> EndCause | None:
+    """Why there are no more rounds of talk, in this order of precedence; None where there are."""
     opening, closing = debate.round_plan(debate.round), next(reversed(debate.round_summaries), None)
-    reasons = {
+    causes: dict[EndCause, bool] = {
         "settled": closing is not None and closing.settled,
         "max_turns": 0 < debate.max_turns <= len(debate.turns),
         "max_rounds": debate.talk_round_count >= debate.max_rounds,
-        "moderator done": opening is not None and opening.done,
+        "moderator_done": isinstance(opening, RoundOpened) and opening.done,
     }
-    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
-        return reason
-    return "terminate_when" if terminate_when and terminate_when(debate) else ""
+    if cause := next((cause for cause, holds in causes.items() if holds), None):
+        return cause
+    return "terminate_when" if terminate_when and terminate_when(debate) else None
 
 
-def find_conclude_reason(debate: Debate) -> str:
-    """By request, or by a budget, which says so itself."""
-    reasons = [made.reason for made in debate.interventions if made.action == "conclude"]
-    return reasons[-1] if reasons and reasons[-1].startswith("budget: ") else "concluded on request"
-
-
-def next_phase(debate: Debate, talk_end_reason: str) -> Phase | None:
+def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
     """The phase of the next round; None where there is none."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
     later = phases[phases.index(phase) + 1 :]
-    if talk_end_reason:
+    if end:
         return next((phase for phase in later if not phase.is_talk), None)
     talking = sum(phase.is_talk for phase in later)
     if phase.repeats and debate.talk_round_count + talking < debate.max_rounds:

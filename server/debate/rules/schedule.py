@@ -20,10 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.debate.facts.config import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
-from server.debate.facts.events import Cause, Failed, Opened, Task
+from server.debate.facts.events import Failed, FailureCause, Opened, Task
+from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, judge_seats
 
-REPAIRABLE_CAUSES: frozenset[Cause] = frozenset({"empty", "unreadable"})
+REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies, as opposed to failing providers: the same seat is asked once more, told what was wrong."""
 
 
@@ -206,9 +207,7 @@ def seat_models(setup: Opened) -> dict[str, str]:
 
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
     """The models that a seat may be asked of, the first while it answers. The caller is nobody's fallback."""
-    replaced = [
-        made.model for made in debate.interventions if made.action == "replace_model" and made.to == seat
-    ]
+    replaced = [made.model for made in debate.find_interventions(ModelReplaced) if made.seat == seat]
     own = replaced[-1] if replaced else seat_models(debate.setup)[seat]
     fallback = () if own == CALLER else debate.setup.fallback_models
     return tuple(dict.fromkeys((own, *fallback)))

@@ -23,11 +23,12 @@ from server.debate.facts.events import (
     Audited,
     Balloted,
     Concluded,
+    DefaultPlanUsed,
     Ended,
     Event,
     Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Judged,
     Opened,
     Paused,
@@ -36,11 +37,21 @@ from server.debate.facts.events import (
     Resumed,
     RoundClosed,
     RoundOpened,
+    SlotFact,
     Spoke,
     Synthesized,
     Task,
 )
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.interventions import (
+    Challenged,
+    InterventionEvent,
+    InterventionFact,
+    ModelReplaced,
+    NoteAdded,
+    TalkConcluded,
+    TurnRetracted,
+)
+from server.debate.facts.state import Debate, Reply, RoundPlan, judge_seats
 from server.debate.rules.schedule import (
     Slot,
     current_model,
@@ -52,6 +63,8 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
+
+SlotEvent = Reply | Researched | Failed | HandoffFailed
 
 
 class IllegalEvent(Exception):  # noqa: N818  (it is named for what happened)
@@ -73,43 +86,70 @@ def apply(debate: Debate | None, event: Event) -> Debate:
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
-def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
+def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
     match event:
         case Opened():
             raise IllegalEvent("it was opened already")
         case PhaseEntered():
             return apply_phase_entered(debate, event)
-        case RoundOpened() | Spoke() | Audited() | RoundClosed():
-            return apply_transcript_event(debate, event)
-        case Balloted():
-            check_open_slot(debate, event, 0, "ballot")
-            check_name(debate, event.choice)
-            return fill_slot(debate, event.seat, 0, ballots=(*debate.ballots, event))
-        case Judged():
-            check(event.seat in judge_seats(debate.setup), f"{event.seat} is no judge")
-            check_open_slot(debate, event, event.slot_index, "judgment")
-            check_name(debate, event.winner)
-            return fill_slot(debate, event.seat, event.slot_index, judgments=(*debate.judgments, event))
-        case Synthesized():
-            check_open_slot(debate, event, 0, "deliverable")
-            return fill_slot(debate, event.seat, 0, deliverable=event)
-        case Researched():
-            check_open_slot(debate, event, event.slot_index)
-            return replace(debate, research=(*debate.research, event))
+        case SlotFact():
+            return apply_slot_event(debate, event)
+        case DefaultPlanUsed():
+            check_round_plan(debate, event)
+            check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
+            return replace(
+                debate,
+                answered_slots=debate.answered_slots | {(MODERATOR, 0)},
+                transcript_events=(*debate.transcript_events, event),
+            )
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
-        case Failed():
-            return apply_failed(debate, event)
         case Concluded():
             check_verdict(debate, event)
             return replace(debate, verdict=event)
-        case Intervened() | Paused() | Resumed():
-            return apply_control_event(debate, event)
+        case InterventionFact():
+            return apply_intervention(debate, event)
+        case Paused():
+            check(debate.paused is None, "it is paused already")
+            return replace(debate, paused=event)
+        case Resumed():
+            check(debate.paused is not None, "it is not paused")
+            return replace(debate, paused=None, round_failures=(), failed_models=frozenset())
         case Ended():
             decided = debate.verdict is not None or not verdict_source(debate.setup)
             check(event.ending == "truncated" or decided, "concluded without a verdict")
             return replace(debate, ended=event)
+        case _:
+            assert_never(event)
+
+
+def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR0911  (a table of cases)
+    match event:
+        case RoundOpened() | Spoke() | Audited() | RoundClosed():
+            check_transcript_answer(debate, event)
+            return fill_slot(debate, event, transcript_events=(*debate.transcript_events, event))
+        case Balloted():
+            check_open_slot(debate, event, "ballot")
+            check_name(debate, event.choice)
+            return fill_slot(debate, event, ballots=(*debate.ballots, event))
+        case Judged():
+            check_open_slot(debate, event, "judgment")
+            check_name(debate, event.winner)
+            return fill_slot(debate, event, judgments=(*debate.judgments, event))
+        case Synthesized():
+            check_open_slot(debate, event, "deliverable")
+            return fill_slot(debate, event, deliverable=event)
+        case Researched():
+            check_open_slot(debate, event)
+            return replace(debate, research=(*debate.research, event))
+        case Failed():
+            return apply_failed(debate, event)
+        case HandoffFailed():
+            check(not find_handoff_turn(debate, event).hands_to, "the choice was a good one")
+            recorded = any(failure.round == event.round for failure in debate.handoff_failures)
+            check(not recorded, "it is recorded already")
+            return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
 
@@ -145,81 +185,57 @@ def can_follow(debate: Debate, phase: Phase) -> bool:
     return phases.index(here) < phases.index(phase) or (here is phase and phase.repeats)
 
 
-def apply_transcript_event(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> Debate:
+def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:
     match event:
         case RoundOpened():
-            check_round_opened(debate, event)
-            number = 0
+            check_round_plan(debate, event)
+            check_open_slot(debate, event, "opening")
         case Spoke():
             check_turn(debate, event)
-            number = event.slot_index
         case Audited():
-            check_open_slot(debate, event, 0, "audit")
-            number = 0
+            check_open_slot(debate, event, "audit")
         case RoundClosed():
-            check_open_slot(debate, event, 1, "closing")
+            check_open_slot(debate, event, "closing")
             check(not event.settled or bool(event.decision), "settled without a decision")
-            number = 1
         case _:
             assert_never(event)
-    return fill_slot(debate, event.seat, number, transcript_events=(*debate.transcript_events, event))
 
 
-def fill_slot(debate: Debate, seat: str, slot_index: int, **changes: Any) -> Debate:
-    return replace(debate, answered_slots=debate.answered_slots | {(seat, slot_index)}, **changes)
+def fill_slot(debate: Debate, event: SlotFact, **changes: Any) -> Debate:
+    return replace(debate, answered_slots=debate.answered_slots | {(event.seat, event.slot_index)}, **changes)
 
 
 def apply_failed(debate: Debate, event: Failed) -> Debate:
-    failures = (*debate.failures, event)
-    if event.handoff:
-        turn = find_handoff_turn(debate, event)
-        check(not turn.hands_to, "the choice was a good one")
-        told = any(failure.handoff and failure.round == event.round for failure in debate.failures)
-        check(not told, "it was told already")
-        return replace(debate, failures=failures)
-    check_open_slot(debate, event, event.slot_index)
+    check_open_slot(debate, event)
+    after = replace(
+        debate, failures=(*debate.failures, event), round_failures=(*debate.round_failures, event)
+    )
     model = event.model or current_model(debate, event.seat)
-    after = replace(debate, failures=failures, round_failures=(*debate.round_failures, event))
     # A model that was too late for this round may be in time for the next.
     if event.cause != "late" and has_final_failure(slot_failures(after, (event.seat, event.slot_index))):
         return replace(after, failed_models=debate.failed_models | {(event.seat, model)})
     return after
 
 
-def apply_control_event(debate: Debate, event: Intervened | Paused | Resumed) -> Debate:
-    match event:
-        case Intervened(action="inject" | "challenge"):
-            return replace(debate, transcript_events=(*debate.transcript_events, event))
-        case Intervened(action="conclude"):
-            return replace(
-                debate, is_concluding=True, paused=None, interventions=(*debate.interventions, event)
-            )
-        case Intervened():
-            return apply_intervention(debate, event)
-        case Paused():
-            check(debate.paused is None, "it is paused already")
-            return replace(debate, paused=event)
-        case Resumed():
-            check(debate.paused is not None, "it is not paused")
-            return replace(debate, paused=None, round_failures=(), failed_models=frozenset())
-        case _:
-            assert_never(event)
-
-
-def apply_intervention(debate: Debate, event: Intervened) -> Debate:
-    """Rounds, weights, threshold, a model or a retraction: from now on."""
+def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
+    """What is in force is derived from `interventions`; three kinds change more than that."""
     after = replace(debate, interventions=(*debate.interventions, event))
-    if event.action == "retract":
-        spoken = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns}
-        check((event.to, *event.retracted) in spoken - debate.retracted_turns, "there is no such turn")
-    if event.action != "replace_model":
-        return after
-    check(event.to in seat_models(debate.setup), f"nobody here is called {event.to}")
-    return replace(
-        after,
-        round_failures=tuple(failure for failure in debate.round_failures if failure.seat != event.to),
-        failed_models=frozenset((seat, model) for seat, model in debate.failed_models if seat != event.to),
-    )
+    if isinstance(event, NoteAdded | Challenged):
+        check_name(debate, event.to)
+        return replace(after, transcript_events=(*debate.transcript_events, event))
+    if isinstance(event, TalkConcluded):
+        return replace(after, paused=None)
+    if isinstance(event, TurnRetracted):
+        active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
+        check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")
+    if isinstance(event, ModelReplaced):
+        check(event.seat in seat_models(debate.setup), f"nobody here is called {event.seat}")
+        return replace(
+            after,
+            round_failures=tuple(f for f in debate.round_failures if f.seat != event.seat),
+            failed_models=frozenset(pair for pair in debate.failed_models if pair[0] != event.seat),
+        )
+    return after
 
 
 def check(condition: bool, message: str) -> None:
@@ -227,45 +243,37 @@ def check(condition: bool, message: str) -> None:
         raise IllegalEvent(message)
 
 
-SlotEvent = (
-    RoundOpened | Spoke | Researched | Failed | Audited | RoundClosed | Balloted | Judged | Synthesized
-)
-
-
-def check_open_slot(debate: Debate, event: SlotEvent, slot_index: int, *tasks: Task) -> Slot:
-    """The place that an answer fills."""
+def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
+    """The open slot that an answer, a failure or research is for."""
     check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
+    inherited = event.round <= debate.setup.forked_at_round
+    check(inherited or event.seen <= debate.version, "its prompt shows what has not happened yet")
     wanted = (*open_slots(debate), *final_closing_slots(debate))
-    place = next((place for place in wanted if place.key == (event.seat, slot_index)), None)
-    if place is None or (tasks and place.task not in tasks):
-        raise IllegalEvent(f"nobody is asking {event.seat} (number {slot_index}) for that")
-    return place
+    slot = next((slot for slot in wanted if slot.key == (event.seat, event.slot_index)), None)
+    if slot is None or (tasks and slot.task not in tasks):
+        raise IllegalEvent(f"nobody is asking {event.seat} (number {event.slot_index}) for that")
+    return slot
 
 
-def check_round_opened(debate: Debate, event: RoundOpened) -> None:
-    check(event.seat == MODERATOR, f"{event.seat} is no moderator")
+def check_round_plan(debate: Debate, event: RoundPlan) -> None:
     phase = debate.phase
     check(phase is not None and phase.order == "moderated", "nobody opens rounds here")
     check(event.round == debate.round, "another round is under way")
     check(debate.round_plan(debate.round) is None, "the round was opened already")
-    spoken = bool(debate.turns) and event.done
-    check(bool(event.next_speakers) or spoken, "nobody is to speak")
+    last = isinstance(event, RoundOpened) and event.done and bool(debate.turns)
+    check(bool(event.next_speakers) or last, "nobody is to speak")
     for name in event.next_speakers:
         check(name in debate.names, f"nobody here is called {name}")
-    if event.usage is None:
-        check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
-    else:
-        check_open_slot(debate, event, 0, "opening")
 
 
 def check_turn(debate: Debate, event: Spoke) -> None:
-    place = check_open_slot(debate, event, event.slot_index, "argument", "message", "answer")
+    slot = check_open_slot(debate, event, "argument", "message", "answer")
     others = {name for name in debate.names if name != event.seat}
-    match place.task:
+    match slot.task:
         case "argument":
             check(event.act == "argument" and not event.to, "an argument is for everybody")
         case "answer":
-            check(event.act == "answer" and event.to == place.message_author, "it answers another message")
+            check(event.act == "answer" and event.to == slot.message_author, "it answers another message")
         case _:
             check(event.act in ("question", "proposal", "critique"), "a message was asked for")
             check(event.to in others, f"no message can go to {event.to}")
@@ -279,7 +287,7 @@ def check_handoff(debate: Debate, event: HandedOff) -> None:
     check(event.to in debate.names and event.to != event.seat, f"{event.to} cannot speak next")
 
 
-def find_handoff_turn(debate: Debate, event: HandedOff | Failed) -> Spoke:
+def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke:
     """The turn whose choice of the next speaker this is about, made in this round and not yet followed."""
     phase = debate.phase
     check(phase is not None and phase.order == "handoff", "nobody hands over here")

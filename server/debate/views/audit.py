@@ -1,7 +1,7 @@
 """Debates for those who look closely: who steered, what was asked of whom, every event, the receipt."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never, get_args
 
 from pydantic import BaseModel
 
@@ -10,11 +10,17 @@ from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, SeatKind
 from server.debate.facts.events import (
     Audited,
     Balloted,
+    Concluded,
+    DefaultPlanUsed,
+    Ended,
     Event,
     Failed,
-    Intervened,
+    HandedOff,
+    HandoffFailed,
     Judged,
+    Opened,
     Paused,
+    PhaseEntered,
     Recorded,
     Researched,
     Resumed,
@@ -24,19 +30,22 @@ from server.debate.facts.events import (
     Synthesized,
     Task,
     Usage,
+    format_end_cause,
 )
-from server.debate.facts.state import Debate, judge_seats
-from server.debate.facts.text import format_count
+from server.debate.facts.interventions import InterventionEvent, InterventionFact
+from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import is_round_over, pending_calls, status
 from server.debate.rules.schedule import current_model, seat_models
-from server.debate.views.state import is_visible, judgments, moderator_decision, turns
+from server.debate.views.state import count_failures, is_visible, judgments, moderator_decision, turns
 
 EVENT_NAMES: dict[str, tuple[str, ...]] = {
     "opened": ("debate_start",),
     "phase_entered": ("phase_start",),
     "round_opened": ("agent_message",),
     "spoke": ("agent_message",),
+    "default_plan_used": ("agent_message",),
     "handed_off": ("handoff",),
+    "handoff_failed": ("agent_error",),
     "researched": ("research",),
     "failed": ("agent_error",),
     "audited": ("agent_message",),
@@ -45,7 +54,7 @@ EVENT_NAMES: dict[str, tuple[str, ...]] = {
     "judged": ("vote",),
     "concluded": ("consensus",),
     "synthesized": ("agent_message",),
-    "intervened": ("intervention",),
+    **{arm.model_fields["kind"].default: ("intervention",) for arm in get_args(InterventionEvent)},
     "paused": ("debate_pause",),
     "resumed": ("debate_resume",),
     "ended": ("debate_end",),
@@ -84,17 +93,12 @@ def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
     """Who steered the debate, how and why, and what is in force."""
     rows = []
     for entry in log:
-        match entry.event:
-            case Intervened() as made:
-                rows.append(
-                    intervention_row(entry, made.action, made.reason, describe_intervention(made), made.to)
-                )
-            case Paused() | Resumed() as made:
-                rows.append(
-                    intervention_row(entry, "pause" if made.kind == "paused" else "resume", made.reason)
-                )
-            case _:
-                pass
+        made = entry.event
+        if isinstance(made, InterventionFact):
+            rows.append(intervention_row(entry, made.action, made.reason, made.summary, made.target))
+        elif isinstance(made, Paused | Resumed):
+            action = "pause" if isinstance(made, Paused) else "resume"
+            rows.append(intervention_row(entry, action, made.reason))
     settings = {
         "paused": debate.paused is not None,
         "concluding": debate.is_concluding,
@@ -107,25 +111,6 @@ def interventions(debate: Debate, log: Sequence[Recorded]) -> dict[str, Any]:
         "actions": ACTIONS,
     }
     return {"settings": settings, "log": [made.model_dump() for made in rows]}
-
-
-def describe_intervention(intervention: Intervened) -> str:
-    """What an intervention says, or what it changes."""
-    match intervention.action:
-        case "extend":
-            more = [f"{format_count(intervention.rounds, 'round')} more"] if intervention.rounds else []
-            limits = intervention.limits.model_dump(exclude_defaults=True) if intervention.limits else {}
-            return ", ".join([*more, *(f"{name}={value}" for name, value in limits.items())])
-        case "weights":
-            return ", ".join(f"{weight.seat}: {weight.weight}" for weight in intervention.weights)
-        case "threshold":
-            return intervention.threshold
-        case "replace_model":
-            return intervention.model
-        case "retract":
-            return f"the turn of round {intervention.retracted[0]}"
-        case _:
-            return intervention.text
 
 
 def intervention_row(
@@ -145,7 +130,7 @@ def analysis(debate: Debate) -> dict[str, Any]:
                 "phase": entered.phase,
                 "turns": sum(turn.round == entered.round for turn in debate.turns),
                 "judgments": sum(judged.round == entered.round for judged in debate.judgments),
-                "failures": sum(failure.round == entered.round for failure in debate.failures),
+                "failures": len(find_round_failures(debate, entered.round)),
             }
             for entered in debate.rounds
         ],
@@ -154,7 +139,7 @@ def analysis(debate: Debate) -> dict[str, Any]:
                 "turns": sum(turn.seat == debater.name for turn in debate.turns),
                 "words": sum(len(turn.text.split()) for turn in debate.turns if turn.seat == debater.name),
                 "cut": sum(turn.cut for turn in debate.turns if turn.seat == debater.name),
-                "failures": sum(failure.seat == debater.name for failure in debate.failures),
+                "failures": count_failures(debate, debater.name),
             }
             for debater in debate.setup.debaters
         },
@@ -202,38 +187,37 @@ def event_names(event: Event) -> list[str]:
     return ["phase_end", *names] if ends_one else list(names)
 
 
-def find_seat_kind(event: Event) -> SeatKind | None:  # noqa: PLR0911  (a table of cases)
+def find_seat_kind(event: Event) -> SeatKind | None:
+    """Whose answer an event is; None for what is not hidden with any seat."""
     match event:
-        case Researched():
-            return "moderator" if event.seat == MODERATOR else "debaters"
-        case Spoke() | Balloted():
-            return "debaters"
-        case RoundOpened() | RoundClosed():
-            return "moderator"
-        case Audited():
-            return "referee"
-        case Judged():
-            return "judges"
-        case Synthesized():
-            return "synthesizer"
-        case _:
+        case Spoke() | Balloted() | Researched() | RoundOpened() | RoundClosed() | Audited():
+            return seat_kind(event.seat)
+        case Judged() | Synthesized():
+            return seat_kind(event.seat)
+        case Opened() | PhaseEntered() | DefaultPlanUsed() | HandedOff() | HandoffFailed() | Failed():
             return None
+        case Concluded() | InterventionFact() | Paused() | Resumed() | Ended():
+            return None
+        case _:
+            assert_never(event)
 
 
 def tasks(debate: Debate) -> list[TaskRow]:
     """Every question of the debate, round by round: the answered, the failed, the open ones."""
-    answers = (*debate.transcript_events, *debate.research, *debate.ballots, *debate.judgments)
-    result = () if debate.deliverable is None else (debate.deliverable,)
     rows = [
         task_row(debate, fact.round, fact.seat, task_name(fact), "done", fact.usage)
-        for fact in (*answers, *result)
-        if not isinstance(fact, Intervened) and fact.usage is not None
+        for fact in (*debate.replies, *debate.research)
+        if fact.usage is not None
     ]
     rows += [
         task_row(
             debate, f.round, f.seat, failed_task_name(debate, f), "failed", f.usage, f.attempts, f.detail
         )
         for f in debate.failures
+    ]
+    rows += [
+        task_row(debate, f.round, f.seat, "handoff", "failed", None, 1, f.detail)
+        for f in debate.handoff_failures
     ]
     if not debate.ended:
         rows += [
@@ -267,8 +251,6 @@ def task_row(
 
 def failed_task_name(debate: Debate, failure: Failed) -> str:
     """What the seat was asked for when it failed."""
-    if failure.handoff:
-        return "handoff"
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
     if failure.seat in debate.names:
@@ -299,7 +281,7 @@ def round_view(debate: Debate, round_number: int) -> dict[str, Any]:
     return {
         "round": round_number,
         "phase": entered.phase,
-        "because": entered.because,
+        "because": format_end_cause(entered.because, entered.detail),
         "over": round_number < debate.round or is_round_over(debate),
         "openings": [
             moderator_decision(made) for made in debate.round_plans if led and made.round == round_number
@@ -317,7 +299,7 @@ def round_view(debate: Debate, round_number: int) -> dict[str, Any]:
         ],
         "ballots": [ballot.model_dump(include={"seat", "choice", "reasoning"}) for ballot in ballots],
         "judgments": [judgment_row(judged) for judged in judgments(debate) if judged.round == round_number],
-        "failures": [failure_row(failure) for failure in debate.failures if failure.round == round_number],
+        "failures": [failure_row(failure) for failure in find_round_failures(debate, round_number)],
     }
 
 
@@ -325,5 +307,9 @@ def judgment_row(judged: Judged) -> dict[str, Any]:
     return judged.model_dump(include={"seat", "slot_index", "winner", "margin", "verdict", "reasoning"})
 
 
-def failure_row(failure: Failed) -> dict[str, Any]:
+def find_round_failures(debate: Debate, round_number: int) -> list[Failed | HandoffFailed]:
+    return [failure for failure in debate.all_failures if failure.round == round_number]
+
+
+def failure_row(failure: Failed | HandoffFailed) -> dict[str, Any]:
     return failure.model_dump(include={"seat", "slot_index", "cause", "detail"})

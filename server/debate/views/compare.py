@@ -6,7 +6,8 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from server.debate.commands.fork import find_inherited_entries
-from server.debate.facts.events import Event, Intervened, Opened, Paused, Recorded, Resumed
+from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed
+from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.decide import status
@@ -140,7 +141,7 @@ def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -
 def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
     """What happened in the rounds, however they were steered: a round can be steered after it was shared."""
     taken = (entry.event for entry in find_inherited_entries(log, last_round))
-    return [event for event in taken if not isinstance(event, Intervened | Paused | Resumed)]
+    return [event for event in taken if not isinstance(event, InterventionFact | Paused | Resumed)]
 
 
 def verify_provenance(one: StoredDebate, other: StoredDebate, relation: str) -> str:

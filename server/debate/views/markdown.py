@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from server.debate.facts.events import Audited, Intervened, Opened, Recorded, RoundClosed, RoundOpened, Spoke
-from server.debate.facts.state import Debate
+from server.debate.facts.events import (
+    Audited,
+    EndCause,
+    Opened,
+    Recorded,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+)
+from server.debate.facts.interventions import TextIntervention
+from server.debate.facts.state import Debate, RoundPlan
 from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import estimate
@@ -34,11 +43,11 @@ OUTCOME_TEXTS = {
     "undecided": "Undecided",
 }
 
-END_REASON_TEXTS = {
+END_CAUSE_TEXTS: dict[EndCause, str] = {
     "max_rounds": "the last round was held",
     "max_turns": "the last turn was spoken",
     "settled": "the moderator settled it",
-    "moderator done": "the moderator ended the talk",
+    "moderator_done": "the moderator ended the talk",
     "terminate_when": "its condition for ending was met",
 }
 """Why a talk was over, in words; other reasons are words already."""
@@ -82,7 +91,8 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
             for made in debate.handoffs
             if made.round == round_number and made.because == "chosen"
         ]
-    lines += [note_block(note) for note in debate.notes if max(note.round, 1) == round_number]
+    texts = debate.find_interventions(TextIntervention)
+    lines += [text_block(made) for made in texts if max(made.round, 1) == round_number]
     lines += review_lines(debate, round_number)
     for judged in judgments(debate):
         if judged.round == round_number:
@@ -90,7 +100,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
             lines.append(
                 f"\n### {judged.seat}, reading {judged.slot_index}: {found}\n\n{escape_block_markup(judged.verdict)}"
             )
-    for failure in debate.failures:
+    for failure in debate.all_failures:
         if failure.round == round_number:
             lines.append(f"\n*{failure.seat} failed: {format_heading(failure.detail)}*")
     return lines
@@ -108,10 +118,10 @@ def turn_block(debate: Debate, turn: Spoke) -> str:
     return f"{title}\n\n{escape_block_markup(turn.text)}{cut}"
 
 
-def round_plan_block(round_plan: RoundOpened) -> str:
+def round_plan_block(round_plan: RoundPlan) -> str:
     lines = ["\n### Moderator", f"\nSpeakers: {', '.join(round_plan.next_speakers) or 'nobody'}."]
-    if round_plan.because:
-        lines.append(f"\n*{format_heading(round_plan.because)}*")
+    if not isinstance(round_plan, RoundOpened):
+        return "\n".join([*lines, f"\n*{format_heading(round_plan.reason)}*"])
     if round_plan.briefing:
         lines.append(f"\n**Briefing**\n\n{escape_block_markup(round_plan.briefing)}")
     if round_plan.new_angle:
@@ -135,9 +145,8 @@ def audit_block(audited: Audited) -> str:
     return f"\n### Referee\n\n{escape_block_markup(audited.text)}"
 
 
-def note_block(note: Intervened) -> str:
-    what = "Challenge" if note.action == "challenge" else "Note"
-    return f"\n### {what} to {note.to or 'everybody'}\n\n{escape_block_markup(note.text)}"
+def text_block(made: TextIntervention) -> str:
+    return f"\n### {made.title} to {made.to or 'everybody'}\n\n{escape_block_markup(made.text)}"
 
 
 def format_heading(text: str) -> str:
@@ -219,8 +228,8 @@ def verdict_heading(debate: Debate, verdict: Verdict) -> str:
 
 def talk_summary_line(debate: Debate) -> str:
     told = f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}. "
-    if debate.ended and debate.ended.reason:
-        told += f"The talk ended: {END_REASON_TEXTS.get(debate.ended.reason, format_heading(debate.ended.reason))}. "
+    if debate.ended:
+        told += f"The talk ended: {END_CAUSE_TEXTS.get(debate.ended.cause, format_heading(debate.ended.reason))}. "
     return f"{told}{fork_origin_line(debate)} " if debate.setup.forked_from else told
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from server.debate.facts.config import SYNTHESIZER, SeatKind
 from server.debate.facts.events import Judged, Recorded, RoundOpened, Usage, Vote
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, RoundPlan, judge_seats
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.prompts.transcript import debater_letter
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
@@ -166,13 +166,14 @@ def raw_result(debate: Debate) -> dict[str, Any]:
     return found
 
 
-def moderator_decision(round_plan: RoundOpened) -> dict[str, Any]:
+def moderator_decision(round_plan: RoundPlan) -> dict[str, Any]:
+    chosen = round_plan if isinstance(round_plan, RoundOpened) else None
     return {
         "round": round_plan.round,
         "nextSpeakers": list(round_plan.next_speakers),
-        "briefing": round_plan.briefing or None,
-        "newAngle": round_plan.new_angle or None,
-        "done": round_plan.done,
+        "briefing": (chosen and chosen.briefing) or None,
+        "newAngle": (chosen and chosen.new_angle) or None,
+        "done": bool(chosen and chosen.done),
     }
 
 
@@ -236,7 +237,7 @@ def build_state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> Stat
                 role=d.role,
                 model=d.model,
                 turns=sum(turn.seat == d.name for turn in debate.turns),
-                failures=sum(failure.seat == d.name for failure in debate.failures),
+                failures=count_failures(debate, d.name),
             )
             for d in setup.debaters
         ],
@@ -261,6 +262,10 @@ def build_state(debate_id: str, debate: Debate, log: Sequence[Recorded]) -> Stat
         changed_at=log[-1].at,
         entries=debate.version,
     )
+
+
+def count_failures(debate: Debate, seat: str) -> int:
+    return sum(failure.seat == seat for failure in debate.all_failures)
 
 
 def moderator_summary(debate: Debate) -> str:

@@ -5,27 +5,17 @@ from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
 from server.debate.facts.config import CALLER
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Failed,
-    Intervened,
-    Judged,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
+from server.debate.facts.events import Failed
+from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models
-
-ReplyEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
 
 
 def failure_lines(debate: Debate) -> list[str]:
     """Each way in which a seat failed, with how often: nothing fails in silence."""
     failed: list[tuple[str, str, str]] = [(format_failed_seat(f), f.cause, f.detail) for f in debate.failures]
+    failed += [(f.seat, "hand-off", f.detail) for f in debate.handoff_failures]
     for made in debate.research:
         failed += [(made.seat, "research", f"{f.tool}: {f.failed}") for f in made.lookups if f.failed]
     return [
@@ -36,7 +26,7 @@ def failure_lines(debate: Debate) -> list[str]:
 
 def format_failed_seat(failure: Failed) -> str:
     """The seat, with its model where that is not told anyway."""
-    told = not failure.model or failure.handoff or failure.model in failure.detail
+    told = not failure.model or failure.model in failure.detail
     return failure.seat if told else f"{failure.seat} ({failure.model})"
 
 
@@ -59,13 +49,12 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
     if debate.turns and unheard:
         said.append(f"Never heard: {', '.join(unheard)}. What speaks for them was said by nobody.")
-    drawn = sum(failure.handoff for failure in debate.failures)
-    if failed := len(debate.failures) - drawn:
+    if failed := len(debate.failures):
         said.append(
             f"{format_count(failed, 'answer')} failed; see failures. {describe_failed_models(debate)}".rstrip()
         )
     said += fallback_lines(debate)
-    if drawn:
+    if drawn := len(debate.handoff_failures):
         said.append(
             f"{format_count(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn."
         )
@@ -83,25 +72,18 @@ def fallback_lines(debate: Debate) -> list[str]:
     told = []
     for seat, own in seat_models(debate.setup).items():
         lost = find_failover_round(debate, seat, own)
-        since = (fact for fact in reply_events(debate) if fact.seat == seat and fact.round >= lost)
+        since = (fact for fact in debate.replies if fact.seat == seat and fact.round >= lost)
         # A debate that was resumed begins with the seat's own model again, and providers add dates to names.
-        said = dict.fromkeys(fact.usage.model for fact in since if fact.usage)
+        said = dict.fromkeys(fact.usage.model for fact in since)
         others = [model for model in said if not model.startswith(own)]
         if others:
             told.append(f"{', '.join(others)} stood in for {seat} ({own}) from round {lost} on.")
     return told
 
 
-def reply_events(debate: Debate) -> list[ReplyEvent]:
-    """What the models of the seats said that counted."""
-    talk = [fact for fact in debate.transcript_events if not isinstance(fact, Intervened)]
-    result = () if debate.deliverable is None else (debate.deliverable,)
-    return [*talk, *debate.ballots, *debate.judgments, *result]
-
-
 def describe_failed_models(debate: Debate) -> str:
     """Which models did not answer, in a sentence; "" where each did in the end."""
-    failing = Counter((f.model, f.cause) for f in debate.failures if f.model and not f.handoff)
+    failing = Counter((f.model, f.cause) for f in debate.failures if f.model)
     gone = [
         model for model in dict.fromkeys(model for model, _ in failing) if not has_answered(debate, model)
     ]
@@ -109,7 +91,7 @@ def describe_failed_models(debate: Debate) -> str:
         return ""
     asked = {
         *seat_models(debate.setup).values(),
-        *(m.model for m in debate.interventions if m.model),
+        *(made.model for made in debate.find_interventions(ModelReplaced)),
         *gone,
     } - {CALLER}
     stood_in = {model for model in debate.setup.fallback_models if has_answered(debate, model)}
@@ -128,8 +110,8 @@ def has_answered(debate: Debate, model: str) -> bool:
 
     Who spoke for a seat is its own model, until that failed for good and another stood in.
     """
-    said = [fact for fact in reply_events(debate) if fact.usage]
-    if any(fact.usage and fact.usage.model == model for fact in said):
+    said = debate.replies
+    if any(fact.usage.model == model for fact in said):
         return True
     until = {
         seat: find_failover_round(debate, seat, model)

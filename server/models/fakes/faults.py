@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Never, TypeVar, cast
 
-from server.models import Cause, FunctionCall, Reply
+from server.models import FailureCause, FunctionCall, Reply
 
 T = TypeVar("T")
 
 MAX_REPLY_LENGTH = 1_000_000  # characters
 
-FAILURES: tuple[tuple[Cause, str, int], ...] = (
+FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
     ("rate_limited", "the provider limits the rate of requests", 3),
     ("unavailable", "the provider is down", 3),
     ("unauthorized", "the provider refused the key", 1),

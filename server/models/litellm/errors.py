@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.http import parse_retry_after
-from server.models import Cause
+from server.models import FailureCause
 from server.models.resilience.breaker import format_seconds
 from server.redaction import redact
 
 MAX_DETAIL_LENGTH = 300
 
-CAUSE_BY_CLASS: dict[str, Cause | None] = {
+CAUSE_BY_CLASS: dict[str, FailureCause | None] = {
     "APIConnectionError": None,
     "APIError": None,
     "APIResponseValidationError": "unreadable",
@@ -51,7 +51,7 @@ CAUSE_BY_CLASS: dict[str, Cause | None] = {
 }
 """By the name of the class or of its nearest ancestor; None where only the HTTP status tells."""
 
-_CAUSE_BY_STATUS: dict[int, Cause] = {
+_CAUSE_BY_STATUS: dict[int, FailureCause] = {
     400: "bad_request",
     401: "unauthorized",
     402: "unauthorized",
@@ -63,7 +63,7 @@ _CAUSE_BY_STATUS: dict[int, Cause] = {
     429: "rate_limited",
 }
 
-_ADVICE: dict[Cause, str] = {
+_ADVICE: dict[FailureCause, str] = {
     "timeout": "It did not answer in time; allow it more time or choose a faster model.",
     "rate_limited": "The provider limits the rate of requests; wait a little or choose another model.",
     "unavailable": "The provider is down or cannot be reached; try again later or choose another model.",
@@ -84,7 +84,7 @@ _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content 
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    cause: Cause
+    cause: FailureCause
     detail: str
     is_transient: bool  # the same request may well succeed a moment later
     retry_after: float | None = None  # seconds, where the provider says so
@@ -120,7 +120,7 @@ def classify_error(
     return ProviderFailure(cause, detail, transient, pause, about_request)
 
 
-def find_cause(error: Exception, message: str) -> Cause:
+def find_cause(error: Exception, message: str) -> FailureCause:
     for ancestor in type(error).__mro__:
         if ancestor.__name__ not in CAUSE_BY_CLASS:
             continue
@@ -157,7 +157,7 @@ def find_retry_after(error: Exception) -> float | None:
 def build_detail(
     error: Exception,
     model: str,
-    cause: Cause,
+    cause: FailureCause,
     message: str,
     environ: Mapping[str, str],
     retry_after: float | None,

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from server.models import Cause, Model, ModelError, OnText, Reply, Request
+from server.models import FailureCause, Model, ModelError, OnText, Reply, Request
 from server.models.resilience.breaker import CircuitBreaker, Clock, format_seconds
 
 CONCURRENCY = 64
@@ -35,7 +35,7 @@ class WaitBudget:
     def seconds_left(self) -> float:
         return self._deadline - self._now()
 
-    def build_error(self, reason: str, cause: Cause) -> ModelError:
+    def build_error(self, reason: str, cause: FailureCause) -> ModelError:
         return ModelError(cause, f"{self.name} was not asked: {reason}.", attempts=0)
 
 

@@ -10,7 +10,8 @@ from server.debate.commands.fork import fork
 from server.debate.commands.open import find_setup_warnings
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, Failed, Intervened, Opened, Paused, Resumed
+from server.debate.facts.events import Event, Failed, Opened, Paused, Resumed
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
 from server.debate.views import markdown
 from server.debate.views import state as views
@@ -83,7 +84,7 @@ class TestThePast:
         assert opened.forked_hash == parent.log[last - 1].hash
 
     def test_before_the_first_round_only_the_set_up_is_shared(self) -> None:
-        parent = simulate().add_events(Intervened(action="inject", text="Mind the cost.")).play()
+        parent = simulate().add_events(NoteAdded(text="Mind the cost.")).play()
 
         child = forked(parent, 0)
 
@@ -107,9 +108,7 @@ class TestThePast:
             return "" if failing else default_script(call)
 
         parent = (
-            simulate(script=script)
-            .play_through_round(1)
-            .add_events(Intervened(action="inject", text="And Mars?", round=1))
+            simulate(script=script).play_through_round(1).add_events(NoteAdded(text="And Mars?", round=1))
         )
 
         child = forked(parent.play(), 1)
@@ -119,7 +118,7 @@ class TestThePast:
 
     def test_pauses_and_what_ended_the_other_debate_are_not(self) -> None:
         parent = simulate().play_through_round(1).add_events(Paused(reason="lunch"), Resumed())
-        parent.add_events(Intervened(action="conclude", round=1)).play()
+        parent.add_events(TalkConcluded(round=1)).play()
 
         child = forked(parent, 1).play()
 
@@ -318,7 +317,7 @@ class TestRounds:
     def test_a_round_that_was_cut_short_is_refused(self) -> None:
         parent = simulate(build_setup(format="verdict")).play_to_round(2)
         (first,) = parent.pending_calls()
-        parent.add_events(parent.answer(first), Intervened(action="conclude", round=2)).play()
+        parent.add_events(parent.answer(first), TalkConcluded(round=2)).play()
         assert parent.status == "concluded"
 
         assert "Round 2 was cut short" in refusal(parent, 2)

@@ -8,6 +8,7 @@ from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.events import Event
+from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.transitions import replay
 from server.debate.views import audit as logs
 from server.debate.views.compare import Comparison, build_comparison
@@ -20,7 +21,7 @@ TWO_JUDGES = {"judges": {"models": ["x/one", "x/two"]}}
 
 
 def steer(at: DebateSimulation, action: str, **wish: Any) -> None:
-    at.add_events(build_intervention(at.debate, action, InterventionRequest(**wish)).event)
+    at.add_events(*build_intervention(at.debate, action, InterventionRequest(**wish)).events)
 
 
 def forked(of: DebateSimulation, at_round: int, **changes: Any) -> DebateSimulation:
@@ -92,7 +93,7 @@ def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
 
     for at in (child, grandchild):
         assert [at.debate.is_active(turn) for turn in at.debate.round_turns(1)].count(False) == 1
-        (made,) = [event for event in at.events if event.kind == "intervened"]
+        (made,) = [event for event in at.events if isinstance(event, TurnRetracted)]
         assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
     assert beside(parent, child).shared_rounds == 1
     assert forked(parent, 0).debate.interventions == ()

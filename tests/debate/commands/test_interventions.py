@@ -8,13 +8,14 @@ from server.debate.commands.intervene import (
     build_intervention,
 )
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened, Paused, Resumed
-from server.debate.rules.transitions import apply
+from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.rules.transitions import replay
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D2")
 
-CONCLUDE = Intervened(action="conclude")
+CONCLUDE = TalkConcluded()
 
 
 def asked(
@@ -38,20 +39,20 @@ def paused() -> DebateSimulation:
 class TestPausing:
     def test_a_pause_has_its_reason(self) -> None:
         made = asked(simulate(), "pause", reason="lunch")
-        assert made.event == Paused(reason="lunch")
+        assert made.events == (Paused(reason="lunch"),)
         assert made.effect == (
             "Answers that are on their way are kept; nothing more is asked until it is resumed."
         )
 
     def test_a_pause_without_a_reason_says_that_it_was_asked_for(self) -> None:
-        assert asked(simulate(), "pause").event == Paused(reason="paused on request")
+        assert asked(simulate(), "pause").events == (Paused(reason="paused on request"),)
 
     def test_what_is_paused_is_not_paused_again(self) -> None:
         assert refused(paused(), "pause") == "The debate is paused already: lunch"
 
     def test_what_is_paused_can_be_resumed(self) -> None:
         made = asked(paused(), "resume", reason="back")
-        assert made.event == Resumed(reason="back")
+        assert made.events == (Resumed(reason="back"),)
         assert made.effect.endswith("seats that failed in this round are asked again.")
 
     def test_what_runs_is_not_resumed(self) -> None:
@@ -61,18 +62,16 @@ class TestPausing:
 class TestNotes:
     def test_a_note_to_all_knows_its_round(self) -> None:
         made = asked(simulate().play_to_round(2), "inject", text=" Mind the costs. ", reason="they forget")
-        assert made.event == Intervened(
-            action="inject", text="Mind the costs.", round=2, to="", reason="they forget"
-        )
+        assert made.events == (NoteAdded(text="Mind the costs.", round=2, to="", reason="they forget"),)
         assert made.effect == "Everybody reads it with every question put from now on."
 
     def test_a_note_can_be_made_before_the_first_round_and_in_a_pause(self) -> None:
-        assert asked(simulate(), "inject", text="x").event == Intervened(action="inject", text="x", round=0)
-        assert asked(paused(), "inject", text="x").event == Intervened(action="inject", text="x", round=1)
+        assert asked(simulate(), "inject", text="x").events == (NoteAdded(text="x", round=0),)
+        assert asked(paused(), "inject", text="x").events == (NoteAdded(text="x", round=1),)
 
     def test_a_note_to_one_says_who_reads_it(self) -> None:
         made = asked(simulate(), "inject", text="x", to="Opponent")
-        assert made.event == Intervened(action="inject", text="x", to="Opponent")
+        assert made.events == (NoteAdded(text="x", to="Opponent"),)
         assert made.effect == "Opponent reads it with every question put from now on."
 
     @pytest.mark.parametrize("text", ["", " \n"])
@@ -85,7 +84,7 @@ class TestNotes:
         assert refused(simulate(), "inject", text="x" * (MAX_NOTE_LENGTH + 1)) == (
             "The note has 8,001 characters; 8,000 are allowed."
         )
-        assert len(str(asked(simulate(), "inject", text="x" * MAX_NOTE_LENGTH).event)) > MAX_NOTE_LENGTH
+        assert len(str(asked(simulate(), "inject", text="x" * MAX_NOTE_LENGTH).events)) > MAX_NOTE_LENGTH
 
     @pytest.mark.parametrize("to", ["Nobody", "judge 1", "opponent", "x" * 99])
     def test_there_must_be_somebody_to_read_it(self, to: str) -> None:
@@ -105,12 +104,12 @@ class TestNotes:
 class TestConcluding:
     def test_a_talk_can_be_concluded_once_something_was_said(self) -> None:
         made = asked(simulate().play_through_round(1), "conclude", reason="enough")
-        assert made.event == Intervened(action="conclude", round=1, reason="enough")
+        assert made.events == (TalkConcluded(round=1, reason="enough"),)
         assert made.effect == ("Turns that are on their way are kept; then it is decided on what is there.")
 
     def test_a_paused_talk_can_be_concluded(self) -> None:
         at = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
-        assert at.add_events(asked(at, "conclude").event).play().status == "concluded"
+        assert at.add_events(*asked(at, "conclude").events).play().status == "concluded"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
         said = "Nothing has been said yet, so there is nothing to judge. Call step_round first."
@@ -147,7 +146,7 @@ def test_what_is_not_refused_can_happen(action: str, pausing: bool, number: int)
         made = asked(at, action, text="x", to="Speaker 2")
     except InvalidRequestError:
         return
-    assert apply(at.debate, made.event).version == at.debate.version + 1
+    assert replay(made.events, at.debate).version == at.debate.version + 1
 
 
 def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> None:

@@ -6,12 +6,13 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.submit import build_submission
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened, Paused
+from server.debate.facts.events import Paused
+from server.debate.facts.interventions import TalkConcluded
 from tests.support.simulation import DebateSimulation, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D4")
 
-CONCLUDE = Intervened(action="conclude", round=1)
+CONCLUDE = TalkConcluded(round=1)
 NOBODY = "The talk is being concluded, and no debater is asked for anything more."
 
 
@@ -37,7 +38,7 @@ def test_nobody_is_challenged_who_will_not_be_asked_again(action: str, to: str) 
 def test_a_note_for_all_is_still_read_by_who_decides() -> None:
     at = concluded_in_the_first_round(simulate())
     at.add_events(
-        build_intervention(at.debate, "inject", InterventionRequest(text="The budget was halved.")).event
+        *build_intervention(at.debate, "inject", InterventionRequest(text="The budget was halved.")).events
     ).play()
     assert "The budget was halved." in at.prompts("judge 1")[-1]
 

@@ -109,7 +109,7 @@ def test_there_are_as_many_rounds_as_the_phases_need_and_one_more_where_one_repe
 
 def test_where_rounds_are_left_over_the_talk_ends_with_its_phases() -> None:
     at = simulate(build_setup(max_rounds=4, options={"phases": ["opening", "rebuttal", "verdict"]})).play()
-    assert at.debate.rounds[-1].because == "every phase was held"
+    assert at.debate.rounds[-1].because == "phases_held"
     assert at.status == "concluded"
 
 

@@ -9,7 +9,8 @@ from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened, Resumed
+from server.debate.facts.events import Resumed
+from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.requirement("D4")
 def steer(at: DebateSimulation, action: str, **wish: Any) -> str:
     """Do it, and say from when on it counts."""
     made = build_intervention(at.debate, action, InterventionRequest(**wish))
-    at.add_events(made.event)
+    at.add_events(*made.events)
     return made.effect
 
 
@@ -346,8 +347,8 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
 def test_a_retraction_of_what_was_never_said_is_no_event_of_this_debate() -> None:
     at = simulate().play_through_round(1)
     for event in (
-        Intervened(action="retract", to="Opponent", retracted=(1, 5)),
-        Intervened(action="replace_model", to="Nobody", model="x/new"),
+        TurnRetracted(seat="Opponent", turn_round=1, slot_index=5),
+        ModelReplaced(seat="Nobody", model="x/new"),
     ):
         with pytest.raises(IllegalEvent):
             apply(at.debate, event)

@@ -8,7 +8,8 @@ import pytest
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submission
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened, Paused, RoundOpened, Spoke
+from server.debate.facts.events import Paused, RoundOpened, Spoke
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views import markdown
@@ -82,7 +83,7 @@ class TestWaiting:
         assert all(call.model != CALLER for call, _ in at.calls_made)
 
     def test_a_talk_can_be_concluded_while_it_waits(self) -> None:
-        at = sitting_in().add_events(Intervened(action="conclude")).play()
+        at = sitting_in().add_events(TalkConcluded()).play()
         assert at.status == "concluded"
 
 
@@ -128,7 +129,8 @@ class TestSubmitting:
         submit(at, "judge 1", render_finding("B"))
         submit(at, "synthesizer", "Wait.")
         assert at.status == "concluded"
-        assert (at.debate.round_plans[0].done, at.debate.round_summaries[0].summary) == (True, "So.")
+        assert views.moderator_decision(at.debate.round_plans[0])["done"]
+        assert at.debate.round_summaries[0].summary == "So."
         assert views.build_verdict(at.debate).winner == "Opponent"
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
@@ -173,7 +175,7 @@ class TestSubmitting:
     def test_a_turn_under_way_when_the_talk_is_concluded_is_taken(self) -> None:
         at = sitting_in()
         event = build_submission(at.debate, "Ada", "It pays.")
-        at.add_events(Intervened(action="conclude"), event)
+        at.add_events(TalkConcluded(), event)
         assert len(at.debate.turns) == 2
 
 

@@ -8,13 +8,13 @@ from server.debate.facts.events import (
     Ended,
     Event,
     Failed,
-    Intervened,
     Judged,
     Paused,
     PhaseEntered,
     Resumed,
     Spoke,
 )
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import Slot, open_slots, round_slots
@@ -37,11 +37,12 @@ FIRST = build_phase_entered(simulate().debate, "opening")
 
 
 def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> Spoke:
-    return Spoke(seat=seat, round=number, text=text, usage=build_usage())
+    return Spoke(seen=1, seat=seat, round=number, text=text, usage=build_usage())
 
 
 def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent") -> Judged:
     return Judged(
+        seen=1,
         seat=seat,
         round=number,
         slot_index=reading,
@@ -54,7 +55,7 @@ def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str
 
 
 def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> Failed:
-    return Failed(seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
+    return Failed(seen=1, seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
 
 
 def concluded(winner: str = "") -> Concluded:
@@ -67,11 +68,11 @@ OTHERS: list[Event] = [
     missed(),
     judged(),
     concluded(),
-    Intervened(action="inject", text="Mind the costs."),
-    Intervened(action="conclude"),
+    NoteAdded(text="Mind the costs."),
+    TalkConcluded(),
     Paused(reason="lunch"),
     Resumed(),
-    Ended(ending="concluded", reason="max_rounds"),
+    Ended(ending="concluded", cause="max_rounds"),
 ]
 
 
@@ -141,7 +142,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a judgment by a debater": (
         in_round_1,
         judged("Proponent", number=1, reading=0),
-        "no judge",
+        "nobody is asking Proponent",
     ),
     "a third reading": (at_the_judges, judged(reading=3), "nobody is asking judge 1"),
     "a reading given twice": (
@@ -195,7 +196,7 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     assert at.debate.turns == (spoke(),)
     at.add_events(missed("Opponent"))
     assert at.debate.failures == at.debate.round_failures == (missed("Opponent"),)
-    note = Intervened(action="inject", text="Mind the costs.", round=1)
+    note = NoteAdded(text="Mind the costs.", round=1)
     at.add_events(note)
     assert at.debate.notes == (note,)
     pause = Paused(reason="lunch")
@@ -204,14 +205,14 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     at.add_events(Resumed())
     assert at.debate.paused is None
     assert at.debate.round_failures == ()
-    at.add_events(Intervened(action="conclude"))
+    at.add_events(TalkConcluded())
     assert at.debate.is_concluding
     at.play_to_round(2).add_events(judged(number=2))
     assert at.debate.judgments == (judged(number=2),)
     finished = concluded()
     at.add_events(finished)
     assert at.debate.verdict == finished
-    end = Ended(ending="concluded", reason="concluded on request")
+    end = Ended(ending="concluded", cause="request")
     at.add_events(end)
     assert at.debate.ended == end
     assert at.debate.failures == (missed("Opponent"),)
@@ -225,12 +226,14 @@ def test_the_status_says_how_a_debate_stands() -> None:
     assert at.status == "paused"
     at.add_events(Resumed())
     assert at.status == "running"
-    assert status(apply(at.debate, Ended(ending="truncated", reason="given up"))) == "truncated"
+    assert (
+        status(apply(at.debate, Ended(ending="truncated", cause="budget", detail="given up"))) == "truncated"
+    )
     assert at.play().status == "concluded"
 
 
 def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
-    at = in_round_1().add_events(Paused(reason="lunch"), Intervened(action="conclude"))
+    at = in_round_1().add_events(Paused(reason="lunch"), TalkConcluded())
     assert at.status == "running"
 
 

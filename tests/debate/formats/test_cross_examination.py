@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Failed, Intervened, Spoke
+from server.debate.facts.events import Failed, Spoke
+from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import MAX_DIRECT_MESSAGES, render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
@@ -238,6 +239,6 @@ class TestPrivacy:
 
 def test_a_note_made_in_a_round_of_messages_is_read_by_all() -> None:
     at = examined().play_to_round(2)
-    at.add_events(Intervened(action="inject", text="Mind the costs.", round=2)).play()
+    at.add_events(NoteAdded(text="Mind the costs.", round=2)).play()
     late = [render_prompt_text(prompt) for call, prompt in at.calls_made if call.round > 1]
     assert all("[note to everybody]\n> Mind the costs." in prompt for prompt in late)

@@ -67,8 +67,9 @@ def test_a_format_is_held_as_its_row_says(name: str) -> None:
         assert sorted(asked(at, number)) == sorted(expected)
         if at.debate.round_phase(number).wants == "argument":
             assert asked(at, number) == expected
-    reason = "max_turns" if name == "handoff" else "max_rounds"
-    assert at.debate.ended == Ended(ending="concluded", reason=reason)
+    assert at.debate.ended == Ended(
+        ending="concluded", cause="max_turns" if name == "handoff" else "max_rounds"
+    )
     assert decide(at.debate) == Over(at.debate.ended)
     assert at.debate.failures == ()
 
@@ -120,7 +121,7 @@ def test_a_diagram_says_who_is_asked_and_in_what_order(name: str, drawn: str) ->
 def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
     at = simulate(build_setup(format=name, debaters=build_debaters(12))).play()
     assert at.status == "concluded"
-    assert not [failure for failure in at.debate.failures if not failure.handoff]
+    assert not at.debate.failures
     assert {turn.seat for turn in at.debate.turns} <= set(at.debate.names)
     if name != "handoff":
         assert len({turn.seat for turn in at.debate.turns}) == 12

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from server.debate.facts.events import Ended, Failed, HandedOff, Spoke
+from server.debate.facts.events import Ended, Failed, HandedOff, HandoffFailed, Spoke
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
@@ -354,17 +354,16 @@ class TestDrawn:
         at = opened(debaters=build_debaters(4))
         at.script = passing({"Speaker 1": "Speaker 1"})
         at.play_to_round(2)
-        (failure,) = at.debate.failures
+        (failure,) = at.debate.handoff_failures
         (handed,) = at.debate.handoffs
         assert handed == HandedOff(seat="Speaker 1", round=1, to=handed.to, because="drawn")
         assert handed.to != "Speaker 1"
-        assert failure == Failed(
+        assert failure == HandoffFailed(
+            seen=failure.seen,
             seat="Speaker 1",
             round=1,
-            cause="unreadable",
             detail="it chose itself to speak next, which is no hand-off; "
             f"there are Speaker 2, Speaker 3, Speaker 4; {handed.to} was drawn",
-            handoff=True,
         )
         assert at.debate.rounds[-1].order == (handed.to,)
         assert self.spoken(at) == ["Speaker 1"]
@@ -422,5 +421,5 @@ class TestBounds:
     def test_the_talk_ends_with_its_last_turn(self, most: int) -> None:
         at = simulate(build_setup(format="handoff", options={"limits": {"max_turns": most}})).play()
         assert len(at.debate.turns) == most
-        assert at.debate.ended == Ended(ending="concluded", reason="max_turns")
+        assert at.debate.ended == Ended(ending="concluded", cause="max_turns")
         assert len(at.debate.handoffs) == most - 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Ended, Failed, RoundOpened
+from server.debate.facts.events import DefaultPlanUsed, Ended, Failed, RoundOpened
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, decide
@@ -102,19 +102,19 @@ class TestDone:
     def test_a_round_with_done_still_runs_and_then_the_talk_ends(self) -> None:
         at = moderated().play()
         assert spoken(at)[2] == [ONE]
-        assert at.debate.rounds[-1].because == "moderator done"
-        assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+        assert at.debate.rounds[-1].because == "moderator_done"
+        assert at.debate.ended == Ended(ending="concluded", cause="moderator_done")
 
     def test_done_with_nobody_ends_the_talk_at_once(self) -> None:
         at = moderated({1: PLAN[1], 2: {"next_speakers": [], "done": True}}).play()
         assert spoken(at) == [[THREE, ONE], []]
-        assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+        assert at.debate.ended == Ended(ending="concluded", cause="moderator_done")
 
     def test_the_cap_counts_before_done_and_done_before_the_predicate(self) -> None:
         assert moderated(rounds=3).play().debate.rounds[-1].because == "max_rounds"
         at = moderated()
         at.terminate_when = lambda debate: debate.round == 3
-        assert at.play().debate.rounds[-1].because == "moderator done"
+        assert at.play().debate.rounds[-1].because == "moderator_done"
 
     def test_nothing_is_looked_back_on_where_nobody_spoke(self) -> None:
         plan = {1: PLAN[1], 2: {"next_speakers": None, "done": True}}
@@ -183,10 +183,10 @@ class TestRefused:
         at.script = task_script({"opening": lambda _: answer})
         at.play()
         (opened,) = at.debate.round_plans
-        assert opened == RoundOpened(
+        assert opened == DefaultPlanUsed(
             round=1,
             next_speakers=(ONE, TWO, THREE),
-            because="the moderator gave no usable answer, so everybody speaks as declared",
+            reason="the moderator gave no usable answer, so everybody speaks as declared",
         )
         assert spoken(at) == [[ONE, TWO, THREE]]
         assert at.status == "concluded"
@@ -198,7 +198,7 @@ class TestRefused:
         call = at.pending_calls()[0]
         at.add_events(at.answer(call))
         made = decide(at.debate)
-        assert isinstance(made.events[0], RoundOpened)  # type: ignore[union-attr]  # it is a Record
+        assert isinstance(made.events[0], DefaultPlanUsed)  # type: ignore[union-attr]  # it is a Record
         assert not at.pending_calls()
 
 
@@ -286,7 +286,7 @@ def test_opening_and_closing_can_both_be_had() -> None:
         "argument",
         "closing",
     ]
-    assert at.debate.ended == Ended(ending="concluded", reason="moderator done")
+    assert at.debate.ended == Ended(ending="concluded", cause="moderator_done")
 
 
 def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:

@@ -104,7 +104,7 @@ class TestRoundRobin:
         ).play()
         assert [turn.seat for turn in at.debate.turns] == ["Ada", "Bob", "Ada", "Bob"]
         assert at.debate.verdict is None
-        assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
+        assert at.debate.ended == Ended(ending="concluded", cause="max_rounds")
         found = views.build_verdict(at.debate)
         assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
         assert views.raw_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.facts.events import Ended, Failed, Intervened, Resumed, RoundClosed
+from server.debate.facts.events import Ended, Failed, Resumed, RoundClosed
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
@@ -145,7 +146,7 @@ class TestTheEnd:
     def test_a_moderator_who_settles_it_ends_the_talk(self) -> None:
         at = simulate(build_setup(format="settle"), task_script(settles_in(2))).play()
         assert at.debate.talk_round_count == 2
-        assert at.debate.ended == Ended(ending="concluded", reason="settled")
+        assert at.debate.ended == Ended(ending="concluded", cause="settled")
         found = views.build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("decided", "Buy in round 2.")
         assert (found.reasoning, found.winner) == ("Both agree.", "")
@@ -153,17 +154,17 @@ class TestTheEnd:
     def test_a_question_that_is_not_settled_in_time_stays_open(self) -> None:
         at = simulate(build_setup(format="settle"), task_script(settles_in(9))).play()
         assert at.debate.talk_round_count == at.debate.setup.max_rounds == 3
-        assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
+        assert at.debate.ended == Ended(ending="concluded", cause="max_rounds")
         found = views.build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("undecided", "Not settled in 3 rounds.")
         assert found.reasoning == "So far 3."
 
     def test_settled_in_the_last_round_or_turn_is_settled(self) -> None:
         at = simulate(build_setup(format="settle"), task_script(settles_in(3))).play()
-        assert at.debate.ended == Ended(ending="concluded", reason="settled")
+        assert at.debate.ended == Ended(ending="concluded", cause="settled")
         few = build_setup(format="settle", options={"limits": {"max_turns": 2}})
         assert simulate(few, task_script(settles_in(1))).play().debate.ended == Ended(
-            ending="concluded", reason="settled"
+            ending="concluded", cause="settled"
         )
 
     def test_the_last_round_is_told_to_the_moderator_alone_and_its_advice_is_in_the_verdict(self) -> None:
@@ -210,7 +211,7 @@ class TestTheEnd:
 class TestConcluding:
     def concluded(self, at: DebateSimulation) -> DebateSimulation:
         made = build_intervention(at.debate, "conclude", InterventionRequest(reason="enough"))
-        return at.add_events(made.event)
+        return at.add_events(*made.events)
 
     def test_a_talk_that_is_concluded_in_the_middle_still_has_its_last_word(self) -> None:
         at = simulate(build_setup(format="settle", max_rounds=5)).play_to_round(1)
@@ -219,7 +220,7 @@ class TestConcluding:
         at.play()
         assert LAST_ROUND_INSTRUCTION in at.prompts("moderator")[-1]
         assert [turn.seat for turn in at.debate.turns] == ["Proponent"]
-        assert at.debate.ended == Ended(ending="concluded", reason="concluded on request")
+        assert at.debate.ended == Ended(ending="concluded", cause="request")
         assert views.build_verdict(at.debate).reasoning == "So far 1."
 
     def test_a_round_that_was_closed_already_is_not_closed_twice(self) -> None:
@@ -233,12 +234,7 @@ class TestConcluding:
         assert at.status == "concluded"
 
     def test_without_a_word_said_there_is_no_closing_and_no_finding(self) -> None:
-        at = (
-            simulate(build_setup(format="settle"))
-            .play_to_round(1)
-            .add_events(Intervened(action="conclude"))
-            .play()
-        )
+        at = simulate(build_setup(format="settle")).play_to_round(1).add_events(TalkConcluded()).play()
         assert views.build_verdict(at.debate).verdict == "No finding: no round was closed."
 
     @pytest.mark.parametrize("speaking", ["declared", "moderated"])

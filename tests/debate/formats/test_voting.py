@@ -242,7 +242,7 @@ class TestWhatDecides:
     def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
         at = vote(A, B, phases=STRAW).play_to_round(2)
         at.add_events(
-            build_intervention(at.debate, "conclude", InterventionRequest(reason="enough")).event
+            *build_intervention(at.debate, "conclude", InterventionRequest(reason="enough")).events
         ).play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
         assert at.debate.ended

@@ -1,7 +1,8 @@
 import pytest
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.events import Intervened, Paused, Resumed
+from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views import audit as logs
@@ -27,11 +28,9 @@ def over(**asked: object) -> DebateSimulation:
 
 class TestInterventions:
     def test_who_did_what_when_and_why_is_on_record(self) -> None:
-        at = simulate().add_events(
-            Intervened(action="inject", text="Mind.", to="Opponent", reason="they forget")
-        )
+        at = simulate().add_events(NoteAdded(text="Mind.", to="Opponent", reason="they forget"))
         at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
-        at.play_through_round(1).add_events(Intervened(action="conclude", reason="enough"))
+        at.play_through_round(1).add_events(TalkConcluded(reason="enough"))
         found = logs.interventions(at.debate, at.log)
         assert (found["settings"]["paused"], found["settings"]["concluding"]) == (False, True)
         assert found["settings"]["actions"] == ACTIONS
@@ -125,4 +124,5 @@ class TestRecord:
             "round": 1,
             "order": list(at.debate.rounds[0].order),
             "because": "",
+            "detail": "",
         }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.formats import FORMATS
-from server.debate.facts.events import Intervened
+from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
 from tests.support.simulation import (
@@ -111,7 +111,7 @@ def test_what_is_particular_to_a_seat_stands_at_the_end() -> None:
         {"name": "Bob", "stance": "no"},
     ]
     at = simulate(build_setup(debaters=asked)).play_to_round(1)
-    ada, bob = rendered(at.add_events(Intervened(action="inject", text="Be brief.", round=1, to="Ada")))
+    ada, bob = rendered(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
         "\n\nYour role: an economist\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Speak."

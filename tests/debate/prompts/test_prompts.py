@@ -5,7 +5,7 @@ import pytest
 
 from server.debate.commands.formats import FORMATS
 from server.debate.facts.config import Debater
-from server.debate.facts.events import Intervened
+from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
 from server.debate.prompts.response_schemas import RESPONSE_TEMPLATES
 from server.debate.prompts.transcript import lettered_debaters, stance_tag
@@ -31,8 +31,8 @@ UNUSUAL = [
 ]
 
 
-def note(text: str, *, number: int = 1, to: str = "") -> Intervened:
-    return Intervened(action="inject", text=text, round=number, to=to)
+def note(text: str, *, number: int = 1, to: str = "") -> NoteAdded:
+    return NoteAdded(text=text, round=number, to=to)
 
 
 def last_line(prompt_text: str) -> str:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.config import Debater, Document
-from server.debate.facts.events import Intervened, Spoke
+from server.debate.facts.events import Spoke
+from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.state import Debate
 from server.debate.facts.text import quote
 from server.debate.prompts.render import render
@@ -31,8 +32,8 @@ UNUSUAL = [
 ]
 
 
-def note(text: str, *, number: int = 1, to: str = "") -> Intervened:
-    return Intervened(action="inject", text=text, round=number, to=to)
+def note(text: str, *, number: int = 1, to: str = "") -> NoteAdded:
+    return NoteAdded(text=text, round=number, to=to)
 
 
 def blocks(prompt_text: str) -> list[str]:
@@ -81,7 +82,7 @@ def quoting(said: str) -> list[list[str]]:
         ours += [skeleton(at.debate, call) for call in calls]
         if at.debate.round < 3:
             for call in calls:
-                turn = Spoke(seat=call.seat, round=call.round, text=said, usage=build_usage())
+                turn = Spoke(seen=1, seat=call.seat, round=call.round, text=said, usage=build_usage())
                 at.debate = apply(at.debate, turn)
     return ours
 

@@ -28,6 +28,7 @@ CUT = Lookup(tool="web/fetch", arguments='{"u":\n1}', result="Long", cut=True)
 
 def researched(call: Call, *lookups: Lookup) -> Researched:
     return Researched(
+        seen=1,
         seat=call.seat,
         round=call.round,
         slot_index=call.slot_index,

@@ -65,7 +65,7 @@ def played(**visibility: Any) -> DebateSimulation:
     at = simulate(opened, SAYING).play_to_round(1)
     at.add_events(at.answer(at.pending_calls()[0]))
     lookups = ({"tool": "web/search", "arguments": "costs of boats", "result": "found"},)
-    at.add_events(Researched(seat="Proponent", round=1, lookups=lookups, usage=build_usage()))
+    at.add_events(Researched(seen=1, seat="Proponent", round=1, lookups=lookups, usage=build_usage()))
     return at.play()
 
 

@@ -70,13 +70,17 @@ def useless(text: str, *, cut: bool = False) -> str:
 
 class TestTurns:
     def test_a_turn_is_what_was_said(self) -> None:
-        assert says("Because.") == Spoke(seat="Proponent", round=1, text="Because.", usage=build_usage())
+        debate, _ = TURN
+        assert says("Because.") == Spoke(
+            seen=debate.version, seat="Proponent", round=1, text="Because.", usage=build_usage()
+        )
 
     @pytest.mark.parametrize("nothing", ["", " \n\t ", "\x00\x1b", "\ufeff", "\r\n"])
     @pytest.mark.requirement("D3")
     def test_nothing_said_is_a_failure_that_was_paid_for(self, nothing: str) -> None:
         debate, call = TURN
         assert interpret(debate, call, Reply(nothing, build_usage())) == Failed(
+            seen=debate.version,
             seat="Proponent",
             round=1,
             cause="empty",
@@ -264,6 +268,7 @@ class TestTheWinner:
             debate, call, Reply(render_finding("B"), build_usage("vendor/x"), informative=False)
         )
         assert event == Judged(
+            seen=debate.version,
             seat="judge 1",
             round=3,
             slot_index=1,

@@ -9,7 +9,8 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Failed, Intervened, RoundOpened
+from server.debate.facts.events import DefaultPlanUsed, Failed
+from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Ask, Call, Record, decide
@@ -94,20 +95,20 @@ class TestRounds:
         at = hurried(format="verdict", options={"moderator": {"opens": True}}).play_to_round(1)
         assert [failure.seat for failure in late(at)] == [MODERATOR]
         assert at.step()
-        assert isinstance(at.events[-1], RoundOpened)
+        assert isinstance(at.events[-1], DefaultPlanUsed)
 
     def test_judges_who_are_late_are_asked_again_when_the_debate_is_resumed(self) -> None:
         at = hurried().play_to_round(3)
         assert len(late(at)) == 2
         at.play()
         assert at.status == "paused"
-        at.add_events(build_intervention(at.debate, "resume", InterventionRequest()).event).play()
+        at.add_events(*build_intervention(at.debate, "resume", InterventionRequest()).events).play()
         assert at.status == "concluded"
 
     def test_the_limit_can_be_changed_on_the_way(self) -> None:
         at = hurried().play_to_round(1)
         at.add_events(
-            build_intervention(at.debate, "extend", InterventionRequest(limits={"round_timeout": 90})).event
+            *build_intervention(at.debate, "extend", InterventionRequest(limits={"round_timeout": 90})).events
         )
         assert left(at, ElapsedTime(round_seconds=60)) == (30, "90 s of the round")
 
@@ -137,7 +138,7 @@ class TestDebates:
 
     def test_a_talk_that_runs_out_of_time_is_judged_on_what_was_said(self) -> None:
         at = self.too_late(self.limited().play_to_round(2), ElapsedTime(debate_seconds=80))
-        assert isinstance(at.events[-1], Intervened)
+        assert isinstance(at.events[-1], InterventionFact)
         assert at.play().status == "concluded"
         assert views.status_reason(at.debate) == "budget: 80 of 100 seconds spent"
 

@@ -4,7 +4,8 @@ import pytest
 
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.facts.config import Phase
-from server.debate.facts.events import Ended, Failed, Intervened, Paused, PhaseEntered, Resumed
+from server.debate.facts.events import Ended, Failed, Paused, PhaseEntered, Resumed
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import (
     Call,
@@ -28,7 +29,7 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("C12")
 
-CONCLUDE = Intervened(action="conclude", reason="enough")
+CONCLUDE = TalkConcluded(reason="enough")
 
 
 def rounds(at: DebateSimulation) -> list[tuple[str, int, str]]:
@@ -58,7 +59,7 @@ class TestToTheEnd:
             (3, "judge 1", 1),
             (3, "judge 1", 2),
         ]
-        assert at.debate.ended == Ended(ending="concluded", reason="max_rounds")
+        assert at.debate.ended == Ended(ending="concluded", cause="max_rounds")
         assert decide(at.debate) == Over(at.debate.ended)
 
     def test_a_verdict_argues_in_turn_and_is_judged_once(self) -> None:
@@ -112,7 +113,7 @@ class TestTheEndOfTheTalk:
             build_setup(max_rounds=4), terminate_when=lambda debate: debate.talk_round_count == 3
         ).play()
         assert rounds(at)[-1] == ("verdict", 4, "terminate_when")
-        assert at.debate.ended == Ended(ending="concluded", reason="terminate_when")
+        assert at.debate.ended == Ended(ending="concluded", cause="terminate_when")
 
     def test_a_predicate_is_asked_once_after_each_round_of_talk_and_never_before(self) -> None:
         seen = []
@@ -135,8 +136,8 @@ class TestTheEndOfTheTalk:
             .add_events(CONCLUDE)
             .play()
         )
-        assert rounds(at)[-1] == ("verdict", 2, "concluded on request")
-        assert at.debate.ended == Ended(ending="concluded", reason="concluded on request")
+        assert rounds(at)[-1] == ("verdict", 2, "request")
+        assert at.debate.ended == Ended(ending="concluded", cause="request")
 
     def test_a_talk_that_is_to_be_concluded_asks_no_debater_any_more(self) -> None:
         at = simulate().play_to_round(1).add_events(CONCLUDE)
@@ -414,7 +415,7 @@ class TestReadingOrder:
 def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
     at = simulate()
     first = at.play_to_round(1).pending_calls()[0]
-    at.add_events(Failed(seat=first.seat, round=1, cause="empty", detail="the model said nothing"))
+    at.add_events(Failed(seen=1, seat=first.seat, round=1, cause="empty", detail="the model said nothing"))
     second = next(call for call in at.pending_calls() if call.seat == first.seat)
 
     assert first.key != second.key
@@ -425,7 +426,7 @@ def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
 def test_the_reason_of_a_pause_names_a_few_failures_and_counts_the_rest() -> None:
     at = simulate(build_setup(debaters=build_debaters(6))).play_to_round(1)
     for call in at.pending_calls()[:5]:
-        at.add_events(Failed(seat=call.seat, round=1, cause="timeout", detail="no answer"))
+        at.add_events(Failed(seen=1, seat=call.seat, round=1, cause="timeout", detail="no answer"))
     step = decide(at.debate)
 
     assert isinstance(step, Record)

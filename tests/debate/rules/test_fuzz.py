@@ -14,7 +14,6 @@ from server.debate.facts.events import (
     Balloted,
     Event,
     Failed,
-    Intervened,
     Judged,
     Lookup,
     Opened,
@@ -27,6 +26,12 @@ from server.debate.facts.events import (
     Spoke,
     Synthesized,
     load,
+)
+from server.debate.facts.interventions import (
+    Challenged,
+    NoteAdded,
+    ThresholdChanged,
+    WeightsChanged,
 )
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
@@ -82,7 +87,12 @@ def sequence(kind: str, draw: st.DataObject) -> Iterator[tuple[Debate | None, Ev
 def looked_up(call: Call) -> Researched:
     found = (Lookup(tool="a/b", arguments="{}", result="x"),)
     return Researched(
-        seat=call.seat, round=call.round, slot_index=call.slot_index, lookups=found, usage=build_usage()
+        seat=call.seat,
+        round=call.round,
+        slot_index=call.slot_index,
+        seen=call.seen,
+        lookups=found,
+        usage=build_usage(),
     )
 
 
@@ -116,15 +126,7 @@ def keys(places: Sequence[Slot]) -> set[tuple[str, int]]:
 
 
 def place_of(event: Answered) -> tuple[str, int]:
-    match event:
-        case Spoke():
-            return event.seat, event.slot_index
-        case Judged() | Failed() | Researched():
-            return event.seat, event.slot_index
-        case RoundClosed():
-            return event.seat, 1
-        case _:
-            return event.seat, 0
+    return event.seat, event.slot_index
 
 
 def check_step(before: Debate, event: Event, after: Debate) -> None:
@@ -135,10 +137,10 @@ def check_step(before: Debate, event: Event, after: Debate) -> None:
         assert now[: len(was)] == was
     assert before.verdict in (None, after.verdict)
     assert before.deliverable in (None, after.deliverable)
-    if isinstance(event, Paused | Intervened):
+    if isinstance(event, Paused | NoteAdded | Challenged | WeightsChanged | ThresholdChanged):
         assert open_slots(after) == open_slots(before)
-    stands_in = isinstance(event, RoundOpened) and event.usage is None
-    if isinstance(event, Answered) and not stands_in and not getattr(event, "handoff", False):
+    if isinstance(event, Answered):
+        assert event.seen <= before.version
         place = place_of(event)
         assert place in {call.slot_key for call in acceptable_calls(before)}
         assert event.round == before.round
@@ -161,7 +163,7 @@ def check_promises(debate: Debate) -> None:
     assert once(debate.ballots, "seat", "round")
     for facts in (debate.round_plans, debate.round_summaries, debate.audits, debate.handoffs):
         assert once(facts, "round")
-    assert not debate.setup.max_turns or len(debate.turns) <= debate.setup.max_turns
+    assert not debate.setup.max_turns or len(debate.turns) <= debate.max_turns
     assert all(closed.decision for closed in debate.round_summaries if closed.settled)
     assert all(turn.seat not in (turn.to, turn.hands_to) for turn in debate.turns)
     for turn in debate.turns:
@@ -208,7 +210,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
     assert len(views.turns(debate)) == len(debate.turns)
     assert views.raw_result(debate)["rounds"] == debate.held_round_count
     assert len(logs.analysis(debate)["rounds"]) == debate.round
-    assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.failures)
+    assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.all_failures)
     assert all(logs.event_row(entry)["names"] for entry in log)
     assert markdown.render_transcript(debate, log).startswith("# ")
     assert len(markdown.render_verdict(debate)) < markdown.VERDICT_LIMIT

@@ -10,7 +10,8 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Intervened, Paused, Resumed
+from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.interventions import LimitsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     ElapsedTime,
@@ -97,7 +98,7 @@ class TestCalls:
         at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
         assert at.status == "paused"
         assert "Extend the limits, or conclude." in views.status_reason(at.debate)
-        at.add_events(Intervened(action="extend", limits=Limits(max_calls=100)), Resumed()).play()
+        at.add_events(LimitsChanged(limits=Limits(max_calls=100)), Resumed()).play()
         assert (at.status, views.status_reason(at.debate)) == ("concluded", "max_rounds")
 
     def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
@@ -118,40 +119,30 @@ class TestDeciding:
     def test_findings_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
         at = simulate().play_to_round(3)
         first, second = at.pending_calls()
-        at.add_events(at.answer(first), Intervened(action="extend", limits=Limits(max_calls=5)))
+        at.add_events(at.answer(first), LimitsChanged(limits=Limits(max_calls=5)))
         assert isinstance(decide(at.debate), Record)
         at.play()
         assert (at.status, asked(at)) == ("concluded", 4)
         assert second.slot_key not in at.debate.answered_slots
 
     def test_without_any_the_debate_pauses_and_what_was_said_is_not_lost(self) -> None:
-        at = (
-            simulate()
-            .play_to_round(3)
-            .add_events(Intervened(action="extend", limits=Limits(max_calls=4)))
-            .play()
-        )
+        at = simulate().play_to_round(3).add_events(LimitsChanged(limits=Limits(max_calls=4))).play()
         assert at.status == "paused"
         assert views.status_reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
         at.add_events(
-            build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9})).event,
+            *build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9})).events,
             Resumed(),
         )
         assert at.play().status == "concluded"
 
     def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
-        at = (
-            simulate()
-            .play_to_round(1)
-            .add_events(Intervened(action="extend", limits=Limits(max_calls=1)))
-            .play()
-        )
+        at = simulate().play_to_round(1).add_events(LimitsChanged(limits=Limits(max_calls=1))).play()
         assert at.status == "truncated"
 
     def test_a_verdict_stands_where_there_is_no_room_for_the_result_that_was_to_be_made_of_it(self) -> None:
         at = simulate(build_setup(options={"synthesizer": True})).play_to_round(4)
         assert at.debate.verdict
-        at.add_events(Intervened(action="extend", limits=Limits(max_calls=6))).play()
+        at.add_events(LimitsChanged(limits=Limits(max_calls=6))).play()
         assert (at.status, views.status_reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
 
 
@@ -254,7 +245,7 @@ class TestRaisingThem:
     def extended(self, **limits: Any) -> DebateSimulation:
         at = simulate(build_setup(options=limited(max_calls=6, max_seconds=60))).play_to_round(1)
         return at.add_events(
-            build_intervention(at.debate, "extend", InterventionRequest(limits=limits)).event
+            *build_intervention(at.debate, "extend", InterventionRequest(limits=limits)).events
         )
 
     def test_those_that_are_named_change_and_the_others_stay(self) -> None:
@@ -266,7 +257,7 @@ class TestRaisingThem:
     def test_rounds_can_be_added_with_them(self) -> None:
         at = simulate(build_setup(options=limited(max_calls=6))).play_to_round(1)
         made = build_intervention(at.debate, "extend", InterventionRequest(rounds=1, limits={"max_calls": 9}))
-        assert at.add_events(made.event).debate.max_rounds == 3
+        assert at.add_events(*made.events).debate.max_rounds == 3
         assert at.debate.limits.max_calls == 9
 
     @pytest.mark.parametrize(
@@ -301,7 +292,7 @@ class TestWhatIsNoRequest:
 
     def test_a_hand_off_that_could_not_be_used_is_no_call_of_its_own(self) -> None:
         at = simulate(build_setup(format="handoff", max_rounds=3)).play()
-        assert sum(failure.handoff for failure in at.debate.failures)
+        assert at.debate.handoff_failures
         assert compute_spending(at.debate).calls == asked(at)
 
     def test_failures_that_a_fork_took_over_are_counted_where_they_were_made(self) -> None:
@@ -321,30 +312,25 @@ class TestWhileItIsDecided:
         at = (
             simulate()
             .play_to_round(3)
-            .add_events(Intervened(action="extend", limits=Limits(max_calls=4, on_budget="pause")))
+            .add_events(LimitsChanged(limits=Limits(max_calls=4, on_budget="pause")))
         )
         step = decide(at.debate)
-        assert step == Record((Paused(reason="budget: 4 of 4 calls spent. Extend the limits."),))
-        at.add_events(*step.events, Intervened(action="extend", limits=Limits(max_calls=6)), Resumed()).play()
+        assert step == Record(
+            (Paused(cause="budget", reason="budget: 4 of 4 calls spent. Extend the limits."),)
+        )
+        at.add_events(*step.events, LimitsChanged(limits=Limits(max_calls=6)), Resumed()).play()
         assert at.status == "concluded"
 
     def test_a_vote_there_is_no_room_for_leaves_the_judges_what_was_kept_back_for_them(self) -> None:
         opened = build_setup(options={"phases": ["opening", "voting", "verdict"]})
-        at = (
-            simulate(opened)
-            .play_to_round(2)
-            .add_events(Intervened(action="extend", limits=Limits(max_calls=4)))
-            .play()
-        )
+        at = simulate(opened).play_to_round(2).add_events(LimitsChanged(limits=Limits(max_calls=4))).play()
         assert (at.status, asked(at)) == ("concluded", 4)
         assert at.debate.verdict
         assert not at.debate.ballots
 
     def test_ballots_that_are_there_decide_when_there_is_room_for_no_more(self) -> None:
         at = simulate(build_setup(options={"phases": ["opening", "voting"]})).play_to_round(2)
-        at.add_events(
-            at.answer(at.pending_calls()[0]), Intervened(action="extend", limits=Limits(max_calls=3))
-        ).play()
+        at.add_events(at.answer(at.pending_calls()[0]), LimitsChanged(limits=Limits(max_calls=3))).play()
         assert (at.status, compute_spending(at.debate).calls) == ("concluded", 3)
         assert at.debate.verdict
         assert [vote.abstains for vote in at.debate.verdict.votes] == ["", "gave no usable ballot"]
@@ -371,8 +357,8 @@ class TestPricesOnTheWay:
         before = compute_remaining(at.debate).calls
         dear = Price(model="b/x", input="0.0001", output="0.0001")
         at.add_events(
-            build_intervention(
+            *build_intervention(
                 at.debate, "replace_model", InterventionRequest(to="Opponent", model="b/x", price=dear)
-            ).event
+            ).events
         )
         assert compute_remaining(at.debate).calls < before // 10

@@ -10,11 +10,11 @@ from server.debate.facts.events import (
     Audited,
     Balloted,
     Concluded,
+    DefaultPlanUsed,
     Ended,
     Event,
-    Failed,
     HandedOff,
-    Intervened,
+    HandoffFailed,
     Lookup,
     Researched,
     RoundClosed,
@@ -22,6 +22,7 @@ from server.debate.facts.events import (
     Spoke,
     Synthesized,
 )
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.rules.transitions import IllegalEvent, apply
 from tests.support.simulation import (
     DebateSimulation,
@@ -62,27 +63,34 @@ def result() -> DebateSimulation:
 
 
 def opened(**other: Any) -> RoundOpened:
-    return RoundOpened(**{"round": 1, "next_speakers": (P,), "usage": build_usage(), **other})
+    return RoundOpened(**{"seen": 1, "round": 1, "next_speakers": (P,), "usage": build_usage(), **other})
 
 
 def closed(**other: Any) -> RoundClosed:
-    return RoundClosed(**{"round": 1, "summary": "x", "settled": False, "usage": build_usage(), **other})
+    return RoundClosed(
+        **{"seen": 1, "round": 1, "summary": "x", "settled": False, "usage": build_usage(), **other}
+    )
 
 
 def spoke(seat: str = P, **other: Any) -> Spoke:
-    return Spoke(**{"seat": seat, "round": 1, "text": "x", "usage": build_usage(), **other})
+    return Spoke(**{"seen": 1, "seat": seat, "round": 1, "text": "x", "usage": build_usage(), **other})
 
 
 def ballot(**other: Any) -> Balloted:
-    return Balloted(**{"seat": P, "round": 2, "choice": P, "reasoning": "", "usage": build_usage(), **other})
+    return Balloted(
+        **{"seen": 1, "seat": P, "round": 2, "choice": P, "reasoning": "", "usage": build_usage(), **other}
+    )
 
 
 def handed(**other: Any) -> HandedOff:
     return HandedOff(**{"seat": P, "round": 1, "to": OPP, "because": "chosen", **other})
 
 
-def unusable(**other: Any) -> Failed:
-    return Failed(**{"seat": P, "round": 1, "cause": "unreadable", "detail": "x", "handoff": True, **other})
+def unusable(**other: Any) -> HandoffFailed:
+    return HandoffFailed(**{"seen": 1, "seat": P, "round": 1, "detail": "x", **other})
+
+
+DEFAULT_PLAN = DefaultPlanUsed(round=1, next_speakers=(P, OPP), reason="no usable answer")
 
 
 def concluded(**other: Any) -> Concluded:
@@ -93,7 +101,7 @@ def concluded(**other: Any) -> Concluded:
 
 def looked_up(seat: str, number: int = 1) -> Researched:
     return Researched(
-        seat=seat, round=number, lookups=(Lookup(tool="a/b", arguments="{}"),), usage=build_usage()
+        seen=1, seat=seat, round=number, lookups=(Lookup(tool="a/b", arguments="{}"),), usage=build_usage()
     )
 
 
@@ -121,8 +129,8 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "a round opened by somebody else": (
         lambda: moderated().play_to_round(1),
-        opened(seat=P, usage=None),
-        "Proponent is no moderator",
+        opened(seat=P),
+        "nobody is asking Proponent",
     ),
     "a round opened for a stranger": (
         lambda: moderated().play_to_round(1),
@@ -141,7 +149,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "a stand-in for a moderator who may still answer": (
         lambda: moderated().play_to_round(1),
-        opened(usage=None),
+        DEFAULT_PLAN,
         "the moderator may still answer",
     ),
     "a turn before the round was opened": (
@@ -171,7 +179,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "an audit without a referee": (
         lambda: settling().play_through_round(1),
-        Audited(round=1, text="x", usage=build_usage()),
+        Audited(seen=1, round=1, text="x", usage=build_usage()),
         "nobody is asking referee",
     ),
     "a hand-off where nobody hands over": (
@@ -204,7 +212,11 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         unusable(),
         "the choice was a good one",
     ),
-    "a bad choice told twice": (lambda: drawing().add_events(unusable()), unusable(), "it was told already"),
+    "a bad choice told twice": (
+        lambda: drawing().add_events(unusable()),
+        unusable(),
+        "it is recorded already",
+    ),
     "a bad choice of somebody who did not speak": (drawing, unusable(seat=OPP), "nobody spoke"),
     "a speaker who was not chosen": (
         lambda: handing().play_through_round(1).add_events(handed()),
@@ -268,7 +280,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "a result before it is asked for": (
         lambda: result().play_to_round(1),
-        Synthesized(round=1, text="x", usage=build_usage()),
+        Synthesized(seen=1, round=1, text="x", usage=build_usage()),
         "nobody is asking synthesizer",
     ),
     "a result made of no verdict": (
@@ -300,7 +312,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "an end without a verdict": (
         lambda: settling().play_through_round(3),
-        Ended(ending="concluded", reason="max_rounds"),
+        Ended(ending="concluded", cause="max_rounds"),
         "concluded without a verdict",
     ),
 }
@@ -321,12 +333,12 @@ def test_what_cannot_happen_is_refused_and_nothing_changes(case: str) -> None:
 def test_a_stand_in_is_welcome_when_the_moderator_has_given_up() -> None:
     at = moderated().play_to_round(1)
     at.script = task_script({"opening": ProviderFailure("timeout")})
-    at.add_events(at.answer(at.pending_calls()[0]), opened(usage=None))
+    at.add_events(at.answer(at.pending_calls()[0]), DEFAULT_PLAN)
     assert [call.seat for call in at.pending_calls()] == [P]
 
 
 def test_a_debate_where_nobody_decides_may_end_without_a_verdict() -> None:
-    at = result().play_through_round(3).add_events(Ended(ending="concluded", reason="max_rounds"))
+    at = result().play_through_round(3).add_events(Ended(ending="concluded", cause="max_rounds"))
     assert at.status == "concluded"
 
 
@@ -334,5 +346,5 @@ def test_a_last_word_is_welcome_only_when_the_talk_is_being_concluded() -> None:
     at = settling().play_to_round(1).add_events(spoke())
     with pytest.raises(IllegalEvent):
         at.add_events(closed())
-    at.add_events(Intervened(action="conclude"), closed())
+    at.add_events(TalkConcluded(), closed())
     assert at.debate.round_summaries == (closed(),)

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.debate.facts.events import Intervened, Paused
+from server.debate.facts.events import Paused
+from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_FIELD_LENGTH
@@ -102,11 +103,7 @@ def headings(text: str) -> list[str]:
 
 class TestTranscript:
     def test_a_whole_transcript_reads_like_this(self) -> None:
-        at = (
-            simulate(build_setup(seed=1), plainly)
-            .add_events(Intervened(action="inject", text="Mind the costs."))
-            .play()
-        )
+        at = simulate(build_setup(seed=1), plainly).add_events(NoteAdded(text="Mind the costs.")).play()
         assert transcript(at) == WHOLE
 
     def test_it_can_begin_at_a_round(self) -> None:
@@ -125,7 +122,7 @@ class TestTranscript:
         at = (
             simulate()
             .play_through_round(1)
-            .add_events(Intervened(action="inject", text="Mind.", round=1, to="Opponent"))
+            .add_events(NoteAdded(text="Mind.", round=1, to="Opponent"))
             .play_to_round(2)
         )
         first, second = transcript(at).split("## Round 2")
@@ -306,7 +303,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         debaters=[{"name": f"Speaker {n}", "stance": f"x\n{said}"} for n in (1, 2, 3)],
         options={"judges": {"count": 2}},
     )
-    at = simulate(opened, script).add_events(Intervened(action="inject", text=f"x\n{said}")).play()
+    at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play()
     letters = {"Speaker 1": "A.", "Speaker 2": "B."}
     talk = [[letters[seat] for seat in entered.order if seat in letters] for entered in at.debate.rounds]
     ours = [

@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from server.debate.facts.events import Event, Intervened, Paused, Researched, Resumed, Usage
+from server.debate.facts.events import Event, Paused, Researched, Resumed, Usage
+from server.debate.facts.interventions import NoteAdded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views import audit as logs
@@ -120,7 +121,7 @@ class TestTasks:
         assert rows(at)[:2] == [(1, "Proponent", "argument", "done"), (1, "Proponent", "handoff", "failed")]
 
     def test_what_nobody_was_asked_for_is_no_task(self) -> None:
-        at = simulate().add_events(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed())
+        at = simulate().add_events(NoteAdded(text="x"), Paused(reason="lunch"), Resumed())
         assert rows(at) == []
 
 
@@ -152,10 +153,8 @@ class TestNames:
         at = simulate(
             build_setup(format="handoff", max_rounds=2), task_script({"judgment": ProviderFailure("timeout")})
         )
-        at.add_events(Intervened(action="inject", text="x"), Paused(reason="lunch"), Resumed()).play_to_round(
-            1
-        )
-        at.add_events(Researched(seat="Proponent", round=1, lookups=(), usage=build_usage())).play()
+        at.add_events(NoteAdded(text="x"), Paused(reason="lunch"), Resumed()).play_to_round(1)
+        at.add_events(Researched(seen=1, seat="Proponent", round=1, lookups=(), usage=build_usage())).play()
         assert self.names(at) == [
             *("debate_start", "intervention", "debate_pause", "debate_resume", "phase_start", "research"),
             *("agent_message", "agent_error", "handoff", "phase_end", "phase_start", "agent_message"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from server.models import Cause, Request
+from server.models import FailureCause, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.resilience.breaker import (
     FAILURE_THRESHOLD,
@@ -46,7 +46,7 @@ def outcomes() -> RequestResults:
 class TestBreaker:
     @pytest.mark.parametrize("cause", ["unavailable", "timeout"])
     async def test_a_model_that_fails_again_and_again_is_not_asked_for_a_while(
-        self, clock: FakeClock, cause: Cause
+        self, clock: FakeClock, cause: FailureCause
     ) -> None:
         inner = ScriptedModel(failing_script(cause))
         model = GuardedModel("acme/m", "acme", inner, Guard(now=clock.now))
@@ -64,7 +64,9 @@ class TestBreaker:
         )
 
     @pytest.mark.parametrize("cause", ["rate_limited", "bad_request", "refused", "crashed"])
-    async def test_other_failures_keep_nobody_from_asking(self, clock: FakeClock, cause: Cause) -> None:
+    async def test_other_failures_keep_nobody_from_asking(
+        self, clock: FakeClock, cause: FailureCause
+    ) -> None:
         model = build_guarded_model(Guard(now=clock.now), failing_script(cause))
 
         causes = [(await expect_failure(model)).cause for _ in range(3 * FAILURE_THRESHOLD)]

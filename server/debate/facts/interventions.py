@@ -1,0 +1,165 @@
+"""The events by which somebody changes the course of a debate, one for each thing that can be changed.
+
+A new one needs a class here, in `InterventionEvent`, and a handler in `commands.intervene`; what follows
+from it is derived where it is used, from `Debate.interventions`.
+"""
+
+from typing import ClassVar, Literal
+
+from server.debate.facts.config import Count, Fact, Limits, Price
+from server.debate.facts.text import format_count
+
+
+class InterventionFact(Fact):
+    """What every intervention has in common.
+
+    `action` is what callers call it; `target` the seat it is about, "" for all; `summary` what it says or
+    changes, for views.
+    """
+
+    action: ClassVar[str]
+    round: Count = 0  # the round it was made in; 0 before the first
+    reason: str = ""
+    delivery_id: str = ""  # of the hook that made it; "" for everybody else
+
+    @property
+    def target(self) -> str:
+        return ""
+
+    @property
+    def summary(self) -> str:
+        return ""
+
+
+class TextIntervention(InterventionFact):
+    """A text for the seats. `to`: a debater's name, "" for all."""
+
+    title: ClassVar[str]
+    text: str
+    to: str = ""
+
+    @property
+    def target(self) -> str:
+        return self.to
+
+    @property
+    def summary(self) -> str:
+        return self.text
+
+
+class NoteAdded(TextIntervention):
+    kind: Literal["note_added"] = "note_added"
+    action = "inject"
+    title = "Note"
+
+
+class Challenged(TextIntervention):
+    """A note that debaters have to answer."""
+
+    kind: Literal["challenged"] = "challenged"
+    action = "challenge"
+    title = "Challenge"
+
+
+class TalkConcluded(InterventionFact):
+    """The end of the talk: the verdict follows from what was said so far."""
+
+    kind: Literal["talk_concluded"] = "talk_concluded"
+    action = "conclude"
+    cause: Literal["request", "budget"] = "request"
+
+
+class RoundsExtended(InterventionFact):
+    kind: Literal["rounds_extended"] = "rounds_extended"
+    action = "extend"
+    rounds: int  # how many more
+
+    @property
+    def summary(self) -> str:
+        return f"{format_count(self.rounds, 'round')} more"
+
+
+class LimitsChanged(InterventionFact):
+    kind: Literal["limits_changed"] = "limits_changed"
+    action = "extend"
+    limits: Limits  # all that are in force from now on
+
+    @property
+    def summary(self) -> str:
+        return ", ".join(
+            f"{name}={value}" for name, value in self.limits.model_dump(exclude_defaults=True).items()
+        )
+
+
+class Weight(Fact):
+    """How much a voter's vote counts: an exact fraction, such as "3/2"."""
+
+    seat: str
+    weight: str
+
+
+class WeightsChanged(InterventionFact):
+    kind: Literal["weights_changed"] = "weights_changed"
+    action = "weights"
+    weights: tuple[Weight, ...]  # those that change
+
+    @property
+    def summary(self) -> str:
+        return ", ".join(f"{weight.seat}: {weight.weight}" for weight in self.weights)
+
+
+class ThresholdChanged(InterventionFact):
+    kind: Literal["threshold_changed"] = "threshold_changed"
+    action = "threshold"
+    threshold: str  # of the votes' weight, a fraction such as "2/3"
+
+    @property
+    def summary(self) -> str:
+        return self.threshold
+
+
+class ModelReplaced(InterventionFact):
+    kind: Literal["model_replaced"] = "model_replaced"
+    action = "replace_model"
+    seat: str
+    model: str
+    price: Price | None = None  # of that model
+
+    @property
+    def target(self) -> str:
+        return self.seat
+
+    @property
+    def summary(self) -> str:
+        return self.model
+
+
+class TurnRetracted(InterventionFact):
+    """A turn is left out of every later prompt. The record keeps it."""
+
+    kind: Literal["turn_retracted"] = "turn_retracted"
+    action = "retract"
+    seat: str
+    turn_round: int
+    slot_index: int
+
+    @property
+    def target(self) -> str:
+        return self.seat
+
+    @property
+    def summary(self) -> str:
+        return f"the turn of round {self.turn_round}"
+
+
+InterventionEvent = (
+    NoteAdded
+    | Challenged
+    | TalkConcluded
+    | RoundsExtended
+    | LimitsChanged
+    | WeightsChanged
+    | ThresholdChanged
+    | ModelReplaced
+    | TurnRetracted
+)
