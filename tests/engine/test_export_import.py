@@ -267,9 +267,9 @@ def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> No
 
     assert (result.exit_code, result.stderr) == (0, "")
     count = json.loads(file.read_text(encoding="utf-8"))["receipt"]["entries"]
-    assert result.stdout == f"debate {debate_id}: concluded, entries: {count}, {count} of them new here.\n"
+    assert result.stdout == f"debate {debate_id}: concluded, entries: {count}, {count} of them new.\n"
     again = cli("b.db", "import", "-", given=file.read_bytes())
-    assert "all of them here already" in again.stdout
+    assert "all of them stored already" in again.stdout
     assert cli("b.db", "show", debate_id).stdout == cli("a.db", "show", debate_id).stdout
     assert cli("b.db", "export", debate_id, "--as", "json").stdout == file.read_text(encoding="utf-8")
 

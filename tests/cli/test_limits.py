@@ -1,10 +1,11 @@
-"""What a debate may take, asked for on the command line."""
+"""Limits of a debate on the command line."""
 
 import json
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from pydantic import ValidationError
 
 from server.cli.main import counterpoint
 from server.debate.commands.requests import LimitsInput
@@ -16,7 +17,7 @@ def debate(database: str, *options: str) -> Result:
 
 
 def setup(database: str, *options: str) -> dict[str, Any]:
-    """What the debate was agreed to be."""
+    """The setup that is stored."""
     result = debate(database, "--json", *options)
     assert result.exit_code == 0, result.output
     shown = ["--db", database, "export", json.loads(result.stdout)["debate_id"], "--as", "json"]
@@ -77,9 +78,34 @@ def test_what_cannot_be_held_is_refused_and_says_why(database: str, options: lis
     assert why in result.output
 
 
-@pytest.mark.requirement("N10")
-def test_the_doctor_says_what_the_day_has_taken(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", "100")
-    setup(database)
-    shown = CliRunner().invoke(counterpoint, ["--db", database, "doctor"], prog_name="counterpoint")
-    assert "today           6 calls of 100 allowed, $0 (since midnight, UTC)" in shown.output
+@pytest.fixture
+def paused_id(database: str) -> str:
+    """A debate that is paused because its budget is spent."""
+    result = debate(database, "--format", "verdict", "--max-calls", "3", "--on-budget", "pause")
+    assert result.exit_code == 1
+    return result.stderr.split("--continue ")[1].split()[0]
+
+
+@pytest.mark.requirement("N10", "D4")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--max-calls", "20"], "Verdict: Decided"),
+        (["--on-budget", "conclude"], "The talk ended: budget: 2 of 3 calls spent"),
+    ],
+)
+def test_a_debate_paused_by_its_budget_continues_with_other_limits(
+    database: str, paused_id: str, options: list[str], expected: str
+) -> None:
+    command = ["--db", database, "debate", "--quiet", "--continue", paused_id, *options]
+    result = CliRunner().invoke(counterpoint, command)
+
+    assert (result.exit_code, expected in result.stdout) == (0, True)
+
+
+@pytest.mark.requirement("N10", "D4")
+def test_a_limit_is_a_number_and_never_a_boolean() -> None:
+    for limits in ({"max_calls": True}, {"max_cost_usd": True}, {"turn_timeout": False}):
+        with pytest.raises(ValidationError, match="must be a number, not a boolean"):
+            LimitsInput.model_validate(limits)
+    assert LimitsInput.model_validate({"max_calls": 1}).max_calls == 1
