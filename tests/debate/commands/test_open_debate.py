@@ -21,7 +21,7 @@ pytestmark = pytest.mark.requirement("C1")
 TWO = build_debaters(2)
 
 
-def named(*names: str, stance: str = "yes") -> list[dict[str, str]]:
+def build_debater_inputs(*names: str, stance: str = "yes") -> list[dict[str, str]]:
     return [{"name": name, "stance": stance} for name in names]
 
 
@@ -73,7 +73,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_everything_that_is_asked_for_is_in_the_setup() -> None:
+def test_every_requested_option_is_in_the_setup() -> None:
     assert build_setup(models=["a", "b"], **EVERYTHING) == Opened(
         question="Should a small team write its own scheduler?",
         format="verdict",
@@ -117,7 +117,7 @@ class TestModels:
         opened = build_setup(["only"], debaters=build_debaters(3))
         assert {d.model for d in opened.debaters} == set(opened.judges.models) == {"only"}
 
-    def test_models_are_handed_out_in_turn(self) -> None:
+    def test_models_are_assigned_in_turn(self) -> None:
         assert [d.model for d in build_setup(["a", "b"], debaters=build_debaters(5)).debaters] == [
             "a",
             "b",
@@ -126,7 +126,7 @@ class TestModels:
             "a",
         ]
 
-    def test_judges_get_them_from_the_other_end(self) -> None:
+    def test_judges_get_models_in_reverse_order(self) -> None:
         assert build_setup(["a", "b", "c"]).judges.models == ("c",)
         assert build_setup(["a", "b"], options={"judges": {"count": 3}}).judges.models == ("b", "a", "b")
 
@@ -135,8 +135,8 @@ class TestModels:
         assert build_setup(options={"judges": {"models": ["x", "y"], "count": 1}}).judges.models == ("x",)
 
     def test_a_seat_that_names_its_model_takes_none_of_the_others(self) -> None:
-        asked = [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no", "model": "own"}]
-        assert [d.model for d in build_setup(["a", "b"], debaters=asked).debaters] == ["a", "own"]
+        fields = [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no", "model": "own"}]
+        assert [d.model for d in build_setup(["a", "b"], debaters=fields).debaters] == ["a", "own"]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -159,25 +159,28 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "one debater": ({"debaters": build_debaters(1)}, "A debate needs two debaters or more."),
     "a crowd": ({"debaters": build_debaters(27)}, "27 debaters are too many; 26 are allowed."),
     "a blank name": (
-        {"debaters": named("Ada", "  ")},
+        {"debaters": build_debater_inputs("Ada", "  ")},
         "A debater's name must be one line of text, and '  ' is not.",
     ),
     "a name of two lines": (
-        {"debaters": named("Ada", "B\nob")},
+        {"debaters": build_debater_inputs("Ada", "B\nob")},
         "must be one line of text, and 'B\\nob' is not",
     ),
-    "a name that hides": ({"debaters": named("Ada", "A\u200bda")}, "must be one line of text"),
-    "no stance": ({"debaters": named("Ada", "Bob", stance=" ")}, "Ada has no stance. Say in `stance`"),
+    "a name that hides": ({"debaters": build_debater_inputs("Ada", "A\u200bda")}, "must be one line of text"),
+    "no stance": (
+        {"debaters": build_debater_inputs("Ada", "Bob", stance=" ")},
+        "Ada has no stance. Say in `stance`",
+    ),
     "a judge's name": (
-        {"debaters": named("Ada", "Judge 1")},
+        {"debaters": build_debater_inputs("Ada", "Judge 1")},
         "A debater cannot be called 'Judge 1': another seat has this name.",
     ),
     "a judge's name behind a blank": (
-        {"debaters": named("Ada", " judge 1")},
+        {"debaters": build_debater_inputs("Ada", " judge 1")},
         "A debater cannot be called ' judge 1': another seat has this name.",
     ),
     "twice the same name": (
-        {"debaters": named("Ada", "Bob", " aDA")},
+        {"debaters": build_debater_inputs("Ada", "Bob", " aDA")},
         "Names must be unique, and Ada,  aDA are the same. Rename all but one.",
     ),
     "fewer rounds than none": (
@@ -197,21 +200,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_debated_is_refused_and_the_text_says_what_to_do(case: str) -> None:
-    asked, why = REFUSED[case]
+def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
+    fields, message = REFUSED[case]
     with pytest.raises(InvalidRequestError) as refused:
-        build_setup(**asked)
-    assert why in str(refused.value)
+        build_setup(**fields)
+    assert message in str(refused.value)
     assert isinstance(refused.value, DebateError)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "fields",
     [
         {"debaters": [*TWO, {"name": "C", "stance": None}]},
         {"debaters": [*TWO, {"stance": "C"}]},
-        {"debaters": named("A" * 41, "B")},
-        {"debaters": named("A", "B", stance="s" * 501)},
+        {"debaters": build_debater_inputs("A" * 41, "B")},
+        {"debaters": build_debater_inputs("A", "B", stance="s" * 501)},
         {"debaters": [{**TWO[0], "colour": "red"}, TWO[1]]},
         {"options": {"judges": {"count": 10}}},
         {"options": {"judges": {"count": -1}}},
@@ -224,11 +227,11 @@ def test_what_cannot_be_debated_is_refused_and_the_text_says_what_to_do(case: st
         {"rounds": 3},
         {"question": 7},
     ],
-    ids=lambda asked: next(iter(asked)),
+    ids=lambda fields: next(iter(fields)),
 )
-def test_what_is_out_of_shape_is_refused(asked: dict[str, Any]) -> None:
+def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        DebateRequest.model_validate({"question": "?", **asked})
+        DebateRequest.model_validate({"question": "?", **fields})
 
 
 def test_the_limits_themselves_are_allowed() -> None:
@@ -242,7 +245,7 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_more_than_two_sides_and_two_of_one_side_can_debate() -> None:
     assert len({d.stance for d in build_setup(debaters=build_debaters(5)).debaters}) == 5
-    assert {d.stance for d in build_setup(debaters=named("Ada", "Bob")).debaters} == {"yes"}
+    assert {d.stance for d in build_setup(debaters=build_debater_inputs("Ada", "Bob")).debaters} == {"yes"}
 
 
 class TestWarnings:
@@ -251,28 +254,30 @@ class TestWarnings:
 
     @pytest.mark.requirement("C12")
     @pytest.mark.parametrize(("name", "rounds"), [("second_opinion", 3), ("verdict", 4)])
-    def test_many_rounds_are_warned_of(self, name: str, rounds: int) -> None:
+    def test_many_rounds_give_a_warning(self, name: str, rounds: int) -> None:
         assert find_setup_warnings(build_setup(format=name, max_rounds=rounds), family_count=2) == []
-        (told,) = find_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
-        assert told.startswith(f"{rounds + 1} rounds: above {rounds}, models tend to drift towards agreement")
+        (warning,) = find_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
+        assert warning.startswith(
+            f"{rounds + 1} rounds: above {rounds}, models tend to drift towards agreement"
+        )
 
     @pytest.mark.requirement("A7")
-    def test_ten_debaters_are_warned_of(self) -> None:
+    def test_ten_debaters_give_a_warning(self) -> None:
         assert find_setup_warnings(build_setup(debaters=build_debaters(9)), family_count=2) == []
-        (told,) = find_setup_warnings(build_setup(debaters=build_debaters(10)), family_count=2)
-        assert told.startswith("10 debaters: 10 or more overwhelm a single moderator or judge")
+        (warning,) = find_setup_warnings(build_setup(debaters=build_debaters(10)), family_count=2)
+        assert warning.startswith("10 debaters: 10 or more overwhelm a single moderator or judge")
 
-    def test_one_family_of_models_is_warned_of(self) -> None:
-        (told,) = find_setup_warnings(build_setup(), family_count=1)
-        assert told.startswith("All debaters are of one model family")
+    def test_one_model_family_gives_a_warning(self) -> None:
+        (warning,) = find_setup_warnings(build_setup(), family_count=1)
+        assert warning.startswith("All debaters are of one model family")
 
-    def test_every_reason_is_told(self) -> None:
+    def test_every_reason_gives_a_warning(self) -> None:
         assert (
             len(find_setup_warnings(build_setup(max_rounds=4, debaters=build_debaters(10)), family_count=1))
             == 3
         )
 
 
-def test_the_caller_stands_in_for_nobody() -> None:
+def test_the_caller_is_no_fallback_model() -> None:
     with pytest.raises(InvalidRequestError, match="The caller cannot be a fallback for a model"):
         build_setup(options={"fallback_models": ["caller"]})
