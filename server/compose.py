@@ -1,6 +1,6 @@
-"""Puts a hall together: from settings to the database, models, research servers and hooks behind it.
+"""Composition root: the manager of debates from the settings, and logging.
 
-Everything but MCP, which a command of the terminal need not wait for.
+Without MCP, whose import the terminal's commands need not wait for.
 """
 
 import logging
@@ -27,7 +27,7 @@ from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 
 DATABASE_LOCK_TIMEOUT = 10.0
-"""Seconds to wait for a locked database: with the wait for an answer, less than clients wait for us."""
+"""Seconds. With `wait_seconds` of a call it stays below the request timeout of MCP clients."""
 
 
 @asynccontextmanager
@@ -41,19 +41,19 @@ async def open_manager(
     clock: Callable[[], datetime] = utc_now,
     leeway: float = LEEWAY,
 ) -> AsyncIterator[DebateManager]:
-    """The hall of this process, with its database open.
+    """The manager of this process, with its database, research servers and hooks.
 
-    `injected` are models of your own, by the name that debates use for them. With `recovering`, debates
-    that ran by themselves when their process ended go on. `chaos` befalls all models.
+    `custom_models`: by the name that debates use for them. `recover`: resume unattended debates whose process
+    is gone. `chaos`: faults to inject into all models. `leeway`: see `ModelCaller`.
 
     Raises:
-        BadSettings: the file of hooks cannot be used.
-        Unreadable: the database cannot be opened.
+        InvalidSettingsError: the file of hooks cannot be used.
+        StorageUnavailableError: the database cannot be opened.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
     models = ModelRegistry(custom_models, guard, chaos, prices)
-    hooked = prepare_hooks(settings, environ)
+    open_hooks = prepare_hooks(settings, environ)
     with translate_storage_errors():
         journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
     try:
@@ -71,13 +71,13 @@ async def open_manager(
                 ),
                 prices=prices,
                 leeway=leeway,
-            ) as hall,
-            hooked(hall, journal.outbox),
+            ) as manager,
+            open_hooks(manager, journal.outbox),
         ):
             if recover and (age := settings.max_recovery_age_hours):
-                recovery = Recovery(hall, max_age_hours=age, concurrency=settings.recovery_concurrency)
-                hall.start_task(recovery.run)
-            yield hall
+                recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
+                manager.start_task(recovery.run)
+            yield manager
     finally:
         await journal.close()
 
@@ -85,14 +85,14 @@ async def open_manager(
 def prepare_hooks(
     settings: Settings, environ: Mapping[str, str]
 ) -> Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]:
-    """What runs the hooks of the settings in a hall.
+    """Read the file of hooks; returns what runs them for a manager.
 
     Raises:
-        BadSettings: their file cannot be used.
+        InvalidSettingsError: the file cannot be used.
     """
     if not settings.hooks:
-        return lambda _hall, _outbox: nullcontext()
-    # It brings YAML and an HTTP client with it, which every start without hooks would wait for.
+        return lambda _manager, _outbox: nullcontext()
+    # Imports YAML and an HTTP client, which a start without hooks does not wait for.
     from server.hooks import HookRunner, load_hooks_config  # noqa: PLC0415
 
     return partial(HookRunner.open, load_hooks_config(settings.hooks, environ))
@@ -101,20 +101,20 @@ def prepare_hooks(
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
-"""Whose records are told below a warning, if that is what was asked for."""
+"""Loggers whose records below WARNING are shown, if `log_level` asks for them."""
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Has to come before an MCPServer is built: that sets up logging of its own where there is none."""
+    """Call it before an MCPServer is built, which otherwise configures logging itself."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(is_own_or_warning)
     logging.basicConfig(handlers=[handler], level=settings.log_level, format=LOG_FORMAT)
 
 
 def is_own_or_warning(record: logging.LogRecord) -> bool:
-    """Of libraries only warnings.
+    """Other libraries log only warnings.
 
-    Below that they tell whole statements and requests, with all that is said in a debate and addresses
-    that hold keys, and fill the pipe of a client that does not read: then the server stands still.
+    Below that they log whole requests, with the text of debates and addresses that hold keys, and fill the
+    stderr pipe of a client that does not read it, which blocks the server.
     """
     return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OWN_LOGGERS

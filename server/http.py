@@ -1,4 +1,4 @@
-"""What a `Retry-After` header asks for (RFC 9110, 10.2.3)."""
+"""The HTTP header `Retry-After` (RFC 9110, 10.2.3)."""
 
 import math
 import time
@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 
 def parse_retry_after(value: str) -> float | None:
-    """The seconds to wait, given as a number or as a date; None for anything else."""
+    """Seconds to wait, from a number or a date; None for anything else."""
     try:
         pause = float(value)
     except ValueError:

@@ -15,8 +15,8 @@ MIN_SECRET_LENGTH = 6
 
 
 def redact(text: str, environ: Mapping[str, str]) -> str:
-    """The text without anything that is, or looks like, a secret."""
-    # The longest first: one secret may be the beginning of another.
+    """The text with "[secret]" in place of secret values of `environ` and of what looks like a key."""
+    # The longest first: one secret may be the prefix of another.
     values = {
         value
         for name, value in environ.items()

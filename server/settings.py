@@ -1,4 +1,4 @@
-"""What can be set from outside: environment variables and a file, parsed once into a frozen object."""
+"""Settings: environment variables and a file, parsed once into a frozen object."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class InvalidSettingsError(DebateError):
-    """A setting cannot be used. The text names it."""
+    """A setting cannot be used. The text names it and never repeats its value, which may be a key."""
 
 
 def package_version() -> str:
@@ -35,49 +35,41 @@ def data_directory() -> Path:
     return Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
 
 
+def field(description: str, **options: Any) -> Any:
+    """A field with its line in docs/settings.md."""
+    return Field(description=description, **options)
+
+
 class ResearchServer(BaseModel):
-    """Another MCP server that models may ask, written as MCP clients write it. What they add is passed over.
+    """An MCP server whose tools models may use, in the notation of MCP clients. Unknown keys are ignored.
 
     Commands, addresses and headers often hold keys: none of them is ever shown.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    command: Annotated[
-        str, Field(repr=False, description="The program that is the server, run as a child.")
-    ] = ""
-    args: Annotated[tuple[str, ...], Field(repr=False, description="Its arguments.")] = ()
-    env: Annotated[
-        dict[str, str],
-        Field(
-            repr=False,
-            description="Its environment, besides the little every child gets (`PATH`, `HOME` and the like).",
-        ),
-    ] = {}
-    cwd: Annotated[str, Field(repr=False, description="The directory it runs in.")] = ""
-    url: Annotated[
-        str, Field(repr=False, description="In place of `command`: where it answers over streamable HTTP.")
-    ] = ""
-    headers: Annotated[
-        dict[str, str],
-        Field(repr=False, description="HTTP headers for it, such as `Authorization`."),
-    ] = {}
-    debaters: Annotated[
-        bool, Field(description="Whether debaters may use it too. Without this, only the moderator may.")
-    ] = False
-    timeout: Annotated[
-        float, Field(ge=1, le=300, description="Seconds for its start, and for each call.")
-    ] = 30
-    tools: Annotated[
-        tuple[str, ...] | None, Field(description="Names of the tools that may be used. Default: all it has.")
-    ] = None
+    command: str = field("The program to run as a child process.", default="", repr=False)
+    args: tuple[str, ...] = field("Its arguments.", default=(), repr=False)
+    env: dict[str, str] = field(
+        "Its environment variables, added to the few that every child gets (`PATH`, `HOME` and the like).",
+        default={},
+        repr=False,
+    )
+    cwd: str = field("Its working directory.", default="", repr=False)
+    url: str = field(
+        "Instead of `command`: the address of a server over streamable HTTP.", default="", repr=False
+    )
+    headers: dict[str, str] = field("HTTP headers for it, such as `Authorization`.", default={}, repr=False)
+    debaters: bool = field("Whether debaters may use it; otherwise only the moderator may.", default=False)
+    timeout: float = field("Seconds for its start, and for each call.", default=30, ge=1, le=300)
+    tools: tuple[str, ...] | None = field("Names of the tools that may be used. Default: all.", default=None)
 
     @model_validator(mode="after")
     def check_transport(self) -> Self:
         if bool(self.command) == bool(self.url):
-            raise ValueError("needs a command, or a url, and not both")
+            raise ValueError("set either command or url")
         if self.url and not self.url.lower().startswith(("http://", "https://")):
-            raise ValueError("its url has to begin with http:// or https://")
+            raise ValueError("url must begin with http:// or https://")
         return self
 
     def is_tool_allowed(self, tool: str) -> bool:
@@ -94,87 +86,61 @@ class ModelPrice(BaseModel):
 
 
 class Settings(BaseModel):
-    """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `key_of` it."""
+    """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `file_key(name)`."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, hide_input_in_errors=True
     )
 
-    db: Annotated[
-        str,
-        Field(
-            description="Path of the debates' database. Default: `debates.db` in the user's data directory."
-        ),
-    ] = ""
-    models: Annotated[
-        tuple[str, ...],
-        Field(
-            description="Models for debates that name none, by commas. Default: what the keys at hand allow."
-        ),
-    ] = ()
-    concurrency: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=1000,
-            description="How many requests all debates together may have with providers at a time. "
-            "Default: `64`.",
-        ),
-    ] = 64
-    provider_concurrency: Annotated[
-        int,
-        Field(ge=1, le=1000, description="The same for each provider; others wait their turn. Default: `8`."),
-    ] = 8
-    log_level: Annotated[
-        Literal["DEBUG", "INFO", "WARNING", "ERROR"], Field(description="How much is told on stderr.")
-    ] = "WARNING"
-    hooks: Annotated[
-        str,
-        Field(
-            description="Path of a YAML file: what to do when something happens in a debate; "
-            "see [Hooks](hooks.md). Default: none."
-        ),
-    ] = ""
-    mcp_servers: Annotated[
-        dict[str, ResearchServer],
-        Field(
-            alias="mcpServers",
-            description="MCP servers that moderators and debaters may ask; see [below](#research-servers). "
-            "In the environment: the same as JSON.",
-        ),
-    ] = {}
-
-    prices: Annotated[
-        dict[str, ModelPrice],
-        Field(
-            description="Dollars per million tokens, by model: `{input, output}`. They come before litellm's "
-            "table. In the environment: as JSON."
-        ),
-    ] = {}
-    daily_calls: Annotated[
-        int,
-        Field(
-            ge=0,
-            description="Requests to models that all debates together may make in a day (UTC), retries "
-            "included. Debates pause when they are used up. 0: no limit.",
-        ),
-    ] = 0
-    daily_cost_usd: Annotated[
-        Decimal,
-        Field(ge=0, description="Dollars likewise, of the answers whose price is known. 0: no limit."),
-    ] = Decimal(0)
-    max_recovery_age_hours: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=8760,
-            description="Debates that run by themselves and whose process is gone go on in this one, unless "
-            "nothing has happened in them for longer than this. 0: none goes on.",
-        ),
-    ] = 24
-    recovery_concurrency: Annotated[
-        int, Field(ge=1, le=100, description="How many of them go on at a time.")
-    ] = 4
+    db: str = field("Path of the database. Default: `debates.db` in the user's data directory.", default="")
+    models: tuple[str, ...] = field(
+        "Models for debates that name none, separated by commas. Default: by the API keys that are set.",
+        default=(),
+    )
+    concurrency: int = field(
+        "Maximum of concurrent requests to providers, of all debates together. Default: `64`.",
+        default=64,
+        ge=1,
+        le=1000,
+    )
+    provider_concurrency: int = field(
+        "Maximum of concurrent requests to each provider. Default: `8`.", default=8, ge=1, le=1000
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = field(
+        "Level of the log on stderr.", default="WARNING"
+    )
+    hooks: str = field(
+        "Path of a YAML file with actions for events of debates; see [Hooks](hooks.md). Default: none.",
+        default="",
+    )
+    mcp_servers: dict[str, ResearchServer] = field(
+        "MCP servers whose tools moderators and debaters may use; see [below](#research-servers). "
+        "In the environment: as JSON.",
+        default={},
+        alias="mcpServers",
+    )
+    prices: dict[str, ModelPrice] = field(
+        "Dollars per million tokens, by model: `{input, output}`. They override litellm's table. In the "
+        "environment: as JSON.",
+        default={},
+    )
+    daily_calls: int = field(
+        "Maximum of requests to models in a day (UTC), of all debates together, retries included. Debates "
+        "pause when it is reached. 0: no limit.",
+        default=0,
+        ge=0,
+    )
+    daily_cost_usd: Decimal = field(
+        "Likewise in dollars, counting answers whose price is known. 0: no limit.", default=Decimal(0), ge=0
+    )
+    max_recovery_age_hours: float = field(
+        "Unattended debates whose process is gone are resumed here if their last entry is not older than "
+        "this. 0: none is resumed.",
+        default=24,
+        ge=0,
+        le=8760,
+    )
+    recovery_concurrency: int = field("How many debates are resumed at a time.", default=4, ge=1, le=100)
 
     @field_validator("models", mode="before")
     @classmethod
@@ -196,15 +162,15 @@ class Settings(BaseModel):
     @field_validator("mcp_servers", mode="before")
     @classmethod
     def parse_servers(cls, value: Any) -> Any:
-        """What is written, without the servers that are switched off."""
+        """The servers by name, without those that are disabled."""
         servers = parse_json(value) if isinstance(value, str) else value
         if not isinstance(servers, dict):
-            raise ValueError("it has to be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
+            raise ValueError("must be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
         if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
             servers = pasted
         for name in servers:
             if not _SERVER_NAME.fullmatch(name):
-                raise ValueError(f"{name[:60]!r} is no name: 1 to 40 of the letters a-z, digits, _ and -")
+                raise ValueError(f"{name[:60]!r} is not a name: use 1 to 40 of a-z, A-Z, 0-9, _ and -")
         return {
             name: server
             for name, server in servers.items()
@@ -220,7 +186,7 @@ class Settings(BaseModel):
         """The settings of this process. The environment wins over the file that COUNTERPOINT_CONFIG names.
 
         Raises:
-            BadSettings: a value, or the file, cannot be used.
+            InvalidSettingsError: a value, or the file, cannot be used.
         """
         values = read_settings_file(environ.get(PREFIX + "CONFIG", ""))
         for name in cls.model_fields:
@@ -233,35 +199,38 @@ class Settings(BaseModel):
             raise InvalidSettingsError(cls.describe_error(error)) from error
         if "://" in settings.db:
             raise InvalidSettingsError(
-                f"The setting db ({PREFIX}DB) is an address, and this release keeps debates in an SQLite "
-                "file. Set it to a path."
+                f"The setting db ({PREFIX}DB) is an address. This release stores debates in an SQLite file: "
+                "set it to a path."
             )
         return settings
 
     @classmethod
     def file_key(cls, name: str) -> str:
-        """What a setting is called in the settings file."""
+        """The key of a setting in the settings file."""
         return cls.model_fields[name].alias or name
 
     @classmethod
     def describe_error(cls, error: ValidationError) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        keys = {cls.file_key(name): name for name in cls.model_fields}
-        top = str(first["loc"][0])
-        said = first["msg"].removeprefix("Value error, ")
-        return f"The setting {place} ({PREFIX}{keys.get(top, top).upper()}): {said}."
+        location = [str(part) for part in first["loc"]]
+        names = {cls.file_key(name): name for name in cls.model_fields}
+        variable = PREFIX + names.get(location[0], location[0]).upper()
+        return f"The setting {'.'.join(location)} ({variable}): {first['msg'].removeprefix('Value error, ')}."
 
 
 def read_settings_file(path: str) -> dict[str, Any]:
-    """What a file holds, as TOML, or as JSON where its name ends in .json."""
+    """The keys and values of a file in TOML, or in JSON if its name ends in .json.
+
+    Raises:
+        InvalidSettingsError: it cannot be read.
+    """
     if not path:
         return {}
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
         values = parse_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
         if not isinstance(values, dict):
-            raise ValueError("it has to be an object")  # noqa: TRY301, TRY004  (told as the other faults)
+            raise ValueError("it must hold an object")  # noqa: TRY301, TRY004  (reported as the other errors)
     except (OSError, ValueError) as error:
         raise InvalidSettingsError(
             f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
@@ -274,6 +243,6 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON: {error.msg} (line {error.lineno})") from None
+        raise ValueError(f"not valid JSON: {error.msg} (line {error.lineno})") from None
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None

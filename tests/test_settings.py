@@ -19,7 +19,7 @@ def from_environment(servers: Any) -> Settings:
     return Settings.read({"COUNTERPOINT_MCP_SERVERS": text})
 
 
-def test_servers_are_written_as_other_clients_write_them() -> None:
+def test_research_servers_are_read_in_the_notation_of_mcp_clients() -> None:
     foreign = {"type": "stdio", "disabled": False, "autoApprove": ["find"]}
 
     read = from_environment({"notes": {**NOTES, **foreign}, "library": LIBRARY}).mcp_servers
@@ -29,11 +29,11 @@ def test_servers_are_written_as_other_clients_write_them() -> None:
     assert read["library"].url == LIBRARY["url"]
 
 
-def test_a_block_may_be_pasted_with_its_heading() -> None:
+def test_the_outer_key_mcp_servers_may_be_pasted_along() -> None:
     assert list(from_environment({"mcpServers": {"notes": NOTES}}).mcp_servers) == ["notes"]
 
 
-def test_a_server_that_is_switched_off_is_not_there() -> None:
+def test_a_disabled_server_is_left_out() -> None:
     assert (
         from_environment({"notes": {**NOTES, "disabled": True}, "odd": {"disabled": True}}).mcp_servers == {}
     )
@@ -68,33 +68,33 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("servers", "said"),
+    ("servers", "message"),
     [
-        ({"notes": {}}, "mcpServers.notes (COUNTERPOINT_MCP_SERVERS): needs a command, or a url"),
-        ({"notes": {**NOTES, **LIBRARY}}, "and not both"),
-        ({"notes": {"url": "hidden-key:/x"}}, "its url has to begin with http:// or https://"),
-        ({"no tes": NOTES}, "'no tes' is no name"),
-        ({"n" * 41: NOTES}, "is no name"),
+        ({"notes": {}}, "mcpServers.notes (COUNTERPOINT_MCP_SERVERS): set either command or url"),
+        ({"notes": {**NOTES, **LIBRARY}}, "set either command or url"),
+        ({"notes": {"url": "hidden-key:/x"}}, "url must begin with http:// or https://"),
+        ({"no tes": NOTES}, "'no tes' is not a name"),
+        ({"n" * 41: NOTES}, "is not a name"),
         ({"notes": {**NOTES, "timeout": 0}}, "mcpServers.notes.timeout"),
         ({"notes": {**NOTES, "timeout": 301}}, "mcpServers.notes.timeout"),
         ({"notes": {**NOTES, "env": {"NOTES_KEY": ["hidden-key"]}}}, "mcpServers.notes.env.NOTES_KEY"),
         ({"notes": "hidden-key"}, "mcpServers.notes"),
-        (["hidden-key"], "it has to be an object of servers by name"),
-        ('{"notes": "hidden-key', "it is no JSON"),
-        ("[" * 100_000, "it is nested too deeply"),
+        (["hidden-key"], "must be an object of servers by name"),
+        ('{"notes": "hidden-key', "not valid JSON"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_cannot_be_used_is_named_without_what_it_holds(servers: Any, said: str) -> None:
+def test_an_unusable_setting_is_named_without_its_value(servers: Any, message: str) -> None:
     with pytest.raises(InvalidSettingsError) as refused:
         from_environment(servers)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "hidden-key" not in f"{refused.value}{refused.value.__cause__}"
 
 
 @pytest.mark.requirement("D9")
 @pytest.mark.parametrize("name", ["CONCURRENCY", "PROVIDER_CONCURRENCY"])
-def test_how_much_is_asked_at_a_time_has_bounds(name: str) -> None:
+def test_concurrency_has_bounds(name: str) -> None:
     assert getattr(Settings.read({f"COUNTERPOINT_{name}": "1"}), name.lower()) == 1
     for value in ("0", "1001", "many", "1.5"):
         with pytest.raises(
@@ -106,7 +106,7 @@ def test_how_much_is_asked_at_a_time_has_bounds(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("a.json", "[1]"), ("a.json", "{"), ("a.toml", "mcpServers ="), ("no", "")]
 )
-def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, text: str) -> None:
+def test_an_unusable_settings_file_is_named(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     if text:
         path.write_text(text, encoding="utf-8")
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, text: st
         Settings.read({"COUNTERPOINT_CONFIG": str(path)})
 
 
-def test_keys_are_in_no_representation() -> None:
+def test_keys_are_not_part_of_the_representation() -> None:
     settings = from_environment({"notes": NOTES, "library": LIBRARY})
 
     assert "hidden-key" not in f"{settings!r}{settings}{settings.mcp_servers}"

@@ -1,13 +1,14 @@
-"""What can go wrong, by whose fault.
+"""Errors that callers can do something about; their texts say what.
 
-    DebateError                 the caller can do something about it; the text says what
-    ├── Refused                 the debate cannot do what was asked          (server.debate.facts.errors)
-    ├── NoModel                 no model to debate with                      (server.models.registry)
-    ├── NoSuchDebate            the id names none
-    └── Unreadable              the database is damaged, locked, full, or of a later release
+    DebateError
+    ├── InvalidRequestError         the request is not possible               (server.debate.facts.errors)
+    ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
+    ├── NoModelError                no model is configured                    (server.models.registry)
+    ├── DebateNotFoundError         nothing is stored under this id
+    └── StorageUnavailableError     the database is damaged, locked, full, or of a later release
 
-A failing model is none of these: it is a `Failed` fact of the debate. Anything else that is raised is
-a bug of ours, shows its traceback in the log, and leaves the journal as it was.
+A failing model is a fact of the debate, not an error. Any other exception is a bug of ours: its traceback is
+logged, and the journal is left as it was.
 """
 
 from collections.abc import Iterator
@@ -34,12 +35,12 @@ class DebateNotFoundError(DebateError):
 
 
 class StorageUnavailableError(DebateError):
-    """The database cannot be used, or what it holds about a debate is not what was written."""
+    """The database cannot be used, or the entries of a debate were altered."""
 
 
 @contextmanager
 def translate_storage_errors() -> Iterator[None]:
-    """Turn what the journal and a replay raise into `Unreadable`."""
+    """Raise StorageUnavailableError for what the journal and a replay raise."""
     try:
         yield
     except DamagedStreamError as error:
@@ -51,6 +52,6 @@ def translate_storage_errors() -> Iterator[None]:
         raise StorageUnavailableError(f"The debates' database cannot be used: {error}") from error
     except (ValidationError, IllegalEvent) as error:
         raise StorageUnavailableError(
-            "The record of this debate is whole, but this release cannot read it. It may have been "
-            "written by a later one: update counterpoint-mcp."
+            "The record of this debate is intact, but this release cannot read it. A later one may have "
+            "written it: update counterpoint-mcp."
         ) from error

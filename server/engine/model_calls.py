@@ -1,8 +1,7 @@
-"""Puts one question to the model of a seat, and says what event it comes to.
+"""Calls the model of a seat once and returns the resulting event.
 
-There is no other way out: a model that fails, hangs, crashes or answers rubbish is an event, too. A seat
-that may look things up does so before it answers: each time is a fact of its own, and it is asked again
-with what was found.
+A model that fails, hangs, crashes or returns an unusable reply results in an event too. A seat with research
+tools may use them first: the results are recorded as an event, and the seat is called again with them.
 """
 
 import asyncio
@@ -24,19 +23,19 @@ from server.models.registry import ModelRegistry
 from server.research import Research
 
 MIN_STRUCTURED_REPLY_TOKENS = 2000
-"""Who answers in data gets at least this many: a finding that is cut off is no finding."""
+"""Lower limits are raised to this for structured replies: one that is cut off is not usable."""
 
 MAX_LOOKUP_BATCHES = 3
-"""How often a seat may look things up before one answer; then it is asked without the tools."""
+"""For each answer; after that the seat is called without tools."""
 
 MAX_LOOKUPS_PER_BATCH = 4
-"""How many things it may look up at a time."""
+"""Further function calls in one reply are ignored."""
 
 LEEWAY = 30
-"""Seconds beyond its own limit that a model may take: its library may have to be loaded first."""
+"""Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
 
 MODEL_DEADLINE_SHARE = 0.98
-"""What a model gets of it, so that it is the one to say that it was too slow: to its breaker, too."""
+"""Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +51,16 @@ class ModelCaller:
     async def call(
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
-        """The event that a call comes to, after so many attempts and seconds at most. Raises nothing."""
-        own, tried = turn_timeout(debate.setup, call), 1
+        """The event that results from a call. Raises nothing."""
+        own, attempts = turn_timeout(debate.setup, call), 1
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
         with anyio.move_on_after(deadline.seconds_left):
             event = await self.attempt(debate, call, max_attempts, seconds, on_text)
             if deadline.seconds_left > own or not isinstance(event, Failed) or event.cause != "timeout":
                 return event
-            tried = event.attempts
+            attempts = event.attempts
         detail = f"{call.model} had not answered when the {deadline.description} were over"
-        return build_failure(call, "late", detail, attempts=tried)
+        return build_failure(call, "late", detail, attempts=attempts)
 
     async def attempt(
         self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
@@ -76,9 +75,9 @@ class ModelCaller:
             task = asyncio.current_task()
             if task and task.cancelling():
                 raise
-            # A library let the end of a task of its own escape; nobody here has asked to stop.
+            # The cancellation of a library's own task; this task was not cancelled.
             return build_failure(call, "crashed", f"{call.model} cancelled itself")
-        except (Exception, SystemExit) as error:  # a seat's own code may raise anything: only that seat fails
+        except (Exception, SystemExit) as error:  # custom models may raise anything
             logger.exception("The model %s of %s crashed", call.model, call.seat)
             return build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
@@ -99,7 +98,7 @@ class ModelCaller:
             functions=(*prompt.functions, *offered),
             max_attempts=max_attempts,
         )
-        # The model keeps its own time; this limit is for one that does not.
+        # For models that do not respect their timeout.
         with anyio.move_on_after(
             self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
         ) as limit:
@@ -120,7 +119,7 @@ class ModelCaller:
     def find_unreachable_servers(
         self, debate: Debate, call: Call, servers: Sequence[str]
     ) -> Researched | None:
-        """What of a seat's research cannot be asked, as a fact that the seat is told of, once a round."""
+        """Research servers that cannot be used, as an event that the seat sees in its prompt; once for each answer."""
         problems = self.research.find_problems(servers) if self.research and servers else ()
         if not problems or count_lookup_batches(debate, call):
             return None
@@ -130,16 +129,16 @@ class ModelCaller:
         )
 
     async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
-        """What a reply wants to know before it answers, looked up: all at once, and never too much."""
+        """Make the research calls of a reply concurrently."""
         assert self.research is not None
         look_up, found = self.research.look_up, dict[int, Lookup]()
 
         async def look_up_one(index: int, function_call: FunctionCall) -> None:
             found[index] = await look_up(function_call, servers)
 
-        made = [call for call in reply.function_calls if call.name != "handoff"]
+        research_calls = [call for call in reply.function_calls if call.name != "handoff"]
         async with anyio.create_task_group() as lookups:
-            for index, call in enumerate(made[:MAX_LOOKUPS_PER_BATCH]):
+            for index, call in enumerate(research_calls[:MAX_LOOKUPS_PER_BATCH]):
                 lookups.start_soon(look_up_one, index, call)
         return tuple(found[index] for index in sorted(found))
 
@@ -155,7 +154,7 @@ def turn_timeout(setup: Opened, call: Call) -> int:
 
 
 def allowed_servers(debate: Debate, call: Call) -> tuple[str, ...]:
-    """The research servers that a seat may ask before this answer; () when it has asked enough."""
+    """The research servers that a seat may still use before this answer."""
     if call.task == "opening":
         moderator = debate.setup.moderator
         servers = moderator.tools if moderator else ()
@@ -167,6 +166,5 @@ def allowed_servers(debate: Debate, call: Call) -> tuple[str, ...]:
 
 
 def count_lookup_batches(debate: Debate, call: Call) -> int:
-    """How often something was looked up for this answer."""
-    here = (call.seat, call.round, call.slot_index)
-    return sum((made.seat, made.round, made.slot_index) == here for made in debate.research)
+    slot = (call.seat, call.round, call.slot_index)
+    return sum((event.seat, event.round, event.slot_index) == slot for event in debate.research)

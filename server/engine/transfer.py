@@ -1,12 +1,12 @@
-"""A whole debate as one JSON file, and back: mid-way or over, on whichever machine.
+"""Export of a whole debate to one JSON file, and import, on any machine and in any state.
 
     {"counterpoint": "debate/1", "debate_id": …,
-     "entries": [{seq, at, actor, hash, body}, …],   the journal's, as they are chained
-     "receipt": {entries, head, …},                  where the chain ends
-     "question": …, "status": …, "result": …}        for readers; never read back
+     "entries": [{seq, at, actor, hash, body}, …],   as they are stored and hashed
+     "receipt": {entries, head, …},                  the end of the hash chain
+     "question": …, "status": …, "result": …}        for people; ignored by the import
 
-What is read back is the entries alone: they are checked against each other, against the receipt and by
-replaying them, and keep their numbers, times, actors and hashes, so that a receipt still holds.
+The import reads only the entries. They are checked by their hashes, against the receipt and by replaying them,
+and keep their numbers, times, actors and hashes, so that earlier receipts stay valid.
 """
 
 import json
@@ -64,11 +64,11 @@ class ImportedDebate(BaseModel):
 
 
 async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any]:
-    """The debate as the file holds it.
+    """The content of the file.
 
     Raises:
-        NoSuchDebate: the id names none.
-        Unreadable: its record was altered or cannot be read.
+        DebateNotFoundError: nothing is stored under this id.
+        StorageUnavailableError: an entry was altered, or the database cannot be read.
     """
     snapshot = await manager.load(debate_id)
     # As they are stored: a later release writes more fields, and the hashes cover them.
@@ -88,17 +88,17 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
 
 
 def parse_export(content: bytes) -> Any:
-    """What a file says, before anything of it is believed.
+    """The JSON of a file, unchecked.
 
     Raises:
-        Refused: it is no JSON in UTF-8, or too large.
+        InvalidRequestError: it is too large, or not JSON in UTF-8.
     """
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRequestError(
             f"The file is larger than {MAX_FILE_BYTES // 1024**2} MB, which no debate is."
         )
     try:
-        return json.loads(content.decode("utf-8-sig"))  # as Windows writes it, too
+        return json.loads(content.decode("utf-8-sig"))  # with or without a byte order mark
     except RecursionError:
         raise InvalidRequestError("The file cannot be read as JSON: it is nested too deeply.") from None
     except ValueError as error:
@@ -134,7 +134,11 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
 
 
 def validate_export(data: Any) -> ImportedDebate:
-    """The parts of a file that are read back, of the right shape."""
+    """The entries and the receipt, of the right shape and consistent.
+
+    Raises:
+        InvalidRequestError: the text names the first problem.
+    """
     kind = data.get("counterpoint") if isinstance(data, dict) else None
     if not isinstance(kind, str) or not kind.startswith("debate/"):
         raise InvalidRequestError(
