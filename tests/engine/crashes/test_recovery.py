@@ -17,7 +17,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.engine.errors import StorageUnavailableError
-from server.engine.recovery import Recovery, find_unfinished
+from server.engine.recovery import Recovery, backoff_delay, find_unfinished
 from server.models import Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
@@ -191,6 +191,25 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
             while (await finished(hall, debate_id)) != "concluded":
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
+
+
+async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time(database: str) -> None:
+    (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
+    with sqlite3.connect(database) as raw:
+        raw.execute("drop trigger journal_no_update")
+        raw.execute("update journal set entry = replace(entry, 'Break', 'Brake')")
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(recovery.run, 0.05)
+            with anyio.fail_after(5):
+                while debate_id not in recovery.failure_counts:
+                    await anyio.lowlevel.checkpoint()
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            assert debate_id in recovery.in_progress
+            tasks.cancel_scope.cancel()
+    assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
 
 
 async def finished(hall: DebateManager, debate_id: str) -> str:
