@@ -130,8 +130,6 @@ def build_property_rows(
     meaning = [property_schema.get("description", "")]
     if "enum" in property_schema:
         meaning.append("one of " + ", ".join(f"`{value or '(any)'}`" for value in property_schema["enum"]))
-    if default := property_schema.get("default"):
-        meaning.append(f"default `{str(default).lower() if default is True else default}`")
     kind = (
         "list of objects"
         if nested and property_schema.get("type") == "array"
@@ -160,8 +158,11 @@ def format_type(property_schema: dict[str, Any]) -> str:
 
 
 def render_resources() -> str:
-    lines = ["| resource | what | type |", "| --- | --- | --- |"]
-    lines += [f"| `{one.uri_template}` | {one.description} | `{one.mime_type}` |" for one in TEMPLATES]
+    lines = ["| view | resource | content | type |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| `{one.name}` | `{one.uri_template}` | {one.description} | `{one.mime_type}` |"
+        for one in TEMPLATES
+    ]
     return "\n".join(lines)
 
 

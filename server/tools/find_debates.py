@@ -5,7 +5,7 @@ from pydantic import Field
 
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.queries import STATUSES, list_debates
-from server.tools.kit.context import ToolContext, get_manager
+from server.tools.kit.context import ToolCall, ToolContext
 from server.tools.kit.results import DebateListResult, build_tool_result
 from server.tools.kit.texts import format_debate_list
 
@@ -19,6 +19,6 @@ async def find_debates(
     """Search and list debates, newest first."""
     if status and status not in STATUSES:
         raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {', '.join(STATUSES)}.")
-    rows, next_cursor = await list_debates(get_manager(ctx), query, status, cursor)
+    rows, next_cursor = await list_debates(ToolCall(ctx).manager, query, status, cursor)
     result = DebateListResult(debates=rows, cursor=next_cursor)
     return build_tool_result(format_debate_list(rows, next_cursor), result)

@@ -6,14 +6,7 @@ from pydantic import Field
 from server.debate.commands.requests import ChangesInput
 from server.debate.views.state import fork_origin_line
 from server.engine.forks import fork
-from server.tools.kit.context import (
-    DebateId,
-    ToolContext,
-    WaitSeconds,
-    build_progress_reporter,
-    get_actor,
-    get_manager,
-)
+from server.tools.kit.context import DebateId, ToolCall, ToolContext, WaitSeconds
 from server.tools.kit.results import ProgressResult, build_progress_result
 
 
@@ -25,10 +18,9 @@ async def fork_debate(
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
-    manager = get_manager(ctx)
-    snapshot = await fork(manager, debate_id, at_round, changes, actor=get_actor(ctx))
+    call = ToolCall(ctx)
+    snapshot = await fork(call.manager, debate_id, at_round, changes, actor=call.actor)
     if changes.run:
-        reporter = build_progress_reporter(ctx)
-        snapshot = await manager.follow(snapshot.id, wait=wait_seconds, on_change=reporter)
-    working = manager.is_working(snapshot.id)
+        snapshot = await call.manager.follow(snapshot.id, wait=wait_seconds, on_change=call.report)
+    working = call.manager.is_working(snapshot.id)
     return build_progress_result(snapshot, working=working, extra=fork_origin_line(snapshot.debate))

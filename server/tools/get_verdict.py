@@ -3,14 +3,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.tools.kit.context import (
-    DebateId,
-    ToolContext,
-    WaitSeconds,
-    build_progress_reporter,
-    get_actor,
-    get_manager,
-)
+from server.tools.kit.context import DebateId, ToolCall, ToolContext, WaitSeconds
 from server.tools.kit.results import VerdictResult, build_verdict_result
 
 
@@ -21,9 +14,8 @@ async def get_verdict(
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, VerdictResult]:
     """The verdict of a debate, or its progress."""
-    manager = get_manager(ctx)
+    call = ToolCall(ctx)
     if conclude:
-        await manager.conclude(debate_id, actor=get_actor(ctx))
-    reporter = build_progress_reporter(ctx)
-    snapshot = await manager.follow(debate_id, wait=wait_seconds, on_change=reporter)
-    return build_verdict_result(snapshot, working=manager.is_working(debate_id))
+        await call.manager.conclude(debate_id, actor=call.actor)
+    snapshot = await call.manager.follow(debate_id, wait=wait_seconds, on_change=call.report)
+    return build_verdict_result(snapshot, working=call.manager.is_working(debate_id))

@@ -5,7 +5,7 @@ from pydantic import BeforeValidator, Field
 
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.commands.requests import BudgetInput, ModelName
-from server.tools.kit.context import DebateId, ToolContext, get_actor, get_manager
+from server.tools.kit.context import DebateId, ToolCall, ToolContext
 from server.tools.kit.results import ProgressResult, build_progress_result
 
 FractionText = Annotated[
@@ -33,7 +33,7 @@ async def intervene(
     reason: Annotated[str, Field(max_length=1000, description="Kept in the journal")] = "",
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Steer a debate, also while it runs. The result says from when on it counts."""
-    manager = get_manager(ctx)
+    call = ToolCall(ctx)
     request = InterventionRequest(
         text=text,
         to=to,
@@ -45,5 +45,5 @@ async def intervene(
         threshold=threshold,
         limits=limits.model_dump(exclude_unset=True),
     )
-    snapshot, effect = await manager.intervene(debate_id, action, request, actor=get_actor(ctx))
-    return build_progress_result(snapshot, working=manager.is_working(debate_id), extra=effect)
+    snapshot, effect = await call.manager.intervene(debate_id, action, request, actor=call.actor)
+    return build_progress_result(snapshot, working=call.manager.is_working(debate_id), extra=effect)

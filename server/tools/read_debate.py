@@ -6,7 +6,7 @@ from pydantic import Field
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.catalog import VIEWS, find_view
 from server.engine.queries import load_view_source
-from server.tools.kit.context import DebateId, ToolContext, get_manager
+from server.tools.kit.context import DebateId, ToolCall, ToolContext
 from server.tools.kit.results import ViewResult, build_tool_result
 
 PAGE_LENGTH = 60_000
@@ -26,7 +26,7 @@ async def read_debate(
     """Read a debate: its transcript, or another view of it."""
     chosen = find_view(view)
     source = await load_view_source(
-        get_manager(ctx), debate_id, chosen, since_round=since_round, round_number=round
+        ToolCall(ctx).manager, debate_id, chosen, since_round=since_round, round_number=round
     )
     whole = chosen.render_text(source)
     if offset >= max(len(whole), 1):

@@ -12,13 +12,7 @@ from server.debate.commands.requests import (
     OptionsInput,
     Rounds,
 )
-from server.tools.kit.context import (
-    ToolContext,
-    WaitSeconds,
-    build_progress_reporter,
-    get_actor,
-    get_manager,
-)
+from server.tools.kit.context import ToolCall, ToolContext, WaitSeconds
 from server.tools.kit.results import ProgressResult, build_progress_result
 
 
@@ -46,7 +40,7 @@ async def start_debate(
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
-    manager = get_manager(ctx)
+    call = ToolCall(ctx)
     request = DebateRequest(
         question=question,
         format=format,
@@ -57,8 +51,7 @@ async def start_debate(
         options=options,
         run=run,
     )
-    snapshot = await manager.start(request, actor=get_actor(ctx))
+    snapshot = await call.manager.start(request, actor=call.actor)
     if run:
-        reporter = build_progress_reporter(ctx)
-        snapshot = await manager.follow(snapshot.id, wait=wait_seconds, on_change=reporter)
-    return build_progress_result(snapshot, working=manager.is_working(snapshot.id))
+        snapshot = await call.manager.follow(snapshot.id, wait=wait_seconds, on_change=call.report)
+    return build_progress_result(snapshot, working=call.manager.is_working(snapshot.id))

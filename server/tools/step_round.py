@@ -3,13 +3,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.tools.kit.context import (
-    DebateId,
-    ToolContext,
-    WaitSeconds,
-    build_progress_reporter,
-    get_manager,
-)
+from server.tools.kit.context import DebateId, ToolCall, ToolContext, WaitSeconds
 from server.tools.kit.results import ProgressResult, build_progress_result
 
 
@@ -22,7 +16,8 @@ async def step_round(
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
-    manager = get_manager(ctx)
-    reporter = build_progress_reporter(ctx)
-    snapshot = await manager.step(debate_id, expected_round=round, wait=wait_seconds, on_change=reporter)
-    return build_progress_result(snapshot, working=manager.is_working(debate_id), round_number=round)
+    call = ToolCall(ctx)
+    snapshot = await call.manager.step(
+        debate_id, expected_round=round, wait=wait_seconds, on_change=call.report
+    )
+    return build_progress_result(snapshot, working=call.manager.is_working(debate_id), round_number=round)

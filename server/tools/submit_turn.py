@@ -3,14 +3,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from server.tools.kit.context import (
-    DebateId,
-    ToolContext,
-    WaitSeconds,
-    build_progress_reporter,
-    get_actor,
-    get_manager,
-)
+from server.tools.kit.context import DebateId, ToolCall, ToolContext, WaitSeconds
 from server.tools.kit.results import ProgressResult, build_progress_result
 
 
@@ -22,13 +15,8 @@ async def submit_turn(
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Write the turn of a seat whose model is "caller"; returns when the next such turn is awaited."""
-    manager = get_manager(ctx)
-    snapshot = await manager.submit(
-        debate_id,
-        speaker,
-        text,
-        actor=get_actor(ctx),
-        wait=wait_seconds,
-        on_change=build_progress_reporter(ctx),
+    call = ToolCall(ctx)
+    snapshot = await call.manager.submit(
+        debate_id, speaker, text, actor=call.actor, wait=wait_seconds, on_change=call.report
     )
-    return build_progress_result(snapshot, working=manager.is_working(debate_id))
+    return build_progress_result(snapshot, working=call.manager.is_working(debate_id))
