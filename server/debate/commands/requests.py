@@ -35,10 +35,10 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")]
 
 
 def parse_schema_document(value: Any) -> dict[str, Any]:
-    """The object, or the one in a JSON text.
+    """Return the object, parsed if it is JSON text.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the value is neither an object nor the JSON text of one.
     """
     try:
         found = json.loads(value) if isinstance(value, str) else value
@@ -63,7 +63,7 @@ class Input(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def check_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Pydantic takes true for 1."""
+        """Refuse booleans as numbers, which pydantic would accept as 0 and 1."""
         is_number = cls.model_fields[info.field_name or ""].annotation in (int, float)
         if isinstance(value, bool) and is_number:
             raise ValueError("must be a number, not a boolean")

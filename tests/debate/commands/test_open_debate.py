@@ -222,6 +222,9 @@ def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
         {"options": {"limits": {"max_turn_tokens": 1}}},
         {"options": {"seed": -1}},
         {"options": {"speed": 1}},
+        {"options": {"quorum": True}},
+        {"options": {"output_schema": "{"}},
+        {"options": {"output_schema": "[]"}},
         {"options": {"tags": ["t" * 61]}},
         {"documents": [{"title": "t", "text": "x" * (MAX_DOCUMENT_LENGTH + 1)}]},
         {"rounds": 3},
@@ -232,6 +235,12 @@ def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
 def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         DebateRequest.model_validate({"question": "?", **fields})
+
+
+@pytest.mark.parametrize("schema", [{"type": "object"}, '{"type": "object"}'])
+def test_an_output_schema_is_an_object_or_one_as_json_text(schema: object) -> None:
+    request = DebateRequest.model_validate({"question": "?", "options": {"output_schema": schema}})
+    assert request.options.output_schema == {"type": "object"}
 
 
 def test_the_limits_themselves_are_allowed() -> None:
