@@ -1,4 +1,4 @@
-"""What a token of a model costs, by litellm's table: read as a file, for importing litellm takes seconds."""
+"""Prices of models, from litellm's table. It is read as a file: importing litellm takes seconds."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MILLION = 1_000_000
 
 
 class PriceTable:
-    """`own`: (input, output) in dollars per million tokens, by model; they come before the table."""
+    """`own_prices`: (input, output) in dollars per million tokens, by model; they come before the table."""
 
     def __init__(self, own_prices: Mapping[str, tuple[Decimal, Decimal]] | None = None) -> None:
         self.own_prices = {
@@ -28,10 +28,10 @@ class PriceTable:
         }
 
     def find_price(self, name: str) -> Price:
-        """Per token, in dollars as exact decimals; "" where it is not known, which is not for free."""
+        """Dollars per token as exact decimals; "" if the price is unknown, which does not mean free."""
         if name in self.own_prices:
             return self.own_prices[name]
-        if is_faulty(name):  # what befalls it changes no price
+        if is_faulty(name):  # faults change no price
             with suppress(ValueError):
                 return self.find_price(parse_faulty_name(name)[0]).model_copy(update={"model": name})
         if name in (CALLER, "local") or name.partition("?")[0] == "scripted":
@@ -44,14 +44,14 @@ class PriceTable:
 
 
 def compute_cost(price: Price, input_tokens: int, output_tokens: int) -> str:
-    """What an answer cost, in dollars."""
-    spent = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
-    told = f"{spent:f}"
-    return told.rstrip("0").rstrip(".") if "." in told else told
+    """The cost of an answer in dollars."""
+    cost = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
+    text = f"{cost:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def find_row(name: str) -> dict[str, Any]:
-    """What the table has on a model. Without its provider many are named, and each provider has its price."""
+    """The table's row for a model, or for its name without the provider if that provider sells it."""
     provider, _, bare = name.partition("/")
     row = load_table().get(bare) or {}
     sold_here = bool(bare) and str(row.get("litellm_provider", "")).startswith(provider)
@@ -64,7 +64,7 @@ def format_decimal(value: Any) -> str:
 
 @cache
 def load_table() -> dict[str, dict[str, Any]]:
-    """Litellm's own table; empty where litellm is not installed, or has it no more."""
+    """Litellm's table; empty if litellm is not installed or has no such file."""
     spec = find_spec("litellm")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / PRICE_TABLE_FILE

@@ -1,7 +1,7 @@
-"""Chaos on purpose: a model with faults around another, so that one can see what a debate makes of them.
+"""Fault injection: a model that wraps another and makes some of its calls fail.
 
-What befalls a call is drawn from the chaos' seed and from the call itself (its seed, its seat and its
-round), never from the order in which calls come in: the same debate meets the same faults every time.
+The fault of a call is drawn from the seed of the chaos and from the call (its seed, seat and round), never from the
+order of calls: the same debate meets the same faults every time.
 """
 
 import math
@@ -20,15 +20,15 @@ from server.models.fakes.faults import CORRUPTIONS, FAILURES, choose_item, first
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
 
 FAULTS: dict[Fault, str] = {
-    "failure": "the provider refuses, or is away",
-    "timeout": "no answer in the time allowed, and the model says so",
-    "corrupt": "an answer that is not what was asked for",
-    "truncated": "an answer that was stopped half-way",
+    "failure": "the provider refuses, or is down",
+    "timeout": "a timeout error, after the time allowed",
+    "corrupt": "an answer of the wrong shape",
+    "truncated": "half an answer, marked as cut",
     "never": "neither an answer nor an error, until the call is cancelled",
-    "empty": "an answer without a word",
-    "crash": "the model's own code raises something",
+    "empty": "an empty answer",
+    "crash": "the model's code raises an exception",
 }
-"""What can befall a call: one of them at most, each at the rate it is given."""
+"""The faults. A call has one at most."""
 
 _NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
 
@@ -39,7 +39,7 @@ EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """How often what goes wrong: rates from 0 to 1, and beside them `latency`, in seconds at most."""
+    """Rates of faults from 0 to 1, and the longest `latency` in seconds."""
 
     failure: float = 0.0
     timeout: float = 0.0
@@ -53,10 +53,10 @@ class Chaos:
 
     @classmethod
     def parse(cls, spec: str) -> Self:
-        """What a line such as "failure=0.1,latency=0.2,seed=7" asks for.
+        """The chaos of a line such as "failure=0.1,latency=0.2,seed=7".
 
         Raises:
-            ValueError: it cannot be understood; the text says what to write.
+            ValueError: the line is malformed; the text says what to write.
         """
         given: dict[str, str] = {}
         for part in spec.split(","):
@@ -70,7 +70,7 @@ class Chaos:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, str]) -> Self:
-        """As `parse`, from names and values."""
+        """As `parse`, from names and values. Raises the same errors."""
         known = [field.name for field in fields(cls)]
         if unknown := next((name for name in values if name not in known), ""):
             raise ValueError(f'Chaos knows no "{unknown[:60]}". It knows {", ".join(known)}.')
@@ -85,11 +85,11 @@ class Chaos:
 
     def __str__(self) -> str:
         amounts = {name: getattr(self, name) for name in (*FAULTS, "latency")}
-        told = [f"{name}={amount:g}" for name, amount in amounts.items() if amount]
-        return ",".join([*told, f"seed={self.seed}"])
+        parts = [f"{name}={amount:g}" for name, amount in amounts.items() if amount]
+        return ",".join([*parts, f"seed={self.seed}"])
 
     def choose_fault(self, request: Request) -> Fault | None:
-        """What befalls this call."""
+        """The fault of this call, if it has one."""
         point = self.draw_fraction(request, "fault")
         for name in FAULTS:
             rate: float = getattr(self, name)
@@ -99,7 +99,7 @@ class Chaos:
         return None
 
     def draw_fraction(self, request: Request, purpose: str) -> float:
-        """A number from 0 to below 1. By hash, so that every release and every Python draws the same."""
+        """A number in [0, 1), by hash: every release and every Python draws the same."""
         call = f"{self.seed}:{request.seed}:{request.prompt.summary.round}:{request.seat}:{purpose}"
         return int.from_bytes(sha256(call.encode("utf-8", "replace")).digest()[:6]) / 2**48
 
@@ -124,10 +124,10 @@ def is_faulty(name: str) -> bool:
 
 
 def parse_faulty_name(name: str) -> tuple[str, Chaos]:
-    """(the model behind it, what befalls it) of a name such as "faulty?model=scripted&failure=0.1".
+    """(wrapped model, chaos) of a name such as "faulty?model=scripted&failure=0.1".
 
     Raises:
-        ValueError: it is no such name; the text says what to write.
+        ValueError: the name is malformed; the text says what to write.
     """
     try:
         pairs = parse_qsl(name.partition("?")[2], keep_blank_values=True, strict_parsing=True)
@@ -138,13 +138,13 @@ def parse_faulty_name(name: str) -> tuple[str, Chaos]:
     if not inner or len(given) + 1 < len(pairs):
         raise ValueError(
             f'"{name}" is not understood. Write one such as "faulty?model=scripted&failure=0.1&seed=7": a '
-            "model, percent-encoded where it has signs of its own, and what is to go wrong, each word once."
+            "model (percent-encoded if it has parameters) and its faults, each word once."
         )
     return inner, Chaos.from_mapping(given)
 
 
 class FaultyModel:
-    """Answers as `model` does, but for what `chaos` has in store. Errors of its own say that they are."""
+    """Answers as `model` does, apart from the faults of `chaos`. Injected errors say "(chaos)"."""
 
     def __init__(self, model: Model, chaos: Chaos, *, name: str = "faulty") -> None:
         self.model = model
@@ -158,7 +158,7 @@ class FaultyModel:
             return await self.model.reply(left, on_text)
         if fault in ("failure", "timeout", "never", "crash"):
             await self.withhold_reply(fault, left)
-        reply = await self.model.reply(left)  # nobody reads along what is not going to arrive like that
+        reply = await self.model.reply(left)  # not streamed: the reply will differ
         match fault:
             case "empty":
                 return replace(reply, text="", function_calls=())
@@ -171,9 +171,9 @@ class FaultyModel:
     async def withhold_reply(self, fault: Fault, request: Request) -> None:
         match fault:
             case "failure":
-                cause, told, attempts = choose_item(FAILURES, self.chaos.draw_fraction(request, "cause"))
+                cause, detail, attempts = choose_item(FAILURES, self.chaos.draw_fraction(request, "cause"))
                 tried = min(attempts, request.max_attempts)
-                raise ModelError(cause, f"{self.name}: {told} (chaos).", attempts=tried)
+                raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=tried)
             case "timeout":
                 await anyio.sleep(request.timeout)
                 raise self.build_timeout_error(request)
@@ -183,7 +183,7 @@ class FaultyModel:
                 await anyio.sleep_forever()
 
     async def apply_latency(self, request: Request) -> Request:
-        """Let this call's latency pass. What is left of it has that much less time."""
+        """Wait for the latency of this call; return the request with the time that is left."""
         latency = self.chaos.latency * self.chaos.draw_fraction(request, "latency")
         if not latency:
             return request

@@ -1,4 +1,4 @@
-"""What can go wrong with a model, as material for chaos: failures, crashes, and answers that are none."""
+"""The faults that chaos injects: failures of providers, crashes, corrupt replies."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
     ("refused", "a content filter stopped it", 1),
     ("unreadable", "the provider's answer could not be read", 1),
 )
-"""(cause, what is said of it, after how many attempts)."""
+"""(cause, detail, attempts)."""
 
 
 class UnprintableError(Exception):
-    """An error that makes another of whoever wants to know its text."""
+    """An error whose text cannot be read."""
 
     def __str__(self) -> str:
-        raise RuntimeError("nor can this")
+        raise RuntimeError("this error has no text")
 
 
 CRASHES: tuple[Callable[[], BaseException], ...] = (
@@ -47,7 +47,7 @@ CRASHES: tuple[Callable[[], BaseException], ...] = (
 
 
 def choose_item(items: tuple[T, ...], fraction: float) -> T:
-    """point: from 0 to below 1."""
+    """The item at a fraction in [0, 1)."""
     return items[int(fraction * len(items))]
 
 
@@ -61,7 +61,7 @@ def build_text_replacer(text: str) -> Callable[[Reply], Reply]:
 
 
 def truncate_reply(reply: Reply) -> Reply:
-    """Without a word of it, as opposed to an answer that its model knows was cut."""
+    """Half of the reply, not marked as cut."""
     halves = tuple(replace(call, arguments=first_half(call.arguments)) for call in reply.function_calls)
     return replace(reply, text=first_half(reply.text), function_calls=halves)
 
@@ -71,7 +71,7 @@ def first_half(text: str) -> str:
 
 
 def insert_control_characters(reply: Reply) -> Reply:
-    """With what moves a cursor, turns the direction of writing, and is no text at all."""
+    """With terminal escapes, a change of writing direction and a lone surrogate."""
     return replace(reply, text=reply.text.replace(" ", " \x00\x1b[2J\x07\u202e\ud800\r"))
 
 
@@ -96,4 +96,4 @@ CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
     ),
     "no reply": lambda _: cast("Reply", None),
 }
-"""What becomes of an answer, by what is wrong with it."""
+"""By name, what is done to a reply."""

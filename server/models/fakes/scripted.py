@@ -1,6 +1,6 @@
-"""A model that follows a script: the whole product runs on it without a key, a network or a wait.
+"""A model that follows a script: no key, no network, no delay.
 
-Its answers depend on the request alone, so that a debate with it can be replayed word for word.
+Its answers depend on the request alone: the same debate gives the same words.
 """
 
 import re
@@ -15,15 +15,15 @@ from server.models import FunctionCall, ModelError, OnText, Reply, Request, Usag
 from server.models.fakes.default_script import build_function_calls, build_reply_text
 
 ScriptOutput = str | tuple[FunctionCall, ...]
-"""A text, or the functions that are called in place of one."""
+"""A text, or function calls in place of one."""
 
 Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
 
-_MAX_CHARS = 1_000_000  # characters: written in one go, while nothing else of the process runs
+_MAX_CHARS = 1_000_000  # built without a pause, while the event loop waits
 
 
 class ScriptedModel:
-    """Follows `script`, which may raise a `ModelError`; without one, says something sensible."""
+    """Follows `script`, which may raise a `ModelError`, or the default script."""
 
     def __init__(
         self,
@@ -39,16 +39,14 @@ class ScriptedModel:
         self.name = name
         self.chars = chars  # the exact length of an argument; 0 for about 80 words
         self.record_requests = record_requests
-        self.requests: list[Request] = []  # everything, for tests and scripts; nothing without `remember`
+        self.requests: list[Request] = []  # for tests; empty without `record_requests`
 
     @classmethod
     def from_name(cls, name: str) -> Self:
-        """The model that is called "scripted", or "scripted?delay=0.2&chars=1200".
-
-        It serves as long as the process does, so it does not keep what it was asked.
+        """The model named "scripted", or "scripted?delay=0.2&chars=1200". It records no requests.
 
         Raises:
-            ValueError: there is no such parameter, or its value means nothing.
+            ValueError: a parameter is unknown, or its value invalid.
         """
         _, _, query = name.partition("?")
         try:
@@ -71,25 +69,25 @@ class ScriptedModel:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
                 await anyio.sleep(self.delay)
-                said = await self._produce_output(request)
+                output = await self._produce_output(request)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail) from None
-        text, called = (said, ()) if isinstance(said, str) else ("", said)
+        text, calls = (output, ()) if isinstance(output, str) else ("", output)
         if on_text:
             for piece in re.findall(r"\s*\S+\s*?|\s+", text):
                 on_text(piece)
         usage = Usage(
             model=self.name,
             input_tokens=sum(len(message.content.split()) for message in request.prompt.messages),
-            output_tokens=len(text.split()) + sum(len(call.arguments.split()) for call in called),
+            output_tokens=len(text.split()) + sum(len(call.arguments.split()) for call in calls),
             cost_usd="0",
             milliseconds=round((anyio.current_time() - started) * 1000),
         )
-        return Reply(text, usage, function_calls=called)
+        return Reply(text, usage, function_calls=calls)
 
     async def _produce_output(self, request: Request) -> ScriptOutput:
         if self.script is not None:
-            told = self.script(request)
-            return await told if isawaitable(told) else told
+            output = self.script(request)
+            return await output if isawaitable(output) else output
         return build_function_calls(request, self.chars) or build_reply_text(request, self.chars)

