@@ -31,6 +31,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import (
     Challenged,
+    InstructionGiven,
     LimitsChanged,
     ModelReplaced,
     NoteAdded,
@@ -185,7 +186,7 @@ def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[E
     """Everything that somebody may do to a debate."""
     texts = [
         st.builds(kind, round=ROUNDS, text=st.just("x"), to=any_seat | st.just(""))
-        for kind in (NoteAdded, Challenged)
+        for kind in (NoteAdded, Challenged, InstructionGiven)
     ]
     return st.one_of(
         *texts,

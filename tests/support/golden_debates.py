@@ -191,6 +191,7 @@ def play_interventions() -> list[Event]:
                 rounds=1, limits={"max_calls": 120, "on_budget": "pause"}, reason="close to the end"
             ),
         ),
+        ("instruct", InterventionRequest(text="Answer in one sentence.", to="Proponent")),
         ("weights", InterventionRequest(weights={"judge 1": "3/2"})),
         ("threshold", InterventionRequest(threshold="2/3")),
         ("replace_model", InterventionRequest(to="judge 2", model="vendor/new", price=price)),

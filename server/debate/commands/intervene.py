@@ -14,6 +14,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.interventions import (
     Challenged,
+    InstructionGiven,
     LimitsChanged,
     ModelReplaced,
     NoteAdded,
@@ -122,14 +123,10 @@ def challenge(debate: Debate, request: InterventionRequest) -> Intervention:
 
 
 def build_note(debate: Debate, request: InterventionRequest, kind: type[N]) -> N:
-    text = clean(request.text)
     phase = debate.phase
     if phase and is_talk_over(debate) and not (debate.is_concluding and phase.is_talk):
         raise InvalidRequestError("The talk is over, and notes are for those who talk. Call get_verdict.")
-    if not text:
-        raise InvalidRequestError(f"There is nothing to {kind.action}. Pass the note in `text`.")
-    if len(text) > MAX_NOTE_LENGTH:
-        raise InvalidRequestError(f"The note has {len(text):,} characters; {MAX_NOTE_LENGTH:,} are allowed.")
+    text = check_text(request.text, kind.action)
     if request.to and request.to not in debate.names:
         raise InvalidRequestError(
             f"Nobody here is called {request.to[:60]!r}. Debaters: {', '.join(debate.names)}; leave `to` out "
@@ -141,6 +138,32 @@ def build_note(debate: Debate, request: InterventionRequest, kind: type[N]) -> N
             "inject, is read by who decides."
         )
     return kind(**common_fields(debate, request), text=text, to=request.to)
+
+
+def instruct(debate: Debate, request: InterventionRequest) -> Intervention:
+    seats, text = seat_models(debate.setup), check_text(request.text, "instruct")
+    if request.to and request.to not in seats:
+        raise InvalidRequestError(
+            f"There is no seat {request.to[:60]!r}. Pass `to`: one of {', '.join(seats)}; or leave it out for all."
+        )
+    event = InstructionGiven(**common_fields(debate, request), text=text, to=request.to)
+    return Intervention((event,), f"{request.to or 'Every seat'} follows it from the next round on.")
+
+
+def check_text(text: str, action: str) -> str:
+    """The text of an intervention, without control characters.
+
+    Raises:
+        InvalidRequestError: it is empty or too long.
+    """
+    cleaned = clean(text)
+    if not cleaned:
+        raise InvalidRequestError(f"There is nothing to {action}. Pass it in `text`.")
+    if len(cleaned) > MAX_NOTE_LENGTH:
+        raise InvalidRequestError(
+            f"The text has {len(cleaned):,} characters; {MAX_NOTE_LENGTH:,} are allowed."
+        )
+    return cleaned
 
 
 def has_later_ballots(debate: Debate) -> bool:
@@ -343,6 +366,7 @@ HANDLERS: dict[str, Handler] = {
     "resume": Handler(resume),
     "inject": Handler(inject, ("text", "to")),
     "challenge": Handler(challenge, ("text", "to")),
+    "instruct": Handler(instruct, ("text", "to")),
     "conclude": Handler(conclude_now),
     "extend": Handler(extend, ("rounds", "limits")),
     "weights": Handler(set_weights, ("weights",)),

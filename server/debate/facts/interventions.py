@@ -61,6 +61,14 @@ class Challenged(TextIntervention):
     title = "Challenge"
 
 
+class InstructionGiven(TextIntervention):
+    """An instruction for the seats from the next round on. `to`: any seat, "" for all."""
+
+    kind: Literal["instruction_given"] = "instruction_given"
+    action = "instruct"
+    title = "Instruction"
+
+
 class TalkConcluded(InterventionFact):
     """The end of the talk: the verdict follows from what was said so far."""
 
@@ -155,6 +163,7 @@ class TurnRetracted(InterventionFact):
 InterventionEvent = (
     NoteAdded
     | Challenged
+    | InstructionGiven
     | TalkConcluded
     | RoundsExtended
     | LimitsChanged

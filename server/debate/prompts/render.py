@@ -21,7 +21,7 @@ from typing import Any, Literal, assert_never
 
 from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Spoke, Task
-from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts.response_schemas import (
@@ -176,6 +176,9 @@ def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
         own = debater.system_prompt
     if own or setup.instructions:
         yield own or setup.instructions
+    for given in debate.find_interventions(InstructionGiven):
+        if given.to in ("", call.seat) and given.round < call.round:
+            yield given.text
 
 
 def render_debater_task(debate: Debate, call: Call) -> Iterator[str]:

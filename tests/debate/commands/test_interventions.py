@@ -76,13 +76,11 @@ class TestNotes:
 
     @pytest.mark.parametrize("text", ["", " \n"])
     def test_there_must_be_something_to_read(self, text: str) -> None:
-        assert (
-            refused(simulate(), "inject", text=text) == "There is nothing to inject. Pass the note in `text`."
-        )
+        assert refused(simulate(), "inject", text=text) == "There is nothing to inject. Pass it in `text`."
 
     def test_a_note_is_no_book(self) -> None:
         assert refused(simulate(), "inject", text="x" * (MAX_NOTE_LENGTH + 1)) == (
-            "The note has 8,001 characters; 8,000 are allowed."
+            "The text has 8,001 characters; 8,000 are allowed."
         )
         assert len(str(asked(simulate(), "inject", text="x" * MAX_NOTE_LENGTH).events)) > MAX_NOTE_LENGTH
 
@@ -130,7 +128,7 @@ def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
 
 def test_an_unknown_action_is_refused_with_the_list_of_those_there_are() -> None:
     assert refused(simulate(), "explode" * 20) == (
-        f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, challenge, conclude, "
+        f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, challenge, instruct, conclude, "
         "extend, weights, threshold, replace_model, retract."
     )
 
