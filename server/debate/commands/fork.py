@@ -25,6 +25,7 @@ from server.debate.facts.events import (
     Resumed,
 )
 from server.debate.facts.interventions import (
+    InstructionGiven,
     ModelReplaced,
     RoundsExtended,
     TalkConcluded,
@@ -66,6 +67,8 @@ def fork(
     )
     weighed = find_seats_keeping_weight(debate.setup, setup)
     past = tuple(event for entry in taken for event in drop_removed_seats(setup, entry.event, weighed))
+    if changes.instructions is not None:
+        past = tuple(event for event in past if not isinstance(event, InstructionGiven))
     past += find_later_retractions(log, at_round)
     past += build_model_replacements(setup, past, changes)
     setup = setup.model_copy(update={"max_rounds": compute_base_max_rounds(setup, past, changes)})

@@ -2,8 +2,11 @@
 
 import pytest
 
+from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.rules.transitions import replay
 from server.debate.views import audit, markdown
 from tests.support.simulation import DebateSimulation, build_setup, simulate
 
@@ -64,3 +67,15 @@ def test_an_instruction_needs_a_text_of_fair_length_and_a_seat_that_exists(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=problem):
         instruct(simulate(), text, to)
+
+
+@pytest.mark.requirement("N9")
+@pytest.mark.parametrize(("changes", "kept"), [({}, [TEXT]), ({"instructions": "Be brief."}, [])])
+def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
+    changes: dict[str, str], kept: list[str]
+) -> None:
+    parent = simulate()
+    instruct(parent)
+    parent.play_through_round(1)
+    setup, past = fork("d", parent.debate, parent.log, 1, ChangesInput.model_validate(changes))
+    assert [made.summary for made in replay([setup, *past]).interventions] == kept
