@@ -35,7 +35,7 @@ def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 @pytest.fixture
-def past(cli: Cli) -> dict[str, Any]:
+def finished(cli: Cli) -> dict[str, Any]:
     """The outcome of a whole debate."""
     result = cli("debate", "Is tea better than coffee?", "--model", "scripted", "--json")
     assert result.exit_code == 0, result.output
@@ -65,11 +65,11 @@ def test_without_a_terminal_there_is_neither_colour_nor_bar(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M5")
-def test_json_is_one_object_and_nothing_else(past: dict[str, Any]) -> None:
-    assert list(past) == ["debate_id", "state", "result", "verdict"]
-    assert past["state"]["status"] == "concluded"
-    assert len(past["result"]["transcript"]) == 4
-    assert past["verdict"]["outcome"] == "decided"
+def test_json_is_one_object_and_nothing_else(finished: dict[str, Any]) -> None:
+    assert list(finished) == ["debate_id", "state", "result", "verdict"]
+    assert finished["state"]["status"] == "concluded"
+    assert len(finished["result"]["transcript"]) == 4
+    assert finished["verdict"]["outcome"] == "decided"
 
 
 @pytest.mark.requirement("M5")
@@ -85,23 +85,23 @@ def test_quiet_prints_the_verdict_only(cli: Cli) -> None:
 )
 @pytest.mark.requirement("M5")
 @pytest.mark.asyncio
-async def test_answers_are_streamed_only_to_who_reads_along(
+async def test_replies_are_streamed_only_for_a_bar_below_the_turns(
     database: str, turns: bool, bar: bool, streams: bool
 ) -> None:
-    heard: set[bool] = set()
+    streamed: set[bool] = set()
 
-    class Listened(ScriptedModel):
+    class StreamRecorder(ScriptedModel):
         async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-            heard.add(on_text is not None)
+            streamed.add(on_text is not None)
             return await super().reply(request, on_text)
 
     request = DebateRequest(question="Tabs?", models=["mine"], run=True)
-    async with open_manager(Settings(db=database), {"mine": Listened()}) as manager:
+    async with open_manager(Settings(db=database), {"mine": StreamRecorder()}) as manager:
         out = Terminal(io.StringIO(), is_terminal=True)
         display = LiveDisplay(out, bar=out if bar else None, show_turns=turns)
         await run_and_display(partial(start_new_debate, request), display, manager, actor="test")
 
-    assert heard == {streams}
+    assert streamed == {streams}
 
 
 @pytest.mark.requirement("A4", "B7")
@@ -147,7 +147,7 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ([], "Give a QUESTION"),
         (["Tabs?", "--debater", "Ada"], "NAME: STANCE"),
@@ -163,16 +163,16 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
     ],
 )
 @pytest.mark.requirement("M5")
-def test_what_cannot_be_understood_exits_with_2(cli: Cli, arguments: list[str], told: str) -> None:
+def test_invalid_arguments_exit_with_2(cli: Cli, arguments: list[str], expected: str) -> None:
     result = cli("debate", *arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in " ".join(result.stderr.split())
+    assert expected in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999"])
 @pytest.mark.requirement("M5")
-def test_a_list_has_a_length_that_can_be(cli: Cli, limit: str) -> None:
+def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
     result = cli("list", "--limit", limit)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -180,7 +180,7 @@ def test_a_list_has_a_length_that_can_be(cli: Cli, limit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["debate", "Tabs?", "--model", "scripted", "--rounds", "9"], "max_rounds=9"),
         (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "two debaters"),
@@ -193,11 +193,11 @@ def test_a_list_has_a_length_that_can_be(cli: Cli, limit: str) -> None:
     ],
 )
 @pytest.mark.requirement("M5")
-def test_what_cannot_be_done_is_one_line_and_exits_with_1(cli: Cli, arguments: list[str], told: str) -> None:
+def test_an_error_is_one_line_and_exits_with_1(cli: Cli, arguments: list[str], expected: str) -> None:
     result = cli(*arguments)
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert told in result.stderr
+    assert expected in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -220,8 +220,8 @@ def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) ->
 
 
 @pytest.mark.requirement("M3")
-def test_continuing_a_debate_that_is_over_shows_its_verdict_again(cli: Cli, past: dict[str, Any]) -> None:
-    result = cli("debate", "--continue", past["debate_id"])
+def test_continuing_an_ended_debate_shows_its_verdict_again(cli: Cli, finished: dict[str, Any]) -> None:
+    result = cli("debate", "--continue", finished["debate_id"])
 
     assert result.exit_code == 0
     assert "4 turns so far" in result.stdout
@@ -229,17 +229,17 @@ def test_continuing_a_debate_that_is_over_shows_its_verdict_again(cli: Cli, past
 
 
 @pytest.mark.requirement("M3")
-def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, past: dict[str, Any]) -> None:
+def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, finished: dict[str, Any]) -> None:
     cli("debate", "Ships or trains?", "--model", "scripted", "--quiet")
 
     lines = cli("list").stdout.splitlines()
 
     assert [line.partition(": ")[2] for line in lines] == ["Ships or trains?", "Is tea better than coffee?"]
-    assert cli("list", "tea coffee").stdout.startswith(past["debate_id"])
+    assert cli("list", "tea coffee").stdout.startswith(finished["debate_id"])
     assert len(cli("list", "--limit", "1", "--status", "concluded").stdout.splitlines()) == 1
     assert cli("list", "--status", "paused").stdout == ""
     rows = json.loads(cli("list", "tea", "--json").stdout)["debates"]
-    assert [row["debate_id"] for row in rows] == [past["debate_id"]]
+    assert [row["debate_id"] for row in rows] == [finished["debate_id"]]
 
 
 @pytest.mark.requirement("M3")
@@ -251,25 +251,25 @@ def test_an_empty_list_says_how_to_begin(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M3")
-def test_a_debate_can_be_shown_in_every_view(cli: Cli, past: dict[str, Any]) -> None:
-    shown = cli("show", past["debate_id"]).stdout
+def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any]) -> None:
+    shown = cli("show", finished["debate_id"]).stdout
 
     assert shown.startswith("Is tea better than coffee?\n====")
     assert "Verdict: Decided" in shown
     assert "**" not in shown
-    assert cli("show", past["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Decided")
-    assert json.loads(cli("show", past["debate_id"], "--view", "state").stdout)["status"] == "concluded"
-    assert len(json.loads(cli("show", past["debate_id"], "--json").stdout)["turns"]) == 4
+    assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Decided")
+    assert json.loads(cli("show", finished["debate_id"], "--view", "state").stdout)["status"] == "concluded"
+    assert len(json.loads(cli("show", finished["debate_id"], "--json").stdout)["turns"]) == 4
 
 
 @pytest.mark.requirement("M3")
 def test_an_export_holds_every_event_and_the_hash_it_ends_with(
-    cli: Cli, past: dict[str, Any], tmp_path: Path
+    cli: Cli, finished: dict[str, Any], tmp_path: Path
 ) -> None:
     target = tmp_path / "debate.json"
     target.write_text("something older", encoding="utf-8")
 
-    result = cli("export", past["debate_id"], "--as", "json", "-o", str(target))
+    result = cli("export", finished["debate_id"], "--as", "json", "-o", str(target))
 
     assert (result.exit_code, result.output) == (0, "")
     exported = json.loads(target.read_text(encoding="utf-8"))
@@ -277,13 +277,13 @@ def test_an_export_holds_every_event_and_the_hash_it_ends_with(
     assert exported["counterpoint"] == "debate/1"
     assert [row["seq"] for row in exported["entries"]] == list(range(1, exported["receipt"]["entries"] + 1))
     assert exported["entries"][-1]["hash"] == exported["receipt"]["head"]
-    assert exported["result"] == past["result"]
+    assert exported["result"] == finished["result"]
     assert [path.name for path in tmp_path.glob("*debate.json*")] == ["debate.json"]
-    assert cli("export", past["debate_id"]).stdout.startswith("# Is tea better than coffee?")
+    assert cli("export", finished["debate_id"]).stdout.startswith("# Is tea better than coffee?")
 
 
 @pytest.mark.requirement("M5")
-def test_what_was_written_cannot_control_the_terminal(cli: Cli) -> None:
+def test_the_text_of_a_debate_cannot_control_the_terminal(cli: Cli) -> None:
     sides = ["--debater", "Ada: \x1b[31mred", "--debater", "Bob: blue"]
 
     result = cli("debate", "Tabs\x1b]0;owned\x07\x1b[2J\u202e?", *sides, "--model", "scripted")
@@ -293,27 +293,27 @@ def test_what_was_written_cannot_control_the_terminal(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M5")
-def test_a_reader_that_goes_away_is_no_error(cli: Cli, past: dict[str, Any]) -> None:
+def test_a_closed_pipe_is_no_error(cli: Cli, finished: dict[str, Any]) -> None:
     assert cli("list").exit_code == 0
-    command = [sys.executable, "-m", "counterpoint", "show", past["debate_id"]]
+    command = [sys.executable, "-m", "counterpoint", "show", finished["debate_id"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         child.stdout.close()
-        told = child.stderr.read()
+        errors = child.stderr.read()
         child.wait(timeout=20)
 
-    assert told == b""
+    assert errors == b""
 
 
-def every_command(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def list_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, command in group.commands.items():
         yield (*path, name)
         if isinstance(command, click.Group):
-            yield from every_command(command, (*path, name))
+            yield from list_commands(command, (*path, name))
 
 
-@pytest.mark.parametrize("path", [(), *every_command(counterpoint)], ids=" ".join)
+@pytest.mark.parametrize("path", [(), *list_commands(counterpoint)], ids=" ".join)
 @pytest.mark.requirement("M5")
 def test_every_command_has_help_with_an_example(cli: Cli, path: tuple[str, ...]) -> None:
     result = cli(*path, "--help")
@@ -348,7 +348,7 @@ def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M8")
-def test_weights_that_are_not_there_are_not_installed(
+def test_installing_weights_from_a_missing_file_fails(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -361,7 +361,7 @@ def test_weights_that_are_not_there_are_not_installed(
 
 @pytest.mark.requirement("M4", "N10")
 @pytest.mark.slow
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("finished")
 def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
     monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", "100")

@@ -1,4 +1,4 @@
-"""What `counterpoint debate` can be told about a debate, and the caller's seat in the terminal."""
+"""The options of `counterpoint debate`, and turns of the caller in the terminal."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return lambda *args, **more: CliRunner().invoke(counterpoint, args, **more)
 
 
-def opened(cli: Cli, *arguments: str) -> dict[str, Any]:
+def open_setup(cli: Cli, *arguments: str) -> dict[str, Any]:
     """The set-up of a debate with these options, which is held to its end."""
     result = cli("debate", "Ship it?", *arguments, "--json")
     assert result.exit_code == 0, result.output
@@ -43,8 +43,8 @@ def opened(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("D1")
-def test_phases_are_held_in_the_order_given(cli: Cli) -> None:
-    setup = opened(cli, "--phase", "opening", "--phase", "cross_examination", "--phase", "voting")
+def test_phases_run_in_the_order_given(cli: Cli) -> None:
+    setup = open_setup(cli, "--phase", "opening", "--phase", "cross_examination", "--phase", "voting")
 
     assert [phase["name"] for phase in setup["phases"]] == ["opening", "cross_examination", "voting"]
     assert setup["max_rounds"] == 2
@@ -52,10 +52,10 @@ def test_phases_are_held_in_the_order_given(cli: Cli) -> None:
 
 @pytest.mark.requirement("A2", "C3")
 @pytest.mark.parametrize(
-    ("does", "opens", "closes"), [("opens", True, False), ("closes", False, True), ("both", True, True)]
+    ("duty", "opens", "closes"), [("opens", True, False), ("closes", False, True), ("both", True, True)]
 )
-def test_a_moderator_does_what_it_is_told(cli: Cli, does: str, opens: bool, closes: bool) -> None:
-    setup = opened(cli, "--format", "verdict", "--moderator", does)
+def test_a_moderator_opens_or_closes_rounds_as_asked(cli: Cli, duty: str, opens: bool, closes: bool) -> None:
+    setup = open_setup(cli, "--format", "verdict", "--moderator", duty)
 
     assert (setup["moderator"]["opens"], setup["moderator"]["closes"]) == (opens, closes)
     assert setup["phases"][0]["order"] == ("moderated" if opens else "declared")
@@ -64,7 +64,7 @@ def test_a_moderator_does_what_it_is_told(cli: Cli, does: str, opens: bool, clos
 @pytest.mark.requirement("B1", "B6", "C15")
 def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> None:
     arguments = ["--speaking", "handoff", "--handoff", "text", "--max-turns", "3", "--referee"]
-    setup = opened(cli, "--format", "verdict", "--rounds", "9", *arguments)
+    setup = open_setup(cli, "--format", "verdict", "--rounds", "9", *arguments)
 
     assert setup["phases"][0]["order"] == "handoff"
     assert (setup["handoff"], setup["max_turns"], setup["max_rounds"]) == ("text", 3, 9)
@@ -85,12 +85,14 @@ def test_a_schema_in_a_file_shapes_the_result(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("C6")
-def test_tools_alone_make_a_moderator_who_may_use_them(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_without_a_moderator_add_one_that_opens_rounds(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(
         "COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": build_server_config("broken").model_dump()})
     )
 
-    setup = opened(cli, "--format", "verdict", "--tools", "notes", "--tools", "notes/pid")
+    setup = open_setup(cli, "--format", "verdict", "--tools", "notes", "--tools", "notes/pid")
 
     assert setup["moderator"]["tools"] == ["notes", "notes/pid"]
     assert setup["moderator"]["opens"] is True
@@ -119,7 +121,7 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--moderator", "sleeps"], "'opens', 'closes', 'both'"),
         (["--speaking", "loudly"], "'together', 'declared', 'moderated', 'handoff'"),
@@ -132,15 +134,15 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
         (["--phase", "x" * 41], "options phases"),
     ],
 )
-def test_values_that_cannot_be_understood_exit_with_2(cli: Cli, arguments: list[str], told: str) -> None:
+def test_invalid_values_exit_with_2(cli: Cli, arguments: list[str], expected: str) -> None:
     result = cli("debate", "Ship it?", *arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in " ".join(result.stderr.split())
+    assert expected in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--phase", "lunch"], "options.phases[0] (lunch): there is no such phase. Phases: opening"),
         (["--phase", "voting"], "options.phases[0] (voting): nobody argues in these phases"),
@@ -152,19 +154,19 @@ def test_values_that_cannot_be_understood_exit_with_2(cli: Cli, arguments: list[
         (["--model", "caller/me"], 'A seat of your own has the model "caller"'),
     ],
 )
-def test_what_cannot_be_debated_is_one_line_and_exits_with_1(
-    cli: Cli, arguments: list[str], told: str
+def test_an_impossible_debate_is_one_line_and_exits_with_1(
+    cli: Cli, arguments: list[str], expected: str
 ) -> None:
     result = cli("debate", "Ship it?", *arguments)
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert told in result.stderr
+    assert expected in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.requirement("C10")
 @pytest.mark.parametrize(
-    ("schema", "code", "told"),
+    ("schema", "code", "expected"),
     [
         ("[1, 2]", 2, "output_schema: "),
         ("{", 2, "--output-schema"),
@@ -172,8 +174,8 @@ def test_what_cannot_be_debated_is_one_line_and_exits_with_1(
         ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
     ],
 )
-def test_a_bad_schema_ends_with_a_sentence(
-    cli: Cli, tmp_path: Path, schema: str, code: int, told: str
+def test_an_invalid_schema_is_reported(
+    cli: Cli, tmp_path: Path, schema: str, code: int, expected: str
 ) -> None:
     path = tmp_path / "schema.json"
     path.write_text(schema, encoding="utf-8")
@@ -181,14 +183,14 @@ def test_a_bad_schema_ends_with_a_sentence(
     result = cli("debate", "Ship it?", "--output-schema", str(path))
 
     assert (result.exit_code, result.stdout) == (code, "")
-    assert told in result.stderr
+    assert expected in result.stderr
 
 
 # The caller's seat -----------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("N7")
-def test_whoever_sits_at_the_terminal_writes_the_caller_s_turns(cli: Cli) -> None:
+def test_the_caller_s_turns_are_read_from_stdin(cli: Cli) -> None:
     result = cli("debate", "Ship it?", *CALLER, "--rounds", "2", input="One.\nStill one.\n\n\nTwo.\n")
 
     assert result.exit_code == 0, result.output
@@ -199,7 +201,7 @@ def test_whoever_sits_at_the_terminal_writes_the_caller_s_turns(cli: Cli) -> Non
 
 
 @pytest.mark.requirement("N7")
-def test_a_turn_that_is_not_what_was_asked_for_can_be_written_again(cli: Cli) -> None:
+def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
     arguments = [
         "--debater",
         "Me: yes",

@@ -1,4 +1,4 @@
-"""The server in clients' configurations: added, and nothing else touched."""
+"""Added to the configuration of clients, and nothing else in it changed."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def test_a_missing_file_is_created_with_a_command_that_is_absolute(install: Inst
     assert files(home / ".cursor") == ["mcp.json"]
 
 
-def test_what_is_in_the_file_stays_in_its_order_and_a_copy_is_kept(install: Install, config: Path) -> None:
+def test_the_rest_of_the_file_stays_in_order_and_a_backup_is_written(install: Install, config: Path) -> None:
     before = (
         '{\n    "z": 1,\n    "mcpServers": {\n        "other": {"command": "ß"}\n    },\n    "a": [1.50]\n}\n'
     )
@@ -74,7 +74,7 @@ def test_what_is_in_the_file_stays_in_its_order_and_a_copy_is_kept(install: Inst
     assert files(config.parent) == ["mcp.json", copies[0].name]
 
 
-def test_a_second_time_changes_nothing(install: Install, config: Path) -> None:
+def test_installing_twice_changes_nothing(install: Install, config: Path) -> None:
     install("cursor")
     before = config.read_bytes()
 
@@ -85,7 +85,7 @@ def test_a_second_time_changes_nothing(install: Install, config: Path) -> None:
     assert files(config.parent) == ["mcp.json"]
 
 
-def test_what_somebody_added_to_our_entry_stays(
+def test_fields_that_the_user_added_to_our_entry_stay(
     install: Install, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = {"command": "/old/counterpoint", "disabled": False, "env": {"COUNTERPOINT_MODELS": "scripted"}}
@@ -101,7 +101,7 @@ def test_what_somebody_added_to_our_entry_stays(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{\n  // mine\n  "mcpServers": {}\n}', "comments in it would be lost"),
         ('{"mcpServers": {},}', "not plain JSON (line 1, column"),
@@ -110,13 +110,15 @@ def test_what_somebody_added_to_our_entry_stays(
         ('{"mcpServers": {"counterpoint": "x"}}', "no object of servers"),
     ],
 )
-def test_a_file_of_another_shape_is_left_alone(install: Install, config: Path, text: str, told: str) -> None:
+def test_a_file_of_another_shape_is_not_changed(
+    install: Install, config: Path, text: str, expected: str
+) -> None:
     config.write_text(text, encoding="utf-8")
 
     result = install("cursor")
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert told in result.stderr
+    assert expected in result.stderr
     assert "install cursor --print" in result.stderr
     assert config.read_text(encoding="utf-8") == text
     assert files(config.parent) == ["mcp.json"]
@@ -137,7 +139,7 @@ def test_encodings_are_read_or_refused_but_never_mangled(
         assert "counterpoint" in json.loads(config.read_text(encoding="utf-8"))["mcpServers"]
 
 
-def test_print_only_shows(install: Install, home: Path) -> None:
+def test_print_changes_nothing(install: Install, home: Path) -> None:
     result = install("vscode", "--print")
 
     assert json.loads(result.stdout)["servers"]["counterpoint"]["type"] == "stdio"
@@ -171,16 +173,16 @@ def test_a_variable_that_is_not_set_is_a_usage_error(install: Install) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links of POSIX")
 def test_a_link_stays_a_link_and_permissions_stay(install: Install, config: Path, home: Path) -> None:
-    kept = home / "dotfiles.json"
-    kept.write_text("{}", encoding="utf-8")
-    kept.chmod(0o640)
-    config.symlink_to(kept)
+    target = home / "dotfiles.json"
+    target.write_text("{}", encoding="utf-8")
+    target.chmod(0o640)
+    config.symlink_to(target)
 
     install("cursor")
 
     assert config.is_symlink()
-    assert "counterpoint" in kept.read_text(encoding="utf-8")
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    assert "counterpoint" in target.read_text(encoding="utf-8")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
 def test_a_project_has_a_file_of_its_own(
@@ -206,7 +208,7 @@ def test_each_client_has_its_own_place(install: Install, home: Path, client: str
     assert [path.name for path in written] == [names[client]]
 
 
-def test_claude_code_is_told_by_its_own_command_which_is_only_shown(install: Install) -> None:
+def test_the_command_for_claude_code_is_only_shown(install: Install) -> None:
     result = install("claude-code")
 
     assert result.exit_code == 0
@@ -216,7 +218,7 @@ def test_claude_code_is_told_by_its_own_command_which_is_only_shown(install: Ins
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_claude_code_is_run_when_asked_for(
+def test_the_command_for_claude_code_is_run_with_yes(
     install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = home / "bin" / "claude"
@@ -244,13 +246,13 @@ def test_claude_code_is_run_when_asked_for(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
 def test_a_program_from_the_cache_of_uvx_is_started_by_uvx(home: Path) -> None:
-    kept, cached = home / "counterpoint", home / "archive-v0" / "x1" / "bin" / "counterpoint"
+    target, cached = home / "counterpoint", home / "archive-v0" / "x1" / "bin" / "counterpoint"
     uvx = home / "bin" / "uvx"
-    for path in (kept, cached, uvx):
+    for path in (target, cached, uvx):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o755)
 
-    assert find_launch_command(str(kept)).build_server_config() == {"command": str(kept), "args": []}
+    assert find_launch_command(str(target)).build_server_config() == {"command": str(target), "args": []}
     assert find_launch_command(str(cached)).command == str(uvx)
     assert re.fullmatch(
         r"--from counterpoint-mcp(==\S+)? counterpoint", " ".join(find_launch_command(str(cached)).args)

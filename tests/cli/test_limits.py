@@ -16,7 +16,7 @@ def debate(database: str, *options: str) -> Result:
     return CliRunner().invoke(counterpoint, command, prog_name="counterpoint")
 
 
-def setup(database: str, *options: str) -> dict[str, Any]:
+def run_and_load_setup(database: str, *options: str) -> dict[str, Any]:
     """The setup that is stored."""
     result = debate(database, "--json", *options)
     assert result.exit_code == 0, result.output
@@ -30,8 +30,8 @@ def test_every_limit_can_be_set(database: str) -> None:
     limits = ["--timeout", "50", "--round-timeout", "60", "--max-seconds", "600", "--max-calls", "40"]
     spending = ["--max-cost-usd", "0.5", "--on-budget", "pause"]
     failing = ["--fallback-model", "scripted?chars=900", "--quorum", "1"]
-    agreed = setup(database, *limits, *spending, *failing)
-    assert agreed["limits"] == {
+    stored = run_and_load_setup(database, *limits, *spending, *failing)
+    assert stored["limits"] == {
         "max_calls": 40,
         "max_input_tokens": 0,
         "max_output_tokens": 0,
@@ -40,25 +40,25 @@ def test_every_limit_can_be_set(database: str) -> None:
         "round_timeout": 60,
         "on_budget": "pause",
     }
-    assert (agreed["turn_timeout"], agreed["quorum"]) == (50, 1)
-    assert agreed["fallback_models"] == ["scripted?chars=900"]
+    assert (stored["turn_timeout"], stored["quorum"]) == (50, 1)
+    assert stored["fallback_models"] == ["scripted?chars=900"]
 
 
 @pytest.mark.requirement("N10")
-def test_what_is_not_asked_for_stays_as_it_is(database: str) -> None:
-    agreed = setup(database)
-    assert agreed["turn_timeout"] == LimitsInput().turn_timeout
-    assert agreed["limits"]["on_budget"] == "conclude"
-    assert not any(value for name, value in agreed["limits"].items() if name != "on_budget")
+def test_limits_that_are_not_given_keep_their_defaults(database: str) -> None:
+    stored = run_and_load_setup(database)
+    assert stored["turn_timeout"] == LimitsInput().turn_timeout
+    assert stored["limits"]["on_budget"] == "conclude"
+    assert not any(value for name, value in stored["limits"].items() if name != "on_budget")
 
 
 @pytest.mark.requirement("N10")
 def test_a_budget_holds_in_the_terminal_too(database: str) -> None:
     result = debate(database, "--format", "verdict", "--rounds", "4", "--max-calls", "5", "--json")
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["state"]["usage"]["calls"] <= 5
-    assert told["state"]["reason"].startswith("budget: 4 of 5 calls spent")
+    result_data = json.loads(result.stdout)
+    assert result_data["state"]["usage"]["calls"] <= 5
+    assert result_data["state"]["reason"].startswith("budget: 4 of 5 calls spent")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_budget_holds_in_the_terminal_too(database: str) -> None:
     ],
 )
 @pytest.mark.requirement("N10")
-def test_what_cannot_be_held_is_refused_and_says_why(database: str, options: list[str], why: str) -> None:
+def test_an_impossible_limit_is_refused_with_the_reason(database: str, options: list[str], why: str) -> None:
     result = debate(database, *options)
     assert result.exit_code != 0
     assert why in result.output

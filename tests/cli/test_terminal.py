@@ -1,4 +1,4 @@
-"""What a person sees: text for a terminal, and a debate while it runs."""
+"""Output for a terminal, and the live view of a debate."""
 
 import io
 import os
@@ -26,18 +26,18 @@ pytestmark = pytest.mark.requirement("M5")
 on_a_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 
 
-def snapshot_with(*facts: PhaseEntered | Spoke) -> DebateSnapshot:
+def snapshot_with(*events: PhaseEntered | Spoke) -> DebateSnapshot:
     setup = open_debate(DebateRequest(question="Tea?"), models=["scripted"], seed=1)
-    events = (setup, *facts)
-    log = tuple(Recorded(seq, "", "", "", event) for seq, event in enumerate(events, 1))
-    return DebateSnapshot("abc", replay(events), log)
+    history = (setup, *events)
+    log = tuple(Recorded(seq, "", "", "", event) for seq, event in enumerate(history, 1))
+    return DebateSnapshot("abc", replay(history), log)
 
 
-def opening() -> PhaseEntered:
+def phase_entered() -> PhaseEntered:
     return PhaseEntered(phase="opening", round=1, order=("Proponent", "Opponent"))
 
 
-def spoken(text: str) -> Spoke:
+def spoke(text: str) -> Spoke:
     return Spoke(seen=1, seat="Proponent", round=1, text=text, usage=Usage(model="scripted"))
 
 
@@ -56,7 +56,7 @@ def spoken(text: str) -> Spoke:
         ("日本 é 👩‍💻", "日本 é 👩‍💻"),
     ],
 )
-def test_a_terminal_is_shown_text_and_never_orders(text: str, shown: str) -> None:
+def test_escape_sequences_and_control_characters_are_removed(text: str, shown: str) -> None:
     assert sanitize_text(text) == shown
 
 
@@ -133,7 +133,7 @@ def build_display(*, show_turns: bool, has_bar: bool) -> tuple[LiveDisplay, io.S
 
 def test_the_bar_shows_the_end_of_what_is_being_written() -> None:
     display, stream = build_display(show_turns=False, has_bar=True)
-    display.on_commit(snapshot_with(opening()))
+    display.on_commit(snapshot_with(phase_entered()))
     for piece in ["Tea is ", "kinder ", "to the\x1b[2J ", "heart than"]:
         display.on_text("abc", "Proponent", piece)
     with display.live:
@@ -145,9 +145,9 @@ def test_the_bar_shows_the_end_of_what_is_being_written() -> None:
 
 def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once() -> None:
     display, stream = build_display(show_turns=True, has_bar=True)
-    display.on_commit(snapshot_with(opening()))
+    display.on_commit(snapshot_with(phase_entered()))
     display.on_text("abc", "Proponent", "Tea is")
-    display.on_commit(snapshot_with(opening(), spoken("Tea is kind.")))
+    display.on_commit(snapshot_with(phase_entered(), spoke("Tea is kind.")))
     with display.live:
         display.draw()
         display.draw()
@@ -156,9 +156,9 @@ def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once() -> None:
     assert "1/6 0s opening: asking Opponent" in stream.getvalue()
 
 
-def test_a_debate_with_a_past_begins_with_how_much_was_said() -> None:
+def test_a_continued_debate_starts_with_the_number_of_its_turns() -> None:
     display, stream = build_display(show_turns=True, has_bar=False)
-    display.continue_from(snapshot_with(opening(), spoken("Tea is kind.")))
+    display.continue_from(snapshot_with(phase_entered(), spoke("Tea is kind.")))
     display.draw()
 
     assert "1 turn so far: counterpoint show abc" in stream.getvalue()

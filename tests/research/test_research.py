@@ -1,4 +1,4 @@
-"""What research servers offer and what a call brings: real children."""
+"""Tools and results of research servers, which are real child processes."""
 
 import json
 import re
@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 MEMORY = NODE / "node_modules" / "@modelcontextprotocol" / "server-memory" / "dist" / "index.js"
 
 
-# What may be asked for -------------------------------------------------------------------------------
+# What may be requested -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("names", "debater", "said"),
+    ("names", "debater", "expected"),
     [
         (["nobody"], False, "There is no research server 'nobody'. Configured: library, notes."),
         (["notes", "nobody/x"], False, "Configured: library, notes."),
@@ -35,7 +35,9 @@ MEMORY = NODE / "node_modules" / "@modelcontextprotocol" / "server-memory" / "di
         (["notes"], True, "set debaters = true in mcpServers.notes."),
     ],
 )
-async def test_what_cannot_be_asked_for_is_refused(names: list[str], debater: bool, said: str) -> None:
+async def test_unknown_and_disallowed_tools_are_refused(
+    names: list[str], debater: bool, expected: str
+) -> None:
     library = build_server_config("bad", tools=["find", "open"], debaters=True)
 
     async with open_research(notes=build_server_config("bad"), library=library) as research:
@@ -44,7 +46,7 @@ async def test_what_cannot_be_asked_for_is_refused(names: list[str], debater: bo
         with pytest.raises(InvalidRequestError) as refused:
             research.check(names, for_debater=debater)
 
-    assert str(refused.value).endswith(said)
+    assert str(refused.value).endswith(expected)
     assert not research.connections
 
 
@@ -71,7 +73,7 @@ async def test_tools_are_offered_as_functions_that_providers_accept() -> None:
     assert functions[0].parameters["type"] == "object"
 
 
-async def test_only_what_is_named_and_allowed_is_offered() -> None:
+async def test_only_named_and_allowed_tools_are_offered() -> None:
     async with open_research(
         one=build_server_config("bad", tools=["pid", "die"]), two=build_server_config("bad")
     ) as research:
@@ -91,7 +93,7 @@ async def test_no_more_than_32_functions_are_offered() -> None:
         assert len(await research.list_functions(["a", "b", "c"])) == 32
 
 
-async def test_nothing_is_started_that_is_not_asked() -> None:
+async def test_only_the_servers_asked_for_are_started() -> None:
     async with open_research(one=build_server_config("bad"), two=build_server_config("bad")) as research:
         await research.list_functions(["one"])
 
@@ -108,7 +110,7 @@ async def test_nothing_is_started_that_is_not_asked() -> None:
         (ResearchServer(url="http://127.0.0.1:9/mcp?key=mine"), "it cannot be reached (ConnectError)"),
     ],
 )
-async def test_a_server_that_cannot_be_used_offers_nothing_and_hinders_no_other(
+async def test_a_server_that_cannot_be_used_offers_nothing_and_blocks_no_other(
     server: ResearchServer, problem: str
 ) -> None:
     async with open_research(bad=server, good=build_server_config("bad", tools=["pid"])) as research:
@@ -141,7 +143,7 @@ async def test_a_server_that_could_not_be_used_is_tried_again_after_a_pause(tmp_
         assert research.find_problems(["late"]) == ()
 
 
-# What a call brings ----------------------------------------------------------------------------------
+# Results of calls ------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -175,9 +177,7 @@ async def test_results_of_a_server_on_the_sdk_are_read() -> None:
         ("bad__pid", json.dumps({"a": "x" * 4000}), "bad__pid have 4,009 characters; 4,000 are allowed"),
     ],
 )
-async def test_a_call_that_makes_no_sense_is_told_to_the_model(
-    name: str, arguments: str, failed: str
-) -> None:
+async def test_an_invalid_call_is_reported_to_the_model(name: str, arguments: str, failed: str) -> None:
     async with open_research(bad=build_server_config("bad", tools=["pid"])) as research:
         lookup = await research.look_up(FunctionCall(name, arguments), ["bad"])
 
@@ -186,7 +186,7 @@ async def test_a_call_that_makes_no_sense_is_told_to_the_model(
     assert lookup.arguments == arguments[:4000]
 
 
-async def test_arguments_that_cannot_be_sent_as_they_stand_do_not_break_the_connection() -> None:
+async def test_lone_surrogates_in_arguments_do_not_break_the_connection() -> None:
     async with open_research(bad=build_server_config("bad")) as research:
         await research.look_up(FunctionCall("bad__nothing", ""), ["bad"])
         first = research.connections["bad"]
@@ -209,21 +209,21 @@ async def test_keys_that_a_server_was_given_are_not_in_what_it_returns() -> None
     server = build_server_config("bad", env={"NOTES_API_KEY": "my-key-1234", "NOTES_PATH": "/my/notes"})
 
     async with open_research(bad=server) as research:
-        told = json.loads((await call_research_tool(research, "bad__environment")).result)
+        environment = json.loads((await call_research_tool(research, "bad__environment")).result)
 
-    assert told["NOTES_API_KEY"] == "[secret]"
-    assert told["NOTES_PATH"] == "/my/notes"
-    assert not [name for name in told if name.startswith("COUNTERPOINT_")]
+    assert environment["NOTES_API_KEY"] == "[secret]"
+    assert environment["NOTES_PATH"] == "/my/notes"
+    assert not [name for name in environment if name.startswith("COUNTERPOINT_")]
 
 
-async def test_a_server_that_asks_us_something_is_refused() -> None:
+async def test_requests_of_a_server_are_refused() -> None:
     async with open_research(bad=build_server_config("bad")) as research:
         answer = json.loads((await call_research_tool(research, "bad__ask")).result)
 
     assert answer["message"] == "List roots not supported"
 
 
-async def test_rubbish_and_notifications_change_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_invalid_lines_and_notifications_are_ignored(capfd: pytest.CaptureFixture[str]) -> None:
     async with open_research(bad=build_server_config("bad")) as research:
         assert (await call_research_tool(research, "bad__chatter")).result == "done"
         assert (await call_research_tool(research, "bad__flood", size=2000)).result == "done"
@@ -237,12 +237,12 @@ async def test_rubbish_and_notifications_change_nothing(capfd: pytest.CaptureFix
     assert tuple(capfd.readouterr()) == ("", "")
 
 
-async def test_an_old_server_that_ends_at_a_word_it_does_not_know_is_spoken_to_in_its_own() -> None:
+async def test_a_server_that_exits_at_an_unknown_method_gets_the_older_handshake() -> None:
     async with open_research(old=build_server_config("old")) as research:
         assert (await call_research_tool(research, "old__pid")).result.isdigit()
 
 
-# Servers and faces of other hands --------------------------------------------------------------------
+# Third-party servers, and the doctor ------------------------------------------------------------------
 
 
 @pytest.mark.node
@@ -251,7 +251,7 @@ async def test_an_old_server_that_ends_at_a_word_it_does_not_know_is_spoken_to_i
     not MEMORY.exists() or shutil.which("node") is None,
     reason="needs Node.js and `npm install` in tests/node",
 )
-async def test_a_server_that_others_wrote_is_asked(tmp_path: Path) -> None:
+async def test_a_third_party_server_works(tmp_path: Path) -> None:
     memory = ResearchServer(
         command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     )

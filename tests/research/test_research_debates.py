@@ -1,4 +1,4 @@
-"""Debates whose moderators and debaters look things up: real servers, good ones and bad ones."""
+"""Debates whose moderators and debaters use research tools of real servers."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ QUESTION = "Should the library open on Sundays?"
 MODERATED = {"model": "moderator", "tools": ["notes"]}
 
 
-def asking(function: str, *, times: int = 1, at_once: int = 1, **arguments: Any) -> ScriptedModel:
+def build_caller_of(function: str, *, times: int = 1, at_once: int = 1, **arguments: Any) -> ScriptedModel:
     """A model that calls a function so often before it answers."""
     left = times
 
@@ -39,7 +39,7 @@ def asking(function: str, *, times: int = 1, at_once: int = 1, **arguments: Any)
     return ScriptedModel(script)
 
 
-async def led(client: Any, **more: Any) -> dict[str, Any]:
+async def run_moderated(client: Any, **more: Any) -> dict[str, Any]:
     """A debate of one round whose moderator may ask the server `notes`."""
     options = {"moderator": MODERATED, **more.pop("options", {})}
     asked = {"question": QUESTION, "format": "verdict", "max_rounds": 1, "run": True, **more}
@@ -51,11 +51,11 @@ async def led(client: Any, **more: Any) -> dict[str, Any]:
 async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_briefing(
     open_client: Any,
 ) -> None:
-    moderator, debater = asking("big", size=3000), ScriptedModel()
+    moderator, debater = build_caller_of("big", size=3000), ScriptedModel()
     async with open_client(
         {"moderator": moderator, "mine": debater}, "mine", {"notes": build_server_config("bad")}
     ) as client:
-        ran = await led(client)
+        ran = await run_moderated(client)
         (found,) = await read_events(client, ran, "researched")
         result = await read_view(client, ran, "result")
         tasks = (await read_view(client, ran, "tasks"))["tasks"]
@@ -103,14 +103,14 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
         ),
     ],
 )
-async def test_a_server_that_fails_costs_a_look_up_and_not_the_debate(
+async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
     open_modern_client: Any, notes: ResearchServer, function: str, failure: str
 ) -> None:
     times = 0 if failure.startswith("servers: ") else 1
     async with open_modern_client(
-        {"moderator": asking(function, times=times)}, research={"notes": notes}
+        {"moderator": build_caller_of(function, times=times)}, research={"notes": notes}
     ) as client:
-        ran = await led(client)
+        ran = await run_moderated(client)
         decisions = (await read_view(client, ran, "result"))["moderatorDecisions"]
 
     assert (ran["status"], ran["outcome"]) == ("concluded", "decided")
@@ -122,11 +122,11 @@ async def test_a_server_that_fails_costs_a_look_up_and_not_the_debate(
 
 @pytest.mark.anyio
 async def test_five_megabytes_are_cut_before_they_are_recorded(open_modern_client: Any) -> None:
-    moderator = asking("big", size=5_000_000)
+    moderator = build_caller_of("big", size=5_000_000)
     async with open_modern_client(
         {"moderator": moderator}, research={"notes": build_server_config("bad")}
     ) as client:
-        ran = await led(client)
+        ran = await run_moderated(client)
         (found,) = await read_events(client, ran, "researched")
 
     assert ran["status"] == "concluded"
@@ -135,14 +135,14 @@ async def test_five_megabytes_are_cut_before_they_are_recorded(open_modern_clien
 
 
 @pytest.mark.anyio
-async def test_a_moderator_that_never_stops_asking_is_asked_without_the_tools(
+async def test_a_moderator_that_never_stops_calling_tools_loses_them(
     open_modern_client: Any,
 ) -> None:
-    moderator = asking("pid", times=9, at_once=9)
+    moderator = build_caller_of("pid", times=9, at_once=9)
     async with open_modern_client(
         {"moderator": moderator}, research={"notes": build_server_config("bad")}
     ) as client:
-        ran = await led(client)
+        ran = await run_moderated(client)
         found = await read_events(client, ran, "researched")
 
     assert ran["status"] == "concluded"
@@ -157,7 +157,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
         {"name": "Ada", "stance": "yes", "model": "ada", "tools": ["notes/big"]},
         {"name": "Ben", "stance": "no"},
     ]
-    ada, ben = asking("big", size=5), ScriptedModel()
+    ada, ben = build_caller_of("big", size=5), ScriptedModel()
     research = {"notes": build_server_config("bad", debaters=True)}
     async with open_modern_client({"ada": ada, "ben": ben}, "ben", research) as client:
         asked = {"question": QUESTION, "format": "verdict", "debaters": debaters, "run": True}
@@ -173,7 +173,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (
             {"debaters": [{"name": "A1", "stance": "x", "tools": ["notes"]}, {"name": "B1", "stance": "y"}]},
@@ -186,14 +186,14 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
         ),
     ],
 )
-async def test_what_may_not_be_asked_is_refused_before_the_debate(
-    open_modern_client: Any, options: dict[str, Any], told: str
+async def test_disallowed_tools_are_refused_before_the_debate(
+    open_modern_client: Any, options: dict[str, Any], expected: str
 ) -> None:
     async with open_modern_client(
         research={"notes": build_server_config("bad", tools=["pid", "big"])}
     ) as client:
         asked = {"question": QUESTION, "format": "verdict", **options}
-        assert told in await expect_tool_error(client, "start_debate", **asked)
+        assert expected in await expect_tool_error(client, "start_debate", **asked)
         assert (await call(client, "find_debates"))["debates"] == []
 
 
@@ -204,16 +204,16 @@ async def test_what_may_not_be_asked_is_refused_before_the_debate(
     not MEMORY.exists() or shutil.which("node") is None,
     reason="needs Node.js and `npm install` in tests/node",
 )
-async def test_a_moderator_briefs_from_the_memory_of_a_server_that_others_wrote(
-    open_modern_client: Any, tmp_path: Path
-) -> None:
+async def test_a_moderator_briefs_from_a_third_party_server(open_modern_client: Any, tmp_path: Path) -> None:
     memory = tmp_path / "memory.jsonl"
     seen = {"type": "entity", "name": QUESTION, "entityType": "question", "observations": ["Staff of 4."]}
     memory.write_text(json.dumps(seen) + "\n", encoding="utf-8")
     server = ResearchServer(command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(memory)})
     moderator = ScriptedModel()
     async with open_modern_client({"moderator": moderator}, research={"notes": server}) as client:
-        ran = await led(client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}})
+        ran = await run_moderated(
+            client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}}
+        )
         (found,) = await read_events(client, ran, "researched")
         (decision,) = (await read_view(client, ran, "result"))["moderatorDecisions"]
 

@@ -1,4 +1,4 @@
-"""Research servers that hang, die, flood or lie: real children."""
+"""Research servers that hang, exit, flood or send invalid output, as real child processes."""
 
 import os
 
@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 async def test_a_call_that_breaks_the_connection_fails_and_the_next_opens_another(
     function: str, failed: str
 ) -> None:
-    async with open_research(bad=build_server_config("bad", timeout=1)) as research:
+    timeout = 1 if function == "hang" else 4
+    async with open_research(bad=build_server_config("bad", timeout=timeout)) as research:
         before = int((await call_research_tool(research, "bad__pid")).result)
         lookup = await call_research_tool(research, f"bad__{function}")
         connection = research.connections["bad"]

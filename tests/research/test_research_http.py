@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 
 
 @asynccontextmanager
-async def web(*, answers_json: bool = False, port: int = 0) -> AsyncIterator[str]:
+async def open_web_server(*, answers_json: bool = False, port: int = 0) -> AsyncIterator[str]:
     """A server on this machine that lets in who has the key; its address."""
     mcp = MCPServer("web", log_level="ERROR")
 
@@ -51,7 +51,7 @@ async def web(*, answers_json: bool = False, port: int = 0) -> AsyncIterator[str
 
 @pytest.mark.parametrize("answers_json", [False, True])
 async def test_a_server_over_http_is_asked_with_its_headers(answers_json: bool) -> None:
-    async with web(answers_json=answers_json) as url:
+    async with open_web_server(answers_json=answers_json) as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer my-token"})
         async with open_research(web=server) as research:
             short = await call_research_tool(research, "web__repeat", times=3)
@@ -64,8 +64,8 @@ async def test_a_server_over_http_is_asked_with_its_headers(answers_json: bool) 
     assert too_long.failed
 
 
-async def test_a_server_over_http_that_refuses_the_key_is_told_of_without_the_key() -> None:
-    async with web() as url:
+async def test_a_rejected_key_over_http_is_reported_without_the_key() -> None:
+    async with open_web_server() as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer wrong-token"})
         async with open_research(web=server) as research:
             assert await research.list_functions(["web"]) == ()
@@ -75,25 +75,25 @@ async def test_a_server_over_http_that_refuses_the_key_is_told_of_without_the_ke
             )
 
 
-async def test_a_server_over_http_that_went_away_is_told_of_and_reached_again_when_it_is_back() -> None:
+async def test_an_http_server_that_was_down_is_reached_again() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = ResearchServer(url=f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer my-token"})
 
     async with open_research(web=server, pause=0) as research:
-        async with web(port=port):
+        async with open_web_server(port=port):
             await research.list_functions(["web"])
         gone = await call_research_tool(research, "web__repeat", times=3)
-        async with web(port=port):
+        async with open_web_server(port=port):
             back = await call_research_tool(research, "web__repeat", times=3)
 
     assert gone.failed == "the call failed: it cannot be reached (ConnectError)"
     assert back.result == "xxx"
 
 
-async def test_a_server_over_http_that_hangs_keeps_nobody() -> None:
-    async with web() as url:
+async def test_a_hanging_http_call_times_out() -> None:
+    async with open_web_server() as url:
         server = ResearchServer(url=url, headers={"Authorization": "Bearer my-token"}, timeout=1)
         async with open_research(web=server) as research:
             hung = await call_research_tool(research, "web__hang")
