@@ -21,15 +21,15 @@ pytestmark = pytest.mark.requirement("D1")
 OWN = {"name": "duel", "instruction": "Attack the weakest point."}
 
 
-def phases(*asked: Any, **other: Any) -> tuple[Phase, ...]:
-    return build_setup(options={"phases": list(asked), **other}).phases
+def phases(*requested: Any, **other: Any) -> tuple[Phase, ...]:
+    return build_setup(options={"phases": list(requested), **other}).phases
 
 
-def played(*asked: Any, **other: Any) -> DebateSimulation:
-    return simulate(build_setup(options={"phases": list(asked), **other})).play()
+def play_phases(*requested: Any, **other: Any) -> DebateSimulation:
+    return simulate(build_setup(options={"phases": list(requested), **other})).play()
 
 
-def held(at: DebateSimulation) -> list[str]:
+def phase_names(at: DebateSimulation) -> list[str]:
     return [entered.phase for entered in at.debate.rounds]
 
 
@@ -37,30 +37,30 @@ def test_names_of_known_phases_are_enough() -> None:
     assert phases("opening", "rebuttal", "verdict") == tuple(
         PHASES[n] for n in ("opening", "rebuttal", "verdict")
     )
-    at = played("opening", "rebuttal", "verdict")
-    assert held(at) == ["opening", "rebuttal", "verdict"]
+    at = play_phases("opening", "rebuttal", "verdict")
+    assert phase_names(at) == ["opening", "rebuttal", "verdict"]
     assert at.status == "concluded"
 
 
-def test_a_phase_of_ones_own_says_what_it_is_about() -> None:
-    at = played("opening", OWN, "verdict")
-    assert held(at) == ["opening", "duel", "verdict"]
+def test_a_custom_phase_has_an_instruction() -> None:
+    at = play_phases("opening", OWN, "verdict")
+    assert phase_names(at) == ["opening", "duel", "verdict"]
     assert all("# Round 2: duel\nAttack the weakest point.\n" in p for p in at.prompts("Proponent")[1:])
     assert at.debate.round_turns(2)
 
 
 def test_a_known_phase_can_be_altered() -> None:
-    wish = {"name": "rebuttal", "order": "declared", "repeats": True, "instruction": "Be brief."}
-    _, altered, _ = phases("opening", wish, "verdict")
+    changed = {"name": "rebuttal", "order": "declared", "repeats": True, "instruction": "Be brief."}
+    _, altered, _ = phases("opening", changed, "verdict")
     assert (altered.order, altered.repeats, altered.instruction) == ("declared", True, "Be brief.")
     _, verdict = phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
     assert verdict.participants == "judges"
-    at = played("opening", {"name": "verdict", "instruction": "Ask who pays."})
+    at = play_phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
     assert "# Round 2: verdict\nAsk who pays." in at.prompts("judge 1")[0]
 
 
-def test_an_own_phase_can_ask_for_messages_or_ballots() -> None:
-    at = played(
+def test_a_custom_phase_can_ask_for_messages_or_ballots() -> None:
+    at = play_phases(
         "opening", {**OWN, "wants": "message"}, {"name": "poll", "wants": "ballot", "instruction": "Vote."}
     )
     assert [call.task for call, _ in at.calls_made if call.round == 2] == ["message"] * 2 + ["answer"] * 2
@@ -70,20 +70,20 @@ def test_an_own_phase_can_ask_for_messages_or_ballots() -> None:
 
 @pytest.mark.parametrize("name", ["discussion", "argumentation"])
 @pytest.mark.parametrize("wants", ["message", "ballot"])
-def test_what_is_written_together_is_so_whatever_the_phase_was(name: str, wants: str) -> None:
-    at = played("opening", {"name": name, "wants": wants})
+def test_messages_and_ballots_are_always_written_together(name: str, wants: str) -> None:
+    at = play_phases("opening", {"name": name, "wants": wants})
     assert at.debate.setup.phases[1].order == "together"
     assert at.status == "concluded"
 
 
-def test_a_phase_can_be_held_twice_and_each_has_a_name_of_its_own() -> None:
-    at = played("opening", "rebuttal", "rebuttal", "rebuttal", "verdict")
-    assert held(at) == ["opening", "rebuttal", "rebuttal 2", "rebuttal 3", "verdict"]
+def test_a_phase_can_occur_twice_under_two_names() -> None:
+    at = play_phases("opening", "rebuttal", "rebuttal", "rebuttal", "verdict")
+    assert phase_names(at) == ["opening", "rebuttal", "rebuttal 2", "rebuttal 3", "verdict"]
     assert "# Round 3: rebuttal 2\nRebuttals. Every debater answers" in at.prompts("judge 1")[0]
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
+    ("requested", "expected"),
     [
         (["opening 2", "opening", "opening"], ["opening 2", "opening", "opening 3"]),
         (["opening", "opening 2", "opening"], ["opening", "opening 2", "opening 3"]),
@@ -91,46 +91,46 @@ def test_a_phase_can_be_held_twice_and_each_has_a_name_of_its_own() -> None:
         (["opening remarks", "opening"], ["opening remarks", "opening"]),
     ],
 )
-def test_names_never_clash(asked: list[str], named: list[str]) -> None:
-    wishes = [name if name in PHASES else {"name": name, "instruction": "Go on."} for name in asked]
-    assert [phase.name for phase in phases(*wishes)] == named
-    assert held(played(*wishes)) == named
+def test_names_never_clash(requested: list[str], expected: list[str]) -> None:
+    inputs = [name if name in PHASES else {"name": name, "instruction": "Go on."} for name in requested]
+    assert [phase.name for phase in phases(*inputs)] == expected
+    assert phase_names(play_phases(*inputs)) == expected
 
 
 def test_there_are_as_many_rounds_as_the_phases_need_and_one_more_where_one_repeats() -> None:
     assert build_setup(options={"phases": ["opening", "rebuttal", "voting"]}).max_rounds == 2
     repeating = ["opening", {"name": "rebuttal", "repeats": True}]
     assert build_setup(options={"phases": repeating}).max_rounds == 3
-    assert held(played(*repeating)) == ["opening", "rebuttal", "rebuttal"]
+    assert phase_names(play_phases(*repeating)) == ["opening", "rebuttal", "rebuttal"]
     many = ["opening"] * 6
     assert build_setup(options={"phases": many}).max_rounds == 6
-    assert held(played(*many))[-1] == "opening 6"
+    assert phase_names(play_phases(*many))[-1] == "opening 6"
 
 
-def test_where_rounds_are_left_over_the_talk_ends_with_its_phases() -> None:
+def test_the_talk_ends_with_its_phases_when_rounds_are_left() -> None:
     at = simulate(build_setup(max_rounds=4, options={"phases": ["opening", "rebuttal", "verdict"]})).play()
     assert at.debate.rounds[-1].because == "phases_held"
     assert at.status == "concluded"
 
 
-def test_phases_that_the_rounds_do_not_reach_are_warned_of() -> None:
+def test_unreached_phases_give_a_warning() -> None:
     made = build_setup(max_rounds=1, options={"phases": ["opening", "rebuttal", "synthesis", "verdict"]})
     assert "1 round is too few for every phase: rebuttal, synthesis left out." in find_setup_warnings(
         made, family_count=2
     )
-    assert held(simulate(made).play()) == ["opening", "verdict"]
+    assert phase_names(simulate(made).play()) == ["opening", "verdict"]
 
 
-def test_phases_at_whose_end_nobody_decides_are_warned_of() -> None:
-    said = "No phase decides the debate: it ends without a verdict."
+def test_phases_without_a_decision_give_a_warning() -> None:
+    warning = "No phase decides the debate: it ends without a verdict."
     made = build_setup(options={"phases": ["opening"]})
-    assert said in find_setup_warnings(made, family_count=2)
+    assert warning in find_setup_warnings(made, family_count=2)
     at = simulate(made).play()
     assert (at.status, at.debate.verdict) == ("concluded", None)
-    assert said not in find_setup_warnings(
+    assert warning not in find_setup_warnings(
         build_setup(options={"phases": ["opening", "voting"]}), family_count=2
     )
-    assert said not in find_setup_warnings(
+    assert warning not in find_setup_warnings(
         build_setup(options={"phases": ["opening", "deliverable"]}), family_count=2
     )
 
@@ -200,23 +200,27 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_held_is_refused_and_the_phase_is_named(case: str) -> None:
-    asked, why = REFUSED[case]
+def test_invalid_phases_are_refused_by_index_and_name(case: str) -> None:
+    requested, message = REFUSED[case]
     with pytest.raises(InvalidRequestError) as refused:
-        phases(*asked)
-    assert str(refused.value).startswith(why)
+        phases(*requested)
+    assert str(refused.value).startswith(message)
 
 
-def test_the_result_may_stand_after_the_verdict() -> None:
-    assert held(played("opening", "verdict", "deliverable")) == ["opening", "verdict", "deliverable"]
+def test_the_deliverable_may_follow_the_verdict() -> None:
+    assert phase_names(play_phases("opening", "verdict", "deliverable")) == [
+        "opening",
+        "verdict",
+        "deliverable",
+    ]
 
 
-def test_every_known_phase_has_words_of_its_own() -> None:
+def test_every_known_phase_has_a_text() -> None:
     at = simulate(build_setup(format="full", options={"synthesizer": True})).play()
     handed = simulate(build_setup(format="handoff")).play()
-    told = [render_prompt_text(prompt) for _, prompt in (*at.calls_made, *handed.calls_made)]
+    prompts = [render_prompt_text(prompt) for _, prompt in (*at.calls_made, *handed.calls_made)]
     for name in PHASES:
-        assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in told)
+        assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in prompts)
     assert {phase.name for row in FORMATS.values() for phase in row.phases} == set(PHASES)
 
 
@@ -227,16 +231,16 @@ def test_phases_are_for_any_number_of_debaters() -> None:
     assert len(at.debate.ballots) == 5
 
 
-def test_how_debaters_speak_is_for_the_phases_that_do_not_say_it() -> None:
+def test_the_order_option_applies_to_phases_without_an_order() -> None:
     own, other, _ = phases(
         {"name": "opening", "order": "together"}, "rebuttal", "verdict", speaking="declared"
     )
     assert (own.order, other.order) == ("together", "declared")
 
 
-def test_a_moderator_opens_the_rounds_of_those_phases_only() -> None:
+def test_a_moderator_opens_only_rounds_with_the_moderated_order() -> None:
     moderator = {"moderator": {"opens": True}}
-    at = played({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
+    at = play_phases({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
     assert [(opened.round, at.debate.round_phase(opened.round).name) for opened in at.debate.round_plans] == [
         (2, "rebuttal")
     ]

@@ -37,7 +37,7 @@ def long_turn(call: Call) -> ScriptAnswer:
     )
 
 
-def fumbling(call: Call) -> ScriptAnswer:
+def malformed_first_reply(call: Call) -> ScriptAnswer:
     """Every first reply is bad."""
     if call.attempt == 1:
         return "Well, A." if call.reading else ""
@@ -49,19 +49,19 @@ def body(prompt_text: str) -> str:
     return prompt_text.rpartition("\n\n")[0]
 
 
-def shared(sooner: str, later: str) -> int:
+def shared_length(earlier: str, later: str) -> int:
     """The length of the beginning that two prompts have in common."""
-    pairs = enumerate(zip(sooner, later, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(sooner), len(later)))
+    pairs = enumerate(zip(earlier, later, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(earlier), len(later)))
 
 
-def rendered(at: DebateSimulation) -> list[str]:
+def render_prompts(at: DebateSimulation) -> list[str]:
     return [render_prompt_text(render(at.debate, call)) for call in at.pending_calls()]
 
 
 @pytest.mark.parametrize("options", [{}, LED], ids=["alone", "led"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_in_a_round_each_prompt_goes_on_from_those_before_it(name: str, options: dict[str, Any]) -> None:
+def test_in_a_round_each_prompt_extends_the_previous_ones(name: str, options: dict[str, Any]) -> None:
     at = simulate(build_setup(format=name, debaters=UNUSUAL, options=options), long_turn).play()
     groups: dict[tuple[int, int, bool], list[str]] = {}
     for call, prompt in at.calls_made:
@@ -70,10 +70,10 @@ def test_in_a_round_each_prompt_goes_on_from_those_before_it(name: str, options:
             render_prompt_text(prompt)
         )
     for group in groups.values():
-        assert all(body(later).startswith(body(sooner)) for sooner, later in pairwise(group))
+        assert all(body(later).startswith(body(earlier)) for earlier, later in pairwise(group))
 
 
-def test_those_who_write_together_are_told_the_same_but_for_their_last_words() -> None:
+def test_debaters_who_write_together_share_all_but_the_end_of_the_prompt() -> None:
     at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"count": 3}}), long_turn).play()
     for number in (1, 2, 3):
         for reading in (0, 1, 2):
@@ -84,14 +84,14 @@ def test_those_who_write_together_are_told_the_same_but_for_their_last_words() -
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_seat_is_asked_with_the_beginning_it_was_asked_with_before(name: str) -> None:
+def test_the_prompt_of_a_seat_extends_its_previous_prompt(name: str) -> None:
     rounds = 0 if name in KEPT else 3
     at = simulate(build_setup(format=name, debaters=UNUSUAL, max_rounds=rounds), long_turn).play()
     for seat in (debater["name"] for debater in UNUSUAL):
         prompts = at.prompts(seat)
         assert len(prompts) > 1
-        assert all(later.startswith(body(sooner)) for sooner, later in pairwise(prompts))
-        kept = sum(shared(*pair) for pair in pairwise(prompts))
+        assert all(later.startswith(body(earlier)) for earlier, later in pairwise(prompts))
+        kept = sum(shared_length(*pair) for pair in pairwise(prompts))
         assert kept >= KEPT.get(name, 0.99) * sum(map(len, prompts[:-1]))
 
 
@@ -99,19 +99,19 @@ KEPT = {"handoff": 0.95, "full": 0.95}
 """What share of a prompt the next one keeps, where the last words are more than a line."""
 
 
-def test_the_first_reading_goes_on_from_what_the_debaters_were_told() -> None:
+def test_the_first_reading_extends_the_prompts_of_the_debaters() -> None:
     at = simulate(build_setup(debaters=UNUSUAL, max_rounds=3), long_turn).play()
     first_reading = next(render_prompt_text(prompt) for call, prompt in at.calls_made if call.reading == 1)
     assert all(first_reading.startswith(body(prompt)) for prompt in at.prompts("Quirina"))
 
 
-def test_what_is_particular_to_a_seat_stands_at_the_end() -> None:
-    asked = [
+def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
+    debaters = [
         {"name": "Ada", "stance": "yes", "role": "an economist", "system_prompt": "Use figures."},
         {"name": "Bob", "stance": "no"},
     ]
-    at = simulate(build_setup(debaters=asked)).play_to_round(1)
-    ada, bob = rendered(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
+    at = simulate(build_setup(debaters=debaters)).play_to_round(1)
+    ada, bob = render_prompts(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
         "\n\nYour role: an economist\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Speak."
@@ -119,8 +119,8 @@ def test_what_is_particular_to_a_seat_stands_at_the_end() -> None:
 
 
 @pytest.mark.requirement("D3")
-def test_who_is_asked_again_is_told_why_after_everything_else() -> None:
-    at = simulate(script=fumbling).play()
+def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
+    at = simulate(script=malformed_first_reply).play()
     again = [(render_prompt_text(prompt), call) for call, prompt in at.calls_made if call.attempt == 2]
     first = {
         (call.round, call.seat, call.reading): render_prompt_text(p)
@@ -129,7 +129,7 @@ def test_who_is_asked_again_is_told_why_after_everything_else() -> None:
     }
     assert len(again) == 6
     for prompt, call in again:
-        why = "the reply holds no JSON object" if call.reading else "the model said nothing"
+        detail = "the reply holds no JSON object" if call.reading else "the model said nothing"
         assert prompt == first[call.round, call.seat, call.reading] + (
-            f"\nYour previous reply could not be used: {why}. Answer again, as asked."
+            f"\nYour previous reply could not be used: {detail}. Answer again, as asked."
         )

@@ -39,7 +39,7 @@ def last_line(prompt_text: str) -> str:
     return prompt_text.rpartition("\n")[2]
 
 
-def rendered(at: DebateSimulation) -> list[str]:
+def render_prompts(at: DebateSimulation) -> list[str]:
     """The prompts of all the questions that are to be put now."""
     return [render_prompt_text(render(at.debate, call)) for call in at.pending_calls()]
 
@@ -50,14 +50,14 @@ def blocks(prompt_text: str) -> list[str]:
 
 
 class TestLayout:
-    def test_a_whole_prompt_reads_like_this(self) -> None:
-        asked: dict[str, Any] = {
+    def test_a_complete_prompt(self) -> None:
+        request: dict[str, Any] = {
             "debaters": [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no\nnever"}],
             "documents": [{"title": "Costs", "text": "It costs\n100.", "url": "https://example.org"}],
             "options": {"instructions": "Be kind.", "seed": 1},
         }
         at = simulate(
-            build_setup(**asked), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly."
+            build_setup(**request), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly."
         )
         at.play_through_round(1).add_events(note("Mind the costs.")).play_to_round(2)
         assert [message.role for message in render(at.debate, at.pending_calls()[0]).messages] == [
@@ -65,7 +65,7 @@ class TestLayout:
             "user",
         ]
         assert (
-            rendered(at)[0]
+            render_prompts(at)[0]
             == f"""\
 {COMMON_RULES["advocate"]}
 # Question
@@ -103,10 +103,10 @@ You are A. Speak."""
         )
 
     def test_without_documents_their_heading_is_absent(self) -> None:
-        (prompt, _) = rendered(simulate().play_to_round(1))
+        (prompt, _) = render_prompts(simulate().play_to_round(1))
         assert "# Document" not in prompt
 
-    def test_every_phase_of_every_format_has_its_task(self) -> None:
+    def test_every_phase_of_every_format_has_a_text(self) -> None:
         for name, row in FORMATS.items():
             at = simulate(build_setup(format=name)).play()
             for phase in row.phases:
@@ -115,12 +115,12 @@ You are A. Speak."""
                     for _, prompt in at.calls_made
                 )
 
-    def test_a_phase_without_a_task_has_its_heading(self) -> None:
+    def test_a_phase_without_a_text_has_its_heading(self) -> None:
         first = FORMATS["verdict"].phases[0].model_copy(update={"name": "duel"})
         opened = build_setup(format="verdict").model_copy(
             update={"phases": (first, FORMATS["verdict"].phases[1])}
         )
-        (prompt,) = rendered(simulate(opened).play_to_round(1))
+        (prompt,) = render_prompts(simulate(opened).play_to_round(1))
         assert prompt.endswith("# Round 1: duel\n\nYou are A. Speak.")
 
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
@@ -151,7 +151,7 @@ You are A. Speak."""
 
 @pytest.mark.requirement("C7")
 class TestTheBrief:
-    def test_nobody_concedes_in_public(self) -> None:
+    def test_advocates_do_not_concede_in_public(self) -> None:
         at = simulate().play()
         rules = COMMON_RULES["advocate"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
@@ -168,7 +168,7 @@ class TestTheBrief:
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
         at = simulate(build_setup(debaters=UNUSUAL)).play_to_round(2)
-        prompt = rendered(at)[0]
+        prompt = render_prompts(at)[0]
         assert all(f"\n[{letter}: {stance}]\n> " in prompt for letter, stance in WITH_LETTERS)
 
 
@@ -178,70 +178,70 @@ WITH_LETTERS = [("A", "build it"), ("B", "buy it"), ("C", "wait")]
 class TestAnonymity:
     @pytest.mark.requirement("C7", "C9")
     @pytest.mark.parametrize("name", FORMATS)
-    def test_names_are_in_no_prompt_but_where_somebody_is_chosen_by_name(self, name: str) -> None:
-        at = simulate(build_setup(format=name, debaters=UNUSUAL), fumbling)
+    def test_names_are_only_in_prompts_that_ask_for_one(self, name: str) -> None:
+        at = simulate(build_setup(format=name, debaters=UNUSUAL), malformed_first_reply)
         at.play_to_round(1).add_events(note("Go on."), note("To you.", to="Quirina")).play()
         assert {call.attempt for call, _ in at.calls_made} == {1, 2}
         for call, prompt in at.calls_made:
             chooses = call.task == "message" or (call.task, name) == ("argument", "handoff")
-            read = record_of(render_prompt_text(prompt)) if chooses else str(prompt)
+            read = transcript_of(render_prompt_text(prompt)) if chooses else str(prompt)
             assert not any(debater["name"] in read for debater in UNUSUAL)
 
     @pytest.mark.requirement("C9")
-    def test_judges_see_names_where_they_are_to(self) -> None:
+    def test_judges_see_names_without_anonymization(self) -> None:
         at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"anonymize": False}})).play()
         for call, prompt in at.calls_made:
             shown = "A is Zebulon; B is Quirina; C is Xanthippe." in render_prompt_text(prompt)
             assert shown == (call.reading > 0)
 
-    def test_nor_are_models(self) -> None:
-        at = simulate(build_setup(["vendor/secret"]), fumbling).play()
+    def test_models_are_in_no_prompt(self) -> None:
+        at = simulate(build_setup(["vendor/secret"]), malformed_first_reply).play()
         assert not any("secret" in str(prompt) for _, prompt in at.calls_made)
 
 
-def fumbling(call: Call) -> ScriptAnswer:
+def malformed_first_reply(call: Call) -> ScriptAnswer:
     """Every first reply is bad."""
     if call.attempt == 1:
         return "Well, A." if call.task in ("judgment", "ballot", "message", "closing") else ""
     return default_script(call)
 
 
-def record_of(prompt_text: str) -> str:
+def transcript_of(prompt_text: str) -> str:
     """A prompt without its last words."""
     return prompt_text.rpartition("\n\n")[0]
 
 
 class TestWhoSeesWhat:
-    def test_together_nobody_sees_a_turn_of_the_same_round(self) -> None:
+    def test_debaters_who_write_together_do_not_see_each_other(self) -> None:
         at = simulate().play_to_round(2)
-        before = rendered(at)
+        before = render_prompts(at)
         calls = at.pending_calls()
         at.add_events(at.answer(calls[0]))
-        assert rendered(at) == before[1:]
+        assert render_prompts(at) == before[1:]
         assert len(blocks(before[1])) == 2
 
     @pytest.mark.requirement("C2")
-    def test_as_declared_later_speakers_see_earlier_ones(self) -> None:
+    def test_in_declared_order_later_speakers_see_earlier_turns(self) -> None:
         at = simulate(build_setup(format="verdict", debaters=UNUSUAL)).play_to_round(1)
         for seen in range(3):
-            assert len(blocks(rendered(at)[0])) == seen
+            assert len(blocks(render_prompts(at)[0])) == seen
             at.add_events(at.answer(at.pending_calls()[0]))
 
     @pytest.mark.requirement("C2")
-    def test_as_declared_turns_are_shown_as_they_were_spoken_whatever_was_drawn_for_the_judges(self) -> None:
+    def test_in_declared_order_debaters_see_turns_as_recorded(self) -> None:
         at = simulate(
             build_setup(format="verdict", debaters=build_debaters(6)), lambda call: f"By {call.seat[-1]}."
         ).play_to_round(2)
         spoken = [f"By {n}." for n in range(1, 7)]
-        assert blocks(rendered(at)[0]) == spoken
+        assert blocks(render_prompts(at)[0]) == spoken
         assert [turn.text for turn in at.debate.round_turns(1)] != spoken
 
     def test_a_role_and_a_system_prompt_reach_only_their_seat(self) -> None:
-        asked = [
+        request = [
             {"name": "Ada", "stance": "yes", "role": "the economist", "system_prompt": "Use figures."},
             {"name": "Bob", "stance": "no", "role": "the engineer", "system_prompt": "Use diagrams."},
         ]
-        at = simulate(build_setup(debaters=asked)).play()
+        at = simulate(build_setup(debaters=request)).play()
         for own, other, seat in [("figures", "diagrams", "Ada"), ("diagrams", "figures", "Bob")]:
             assert all(own in prompt and other not in prompt for prompt in at.prompts(seat))
         assert not any("economist" in p or "figures" in p for p in at.prompts("judge 1"))
@@ -256,7 +256,7 @@ class TestWhoSeesWhat:
     @pytest.mark.requirement("C14")
     def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:
         own = {"name": "Ada", "stance": "yes", "system_prompt": "Use figures."}
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "format": "verdict",
             "debaters": [own, {"name": "Bob", "stance": "no", "role": "engineer"}],
             "options": {
@@ -267,15 +267,17 @@ class TestWhoSeesWhat:
                 "synthesizer": True,
             },
         }
-        at = simulate(build_setup(**asked)).play()
-        told = {call.seat for call, prompt in at.calls_made if "\nBe kind.\n" in render_prompt_text(prompt)}
-        assert told == {"Bob", "referee", "synthesizer"}
-        assert {call.seat for call, _ in at.calls_made} - told == {"Ada", "moderator", "judge 1"}
+        at = simulate(build_setup(**request)).play()
+        instructed = {
+            call.seat for call, prompt in at.calls_made if "\nBe kind.\n" in render_prompt_text(prompt)
+        }
+        assert instructed == {"Bob", "referee", "synthesizer"}
+        assert {call.seat for call, _ in at.calls_made} - instructed == {"Ada", "moderator", "judge 1"}
         assert all("\nBe strict.\n" in prompt for prompt in at.prompts("moderator"))
 
 
 class TestNotes:
-    def test_a_note_to_all_is_read_by_all_from_then_on(self) -> None:
+    def test_a_note_to_all_is_in_every_later_prompt(self) -> None:
         at = simulate().play_through_round(1).add_events(note("Mind the costs.")).play()
         for call, prompt in at.calls_made:
             assert ("[note to everybody]\n> Mind the costs." in render_prompt_text(prompt)) == (
@@ -283,16 +285,16 @@ class TestNotes:
             )
 
     @pytest.mark.parametrize("name", FORMATS)
-    def test_a_note_made_before_the_first_round_is_read_in_it(self, name: str) -> None:
+    def test_a_note_made_before_the_first_round_is_shown_in_it(self, name: str) -> None:
         at = simulate(build_setup(format=name)).add_events(note("Mind the costs.", number=0)).play()
         assert all(render_prompt_text(prompt).count("> Mind the costs.") == 1 for _, prompt in at.calls_made)
 
-    def test_a_note_made_during_a_round_is_read_by_those_asked_later(self) -> None:
+    def test_a_note_made_during_a_round_is_in_the_later_prompts_of_it(self) -> None:
         at = simulate(build_setup(format="verdict")).play_to_round(1)
         at.add_events(at.answer(at.pending_calls()[0]), note("Mind the costs.")).play()
         assert ["Mind the costs." in render_prompt_text(prompt) for _, prompt in at.calls_made] == [True] * 4
 
-    def test_a_note_to_one_is_read_by_nobody_else(self) -> None:
+    def test_a_note_to_one_debater_is_in_no_other_prompt(self) -> None:
         at = simulate().play_through_round(1).add_events(note("Mind the costs.", to="Opponent")).play()
         for call, prompt in at.calls_made:
             assert ("> Mind the costs." in render_prompt_text(prompt)) == (
@@ -330,8 +332,11 @@ class TestReadings:
         assert self.readings(name, shuffle=False)[1] == ["11", "12", "13", "14", "21", "22", "23", "24"]
 
 
-def test_every_prompt_of_a_debate_is_byte_for_byte_the_same_when_it_is_made_again() -> None:
+def test_rendering_a_debate_again_gives_the_same_bytes() -> None:
     def prompts() -> list[object]:
-        return [prompt for _, prompt in simulate(build_setup(debaters=UNUSUAL), fumbling).play().calls_made]
+        return [
+            prompt
+            for _, prompt in simulate(build_setup(debaters=UNUSUAL), malformed_first_reply).play().calls_made
+        ]
 
     assert prompts() == prompts()

@@ -69,37 +69,37 @@ def skeleton(debate: Debate, call: Call) -> list[str]:
     ]
 
 
-def quoting(said: str) -> list[list[str]]:
+def quoted_skeletons(text: str) -> list[list[str]]:
     """Our own lines in all prompts of a debate in which everybody says this, wherever they can."""
     opened = build_setup(options={"judges": {"anonymize": False}}).model_copy(
-        update={"question": said, "documents": (Document(title=said, text=said, url=said),)}
+        update={"question": text, "documents": (Document(title=text, text=text, url=text),)}
     )
     ours = []
-    at = simulate(opened).add_events(note(said, number=0), note(said, number=0, to="Opponent"))
+    at = simulate(opened).add_events(note(text, number=0), note(text, number=0, to="Opponent"))
     while at.debate.round < 3:
         at.play_to_round(at.debate.round + 1)
         calls = at.pending_calls()
         ours += [skeleton(at.debate, call) for call in calls]
         if at.debate.round < 3:
             for call in calls:
-                turn = Spoke(seen=1, seat=call.seat, round=call.round, text=said, usage=build_usage())
+                turn = Spoke(seen=1, seat=call.seat, round=call.round, text=text, usage=build_usage())
                 at.debate = apply(at.debate, turn)
     return ours
 
 
-PLAIN = quoting("x")
+PLAIN = quoted_skeletons("x")
 
 
 @given(HOSTILE)
 @FUZZ_SETTINGS
-def test_nothing_that_is_quoted_escapes_its_quotation(said: str) -> None:
-    assert quoting(said) == PLAIN
+def test_no_quoted_text_escapes_its_quotation(text: str) -> None:
+    assert quoted_skeletons(text) == PLAIN
 
 
-def standing_for(said: str) -> list[str]:
+def stance_and_role_lines(text: str) -> list[str]:
     """Our own lines in a prompt to a debater whose stance and role are this."""
     seats = (
-        Debater(name="Ada", stance=said, role=f"x{said}", model="m"),
+        Debater(name="Ada", stance=text, role=f"x{text}", model="m"),
         Debater(name="Bob", stance="no", model="m"),
     )
     at = simulate(replace_debaters(build_setup(), *seats)).play_to_round(2)
@@ -108,8 +108,8 @@ def standing_for(said: str) -> list[str]:
 
 @given(HOSTILE)
 @FUZZ_SETTINGS
-def test_a_stance_and_a_role_stay_in_their_lines(said: str) -> None:
-    lines, plain = standing_for(said), standing_for("x")
+def test_a_stance_and_a_role_stay_on_their_lines(text: str) -> None:
+    lines, plain = stance_and_role_lines(text), stance_and_role_lines("x")
     assert len(lines) == len(plain)
     for line, one in zip(lines, plain, strict=True):
         if line != one:
@@ -119,5 +119,5 @@ def test_a_stance_and_a_role_stay_in_their_lines(said: str) -> None:
 
 @given(HOSTILE)
 @FUZZ_SETTINGS
-def test_a_quotation_keeps_its_words(said: str) -> None:
-    assert [line.removeprefix("> ") for line in quote(said).split("\n")] == (said.splitlines() or [""])
+def test_a_quotation_keeps_its_words(text: str) -> None:
+    assert [line.removeprefix("> ") for line in quote(text).split("\n")] == (text.splitlines() or [""])

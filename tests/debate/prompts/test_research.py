@@ -26,7 +26,7 @@ LOST = Lookup(tool="web/fetch", arguments="{}", failed="no answer in 10 s")
 CUT = Lookup(tool="web/fetch", arguments='{"u":\n1}', result="Long", cut=True)
 
 
-def researched(call: Call, *lookups: Lookup) -> Researched:
+def build_researched(call: Call, *lookups: Lookup) -> Researched:
     return Researched(
         seen=1,
         seat=call.seat,
@@ -37,69 +37,69 @@ def researched(call: Call, *lookups: Lookup) -> Researched:
     )
 
 
-def told(at: DebateSimulation, call: Call) -> str:
+def prompt_text(at: DebateSimulation, call: Call) -> str:
     return render_prompt_text(render(at.debate, call))
 
 
-def test_a_seat_that_looked_something_up_is_asked_again_and_shown_what_it_found() -> None:
+def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
     at = simulate().play_to_round(1)
     first, other = at.pending_calls()
-    at.add_events(researched(first, FOUND, LOST, CUT))
+    at.add_events(build_researched(first, FOUND, LOST, CUT))
     again, _ = at.pending_calls()
     assert (again.seat, again.slot_key, again.attempt) == (first.seat, first.slot_key, first.attempt)
-    assert told(at, again).partition("What you looked up for this answer:\n")[2] == (
+    assert prompt_text(at, again).partition("What you looked up for this answer:\n")[2] == (
         'web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
         "web/fetch {}\n> It failed: no answer in 10 s\n"
         'web/fetch {"u": 1}\n> Long\n> [cut here]\n'
         "You are A. Speak."
     )
-    assert "looked up" not in told(at, other).rpartition("\n\n")[2]
+    assert "looked up" not in prompt_text(at, other).rpartition("\n\n")[2]
 
 
-def test_each_time_is_a_question_of_its_own() -> None:
+def test_each_lookup_leads_to_another_call() -> None:
     at = simulate().play_to_round(1)
     seen = []
     for _ in range(3):
         call = at.pending_calls()[0]
         seen.append((call.key, call.seed))
-        at.add_events(researched(call))
+        at.add_events(build_researched(call))
     assert [key for key, _ in seen] == ["1.Proponent.0.1", "1.Proponent.0.1+1", "1.Proponent.0.1+2"]
     assert len({seed for _, seed in seen}) == 3
     at.add_events(at.answer(at.pending_calls()[0]))
     assert [call.seat for call in at.pending_calls()] == ["Opponent"]
 
 
-def test_what_was_found_is_kept_when_the_answer_was_bad_and_over_a_pause() -> None:
+def test_results_survive_a_bad_reply_and_a_pause() -> None:
     at = simulate().play_to_round(1)
     call = at.pending_calls()[0]
-    at.add_events(researched(call))
+    at.add_events(build_researched(call))
     at.script = lambda _: ""
     at.add_events(at.answer(at.pending_calls()[0]))
-    assert "> Boats cost 100." in told(at, at.pending_calls()[0])
+    assert "> Boats cost 100." in prompt_text(at, at.pending_calls()[0])
     at.add_events(Paused(reason="lunch"), Resumed())
-    assert "> Boats cost 100." in told(at, at.pending_calls()[0])
+    assert "> Boats cost 100." in prompt_text(at, at.pending_calls()[0])
 
 
-def test_it_is_for_one_answer_only() -> None:
+def test_results_are_shown_for_one_answer_only() -> None:
     at = simulate().play_to_round(1)
-    at.add_events(researched(at.pending_calls()[0])).play_to_round(2)
-    assert "Boats cost 100." not in "".join(told(at, call) for call in at.pending_calls())
+    at.add_events(build_researched(at.pending_calls()[0])).play_to_round(2)
+    assert "Boats cost 100." not in "".join(prompt_text(at, call) for call in at.pending_calls())
 
 
 def test_a_moderator_looks_things_up_before_it_opens_a_round() -> None:
     opened = build_setup(format="verdict", options={"moderator": {"tools": ["web"]}})
     at = simulate(opened).play_to_round(1)
-    at.add_events(researched(at.pending_calls()[0]))
-    assert "What you looked up for this answer:\nweb/search" in told(at, at.pending_calls()[0])
+    at.add_events(build_researched(at.pending_calls()[0]))
+    assert "What you looked up for this answer:\nweb/search" in prompt_text(at, at.pending_calls()[0])
     at.play()
     assert at.status == "concluded"
     assert not any("Boats" in prompt for prompt in at.prompts("Proponent"))
 
 
 @pytest.mark.requirement("C16", "D3")
-def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
+def test_research_is_counted_and_its_failures_are_listed() -> None:
     at = simulate().play_to_round(1)
-    at.add_events(researched(at.pending_calls()[0], FOUND, LOST)).play()
+    at.add_events(build_researched(at.pending_calls()[0], FOUND, LOST)).play()
     assert at.debate.research[0].lookups == (FOUND, LOST)
     assert views.usage_sum(at.debate.usage).calls == 7
     assert ("Proponent", "research", "done") in [
@@ -109,11 +109,11 @@ def test_what_it_took_is_counted_and_what_failed_is_told() -> None:
 
 
 @pytest.mark.requirement("D3")
-def test_a_seat_that_fails_after_research_is_one_that_failed() -> None:
+def test_a_seat_that_fails_after_research_counts_as_failed() -> None:
     def script(call: Call) -> ScriptAnswer:
         return ProviderFailure("timeout") if call.seat == "Opponent" else default_script(call)
 
     at = simulate().play_to_round(1)
-    at.add_events(researched(at.pending_calls()[1]))
+    at.add_events(build_researched(at.pending_calls()[1]))
     at.script = script
     assert at.play().status == "paused"

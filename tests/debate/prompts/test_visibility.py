@@ -51,7 +51,7 @@ SAYING = task_script(
 )
 
 
-def played(**visibility: Any) -> DebateSimulation:
+def play_debate(**visibility: Any) -> DebateSimulation:
     """A debate in which everybody there can be has said something."""
     opened = build_setup(
         format="full",
@@ -69,32 +69,32 @@ def played(**visibility: Any) -> DebateSimulation:
     return at.play()
 
 
-def shown(at: DebateSimulation) -> str:
+def client_text(at: DebateSimulation) -> str:
     """All that a client can read of what was said, but for the verdict itself."""
     rounds = [logs.round_view(at.debate, entered.round) for entered in at.debate.rounds]
     events = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
-    told = [event for event in events if event["kind"] != "concluded"]
+    prompt_text = [event for event in events if event["kind"] != "concluded"]
     state = views.build_state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
     result = {k: v for k, v in views.raw_result(at.debate).items() if k != "verdict"}
     transcript, _, _ = markdown.render_transcript(at.debate, at.log).partition("\n## Verdict: ")
-    return json.dumps([rounds, told, state, result, transcript])
+    return json.dumps([rounds, prompt_text, state, result, transcript])
 
 
 class TestClients:
-    def test_everything_is_shown_unless_asked_otherwise(self) -> None:
-        text_ = shown(played())
+    def test_everything_is_shown_by_default(self) -> None:
+        text_ = client_text(play_debate())
         for words in WORDS.values():
             assert all(word in text_ for word in words)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_what_a_kind_of_seat_says_can_be_kept_from_clients(self, kind: SeatKind) -> None:
-        text_ = shown(played(hide_from_client=[kind]))
+    def test_a_kind_of_seat_can_be_hidden_from_clients(self, kind: SeatKind) -> None:
+        text_ = client_text(play_debate(hide_from_client=[kind]))
         for other, words in WORDS.items():
             for word in words:
                 assert (word in text_) == (other != kind), word
 
-    def test_what_is_hidden_is_counted_all_the_same(self) -> None:
-        at, plain = played(hide_from_client=list(KINDS)), played()
+    def test_hidden_turns_are_counted(self) -> None:
+        at, plain = play_debate(hide_from_client=list(KINDS)), play_debate()
         assert views.turns(at.debate) == []
         assert logs.tasks(at.debate) == logs.tasks(plain.debate)
         assert views.usage_sum(at.debate.usage) == views.usage_sum(plain.debate.usage)
@@ -103,44 +103,44 @@ class TestClients:
         spoke = next(row for row in rows if row["kind"] == "spoke")
         assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
 
-    def test_the_verdict_is_shown_in_any_case(self) -> None:
-        found = views.build_verdict(played(hide_from_client=list(KINDS)).debate)
+    def test_the_verdict_is_always_shown(self) -> None:
+        found = views.build_verdict(play_debate(hide_from_client=list(KINDS)).debate)
         assert (found.outcome, found.winner) == ("decided", "Proponent")
         assert found.deliverable == ""
         assert found.dissent == []
 
-    def test_markdown_leaves_out_what_is_hidden(self) -> None:
-        at = played(hide_from_client=["moderator", "referee"])
+    def test_markdown_omits_hidden_seats(self) -> None:
+        at = play_debate(hide_from_client=["moderator", "referee"])
         for number in range(1, at.debate.round + 1):
             assert markdown.render_moderation(at.debate, number) == ""
-        assert "### Moderator" in markdown.render_moderation(played().debate, 1)
+        assert "### Moderator" in markdown.render_moderation(play_debate().debate, 1)
 
 
 class TestSeats:
-    def told(self, at: DebateSimulation, seat: str) -> str:
+    def prompt_text(self, at: DebateSimulation, seat: str) -> str:
         return "\n".join(
             render_prompt_text(prompt)
             for call, prompt in at.calls_made
             if call.seat == seat and call.round > 1
         )
 
-    def test_debaters_can_be_kept_from_each_other_and_not_from_those_who_decide(self) -> None:
-        at = played(hide_from_seats=["debaters"])
-        assert "> It pays, Opponent." not in self.told(at, "Proponent")
-        assert "> It pays, Proponent." in self.told(at, "Proponent")
+    def test_debaters_can_be_hidden_from_each_other_but_not_from_judges(self) -> None:
+        at = play_debate(hide_from_seats=["debaters"])
+        assert "> It pays, Opponent." not in self.prompt_text(at, "Proponent")
+        assert "> It pays, Proponent." in self.prompt_text(at, "Proponent")
         for seat in ("moderator", "referee", "judge 1", "synthesizer"):
-            assert "> It pays, Opponent." in self.told(at, seat)
+            assert "> It pays, Opponent." in self.prompt_text(at, seat)
 
     @pytest.mark.parametrize(
         ("kind", "words"), [("moderator", "> So far so good."), ("referee", "> B was vague.")]
     )
-    def test_who_leads_can_be_kept_from_all_the_others(self, kind: str, words: str) -> None:
-        at = played(hide_from_seats=[kind])
+    def test_moderator_and_referee_can_be_hidden_from_all_others(self, kind: str, words: str) -> None:
+        at = play_debate(hide_from_seats=[kind])
         for seat in {"Proponent", "Opponent", "moderator", "referee", "judge 1", "synthesizer"} - {kind}:
-            assert words not in self.told(at, seat)
-            assert words in self.told(played(), seat)
-        assert words in self.told(at, kind)
+            assert words not in self.prompt_text(at, seat)
+            assert words in self.prompt_text(play_debate(), seat)
+        assert words in self.prompt_text(at, kind)
 
-    def test_without_more_everybody_reads_everybody(self) -> None:
+    def test_seats_see_each_other_by_default(self) -> None:
         for seat in ("Proponent", "moderator", "judge 1"):
-            assert "> It pays, Opponent." in self.told(played(), seat)
+            assert "> It pays, Opponent." in self.prompt_text(play_debate(), seat)

@@ -18,16 +18,16 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("D2")
 
 
-def plainly(call: Call) -> ScriptAnswer:
+def plain_script(call: Call) -> ScriptAnswer:
     return render_finding() if call.reading else f"{call.seat} in {call.round}"
 
 
-def over(**asked: object) -> DebateSimulation:
-    return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
+def play_debate(**request: object) -> DebateSimulation:
+    return simulate(build_setup(**request), plain_script).play()  # type: ignore[arg-type]  # whatever a proposal may hold
 
 
 class TestInterventions:
-    def test_who_did_what_when_and_why_is_on_record(self) -> None:
+    def test_interventions_record_actor_time_and_reason(self) -> None:
         at = simulate().add_events(NoteAdded(text="Mind.", to="Opponent", reason="they forget"))
         at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
         at.play_through_round(1).add_events(TalkConcluded(reason="enough"))
@@ -52,7 +52,7 @@ class TestInterventions:
 class TestAnalysis:
     def test_it_counts_by_round_debater_and_judge(self) -> None:
         def script(call: Call) -> ScriptAnswer:
-            return Reply(str(plainly(call)), build_usage(), cut=call.round == 2)
+            return Reply(str(plain_script(call)), build_usage(), cut=call.round == 2)
 
         at = simulate(script=script).play()
         counts = logs.analysis(at.debate)
@@ -72,7 +72,7 @@ class TestAnalysis:
 
 class TestRounds:
     def test_a_round_is_its_turns_its_judgments_and_its_failures(self) -> None:
-        at = over()
+        at = play_debate()
         first, last = logs.round_view(at.debate, 1), logs.round_view(at.debate, 3)
         assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
         assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
@@ -95,7 +95,7 @@ class TestRounds:
             for reading in (1, 2)
         ]
 
-    def test_a_round_is_over_when_no_more_will_be_said_in_it(self) -> None:
+    def test_a_round_is_over_when_no_slot_is_open(self) -> None:
         at = simulate().play_to_round(1)
         assert not logs.round_view(at.debate, 1)["over"]
         assert logs.round_view(at.play_through_round(1).debate, 1)["over"]
@@ -106,12 +106,12 @@ class TestRounds:
 
 class TestRecord:
     def test_the_receipt_is_the_head_of_the_chain(self) -> None:
-        at = over()
+        at = play_debate()
         receipt = logs.receipt("d-1", at.debate, at.log)
         assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
         assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
 
-    def test_a_row_of_the_record_is_its_event_with_its_place_in_the_chain(self) -> None:
+    def test_an_event_row_has_the_event_and_its_place_in_the_chain(self) -> None:
         at = simulate().play_to_round(1)
         assert logs.event_row(at.log[1]) == {
             "seq": 2,

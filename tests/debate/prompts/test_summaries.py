@@ -9,7 +9,7 @@ from tests.support.simulation import build_debaters, build_setup, default_script
 pytestmark = pytest.mark.requirement("D19")
 
 
-def test_a_debater_is_told_what_was_last_said_against_it() -> None:
+def test_the_summary_has_the_last_argument_of_the_opponent() -> None:
     at = simulate(script=lambda call: f"{call.seat} in {call.round}").play_to_round(2)
     cues = [render(at.debate, call).summary for call in at.pending_calls()]
     question = at.debate.setup.question
@@ -19,13 +19,13 @@ def test_a_debater_is_told_what_was_last_said_against_it() -> None:
     ]
 
 
-def test_the_first_has_nothing_to_answer() -> None:
+def test_the_first_speaker_has_nothing_to_answer() -> None:
     at = simulate().play_to_round(1)
     at.add_events(at.answer(at.pending_calls()[0]))
     assert render(at.debate, at.pending_calls()[0]).summary.opponent_text == ""
 
 
-def test_as_declared_it_answers_who_spoke_just_before() -> None:
+def test_in_declared_order_a_speaker_answers_the_previous_one() -> None:
     def script(call: Call) -> str:
         return call.seat
 
@@ -35,16 +35,16 @@ def test_as_declared_it_answers_who_spoke_just_before() -> None:
 
 
 @pytest.mark.requirement("D5")
-def test_who_answers_a_message_is_told_that_message() -> None:
+def test_the_addressee_of_a_message_gets_that_message() -> None:
     opened = build_setup(debaters=build_debaters(3), options={"phases": ["cross_examination"]})
     at = simulate(opened).play()
     answers = [(call, prompt) for call, prompt in at.calls_made if call.task == "answer"]
     assert len(answers) == 3
     for call, prompt in answers:
-        asked = next(
+        message = next(
             turn for turn in at.debate.turns if (turn.seat, turn.act) == (call.message_author, "question")
         )
-        assert prompt.summary.opponent_text == asked.text
+        assert prompt.summary.opponent_text == message.text
 
 
 def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading() -> None:
@@ -56,7 +56,7 @@ def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading() -> None:
 
 
 @pytest.mark.requirement("C7")
-def test_names_are_told_only_where_one_is_to_be_chosen() -> None:
+def test_names_are_given_only_where_one_has_to_be_chosen() -> None:
     opened = build_setup(format="full", options={"moderator": {}})
     at = simulate(opened).play()
     for call, prompt in at.calls_made:
@@ -65,9 +65,9 @@ def test_names_are_told_only_where_one_is_to_be_chosen() -> None:
 
 
 @pytest.mark.requirement("C17")
-def test_what_others_are_not_to_see_is_not_told_in_short_either() -> None:
+def test_the_summary_contains_no_hidden_turns() -> None:
     opened = build_setup(format="verdict", options={"visibility": {"hide_from_seats": ["debaters"]}})
     at = simulate(opened, default_script).play()
-    told = {call.task: prompt.summary.opponent_text for call, prompt in at.calls_made}
-    assert told["argument"] == ""
-    assert told["judgment"] != ""
+    opponent_texts = {call.task: prompt.summary.opponent_text for call, prompt in at.calls_made}
+    assert opponent_texts["argument"] == ""
+    assert opponent_texts["judgment"] != ""
