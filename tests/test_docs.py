@@ -43,6 +43,13 @@ def test_every_name_in_the_architecture_exists_in_the_code() -> None:
     assert [word for word in sorted(words) if not re.search(rf"\b{word}\b", code)] == []
 
 
+def test_every_event_has_a_meaning_in_the_catalogue() -> None:
+    entries = re.findall(r"^- \*\*`(\w+)`\*\*(.*)$", ARCHITECTURE, re.MULTILINE)
+
+    assert len(entries) > 20
+    assert [kind for kind, meaning in entries if not meaning] == []
+
+
 def test_every_participant_of_the_sequence_diagram_is_a_class_or_a_tool() -> None:
     participants = set(re.findall(r"^    participant \w as (\w+)$", ARCHITECTURE, re.MULTILINE)) - {"Client"}
     code = "\n".join(

@@ -166,6 +166,8 @@ class Answer(SlotFact):
 
 
 class Spoke(Answer):
+    """One contribution of a debater: an argument, a message, or the answer to a message."""
+
     kind: Literal["spoke"] = "spoke"
     text: str
     cut: bool = False  # the reply was longer than a turn may be, and was shortened
@@ -324,6 +326,8 @@ Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6
 
 
 class Paused(Fact):
+    """The debate stops until it is resumed."""
+
     kind: Literal["paused"] = "paused"
     cause: PauseCause = "request"
     reason: str
@@ -332,12 +336,16 @@ class Paused(Fact):
 
 
 class Resumed(Fact):
+    """The debate continues."""
+
     kind: Literal["resumed"] = "resumed"
     reason: str = ""
     delivery_id: str = ""  # of the hook that resumed it
 
 
 class Ended(Fact):
+    """The end of the debate: concluded with a result, or truncated without one."""
+
     kind: Literal["ended"] = "ended"
     ending: Ending
     cause: EndCause
