@@ -143,8 +143,6 @@ class PhaseEntered(Fact):
     detail: str = ""
 
 
-# Answers of seats -----------------------------------------------------------------------------------
-
 Seen = Annotated[int, Field(ge=1)]
 """The version of the debate that a prompt was rendered from: how many events it had.
 
@@ -269,9 +267,6 @@ class Researched(SlotFact):
     usage: Usage | None = None  # None where a server could not be reached and no model was called
 
 
-# What follows from answers --------------------------------------------------------------------------
-
-
 class DefaultPlanUsed(Fact):
     """The speakers of a round whose moderator gave no usable answer."""
 
@@ -318,8 +313,6 @@ class Concluded(Fact):
     reasoning: str
     votes: tuple[Vote, ...]
 
-
-# The course of the debate ---------------------------------------------------------------------------
 
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
 """UTC, ISO 8601, so that times compare as text."""

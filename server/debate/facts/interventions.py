@@ -48,6 +48,8 @@ class TextIntervention(InterventionFact):
 
 
 class NoteAdded(TextIntervention):
+    """A note for the debaters. `to`: one of them, "" for all."""
+
     kind: Literal["note_added"] = "note_added"
     action = "inject"
     title = "Note"
@@ -78,6 +80,8 @@ class TalkConcluded(InterventionFact):
 
 
 class RoundsExtended(InterventionFact):
+    """More rounds of talk."""
+
     kind: Literal["rounds_extended"] = "rounds_extended"
     action = "extend"
     rounds: int  # how many more
@@ -88,6 +92,8 @@ class RoundsExtended(InterventionFact):
 
 
 class LimitsChanged(InterventionFact):
+    """New limits of the debate."""
+
     kind: Literal["limits_changed"] = "limits_changed"
     action = "extend"
     limits: Limits  # all that are in force from now on
@@ -107,6 +113,8 @@ class Weight(Fact):
 
 
 class WeightsChanged(InterventionFact):
+    """New weights of votes."""
+
     kind: Literal["weights_changed"] = "weights_changed"
     action = "weights"
     weights: tuple[Weight, ...]  # those that change
@@ -117,6 +125,8 @@ class WeightsChanged(InterventionFact):
 
 
 class ThresholdChanged(InterventionFact):
+    """A new share of the weight that a position needs to win."""
+
     kind: Literal["threshold_changed"] = "threshold_changed"
     action = "threshold"
     threshold: str  # of the votes' weight, a fraction such as "2/3"
@@ -127,6 +137,8 @@ class ThresholdChanged(InterventionFact):
 
 
 class ModelReplaced(InterventionFact):
+    """A new model for a seat."""
+
     kind: Literal["model_replaced"] = "model_replaced"
     action = "replace_model"
     seat: str
