@@ -93,7 +93,8 @@ def prepare_hooks(
     if not settings.hooks:
         return lambda _manager, _outbox: nullcontext()
     # Imports YAML and an HTTP client, which a start without hooks does not wait for.
-    from server.hooks import HookRunner, load_hooks_config  # noqa: PLC0415
+    from server.hooks.config import load_hooks_config  # noqa: PLC0415
+    from server.hooks.runner import HookRunner  # noqa: PLC0415
 
     return partial(HookRunner.open, load_hooks_config(settings.hooks, environ))
 

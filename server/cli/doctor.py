@@ -123,7 +123,7 @@ def check_hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     """The file of hooks, if there is one: a server with an invalid one does not start."""
     if not settings.hooks:
         return []
-    from server.hooks import load_hooks_config  # noqa: PLC0415  (imports YAML and an HTTP client)
+    from server.hooks.config import load_hooks_config  # noqa: PLC0415  (imports YAML and an HTTP client)
 
     try:
         count = len(load_hooks_config(settings.hooks, environ).hooks)

@@ -1,4 +1,4 @@
-"""Where a host is, and whether a webhook may go there."""
+"""Resolves hosts and decides which addresses webhooks may use."""
 
 import asyncio
 import socket
@@ -8,16 +8,19 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""The addresses of a host. Raises OSError where it has none."""
+"""The addresses of a host and port. Raises OSError if there are none."""
 
 NAT64_PREFIX = ip_network("64:ff9b::/96")
-"""IPv4 addresses as IPv6-only networks write them."""
+"""RFC 6052: IPv4 addresses in IPv6-only networks."""
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the order in which to try them.
+    """The addresses of a host, in the order of preference.
 
-    In a thread of its own that nobody waits for: a name server that hangs must not keep the process.
+    Uses a daemon thread, so that a name server that does not answer cannot delay the end of the process.
+
+    Raises:
+        OSError: the host is unknown or not a valid name.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[list[str]] = loop.create_future()
@@ -39,7 +42,7 @@ async def resolve(host: str, port: int) -> list[str]:
         except OSError as failed:
             error = failed
         except UnicodeError:
-            error = OSError("it is no name of a host")
+            error = OSError("it is not a host name")
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(set_result, found, error)
 
@@ -48,7 +51,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is written as an address, which nobody has to look up."""
+    """Whether a host is an IP address."""
     try:
         ip_address(host.partition("%")[0])
     except ValueError:
@@ -57,19 +60,19 @@ def is_address(host: str) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the internet's, and leads to nothing nearer by another way of writing."""
+    """Whether an address, and every IPv4 address inside it, is a public unicast address."""
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(one.is_global and not one.is_multicast for one in (found, *embedded_ipv4_addresses(found)))
+    return all(one.is_global and not one.is_multicast for one in (parsed, *embedded_ipv4_addresses(parsed)))
 
 
 def embedded_ipv4_addresses(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that are written inside an IPv6 address."""
+    """The IPv4 addresses inside an IPv6 address: mapped, 6to4, NAT64. Teredo is never global."""
     if isinstance(address, IPv4Address):
         return []
-    inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    inner = [address.ipv4_mapped, address.sixtofour]
     if address in NAT64_PREFIX:
         inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
     return [one for one in inner if one is not None]

@@ -1,7 +1,8 @@
-"""The file of hooks: its shape, and everything that can be wrong with it, told at once and by line."""
+"""The hooks file: its schema, and a report of all its errors with their lines."""
 
+import base64
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -31,29 +32,28 @@ from server.hooks.yaml_with_lines import Problem, YamlDocument, parse_yaml
 from server.settings import PREFIX, InvalidSettingsError
 
 MAX_FILE_BYTES = 64 * 1024
-"""Bytes; a hook has a few hundred."""
-
 MAX_PROBLEMS = 30
-"""More than anybody reads at once."""
+
+SECRET_PREFIX = "whsec_"  # noqa: S105  (a prefix, not a secret)
 
 PROBLEM_TEXTS = {
     "extra_forbidden": "there is no such key",
     "missing": "it is missing",
     "too_short": "it is empty",
     "string_too_short": "it is empty",
-    "string_type": "it has to be a text",
-    "string_pattern_mismatch": "it has to be 1 to 40 letters, digits, - and _, without spaces",
-    "tuple_type": "it has to be a list",
-    "model_type": "it has to be keys and values",
+    "string_type": "it must be a text",
+    "string_pattern_mismatch": "it must be 1 to 40 letters, digits, - and _, without spaces",
+    "tuple_type": "it must be a list",
+    "model_type": "it must be keys and values",
 }
-"""What pydantic finds, for people who write YAML."""
+"""Pydantic's error types, in words for people who write YAML."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(slots=True)
 class CheckContext:
-    """What a hook is checked against beside itself."""
+    """The parts of the file and the process that validators of a hook need."""
 
     allow: "AllowedHosts"
     environ: Mapping[str, str]
@@ -70,39 +70,36 @@ class ConfigModel(BaseModel):
 
 
 class AllowedHosts(ConfigModel):
-    """Where webhooks may go. A place is a host, or a host and a port: `[::1]:9000`, `localhost`."""
+    """The hosts that webhooks may use, each with or without a port: `[::1]:9000`, `localhost`."""
 
     hosts: Annotated[
         tuple[str, ...],
-        Field(description="Hosts, or `host:port`, that webhooks may go to, over https, at public addresses."),
+        Field(description="Hosts, or `host:port`, that webhooks may use, over https, at public addresses."),
     ] = ()
     private: Annotated[
         tuple[str, ...],
-        Field(description="Those that may be at private addresses, this machine's included, and over http."),
+        Field(description="Hosts that may have private or loopback addresses, and be used over http."),
     ] = ()
 
     @field_validator("hosts", "private")
     @classmethod
     def validate_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        for place in hosts:
-            parts = urlsplit(f"//{place}")
+        for host in hosts:
+            parts = urlsplit(f"//{host}")
             try:
-                plain = (
-                    parts.netloc == place and bool(parts.hostname) and "@" not in place and parts.port != 0
-                )
+                is_plain = parts.netloc == host and bool(parts.hostname) and parts.port != 0
             except ValueError:
-                plain = False
-            if not plain or "*" in place:
-                raise ValueError(f"{place[:80]!r} is no host: write its name, or name:port")
-        return tuple(place.lower() for place in hosts)
+                is_plain = False
+            if not is_plain or "@" in host or "*" in host:
+                raise ValueError(f"{host[:80]!r} is not a host: write its name, or name:port")
+        return tuple(host.lower() for host in hosts)
 
     def host_spellings(self, host: str, port: int) -> set[str]:
-        """How a place can be written."""
         bare = f"[{host}]" if ":" in host else host
         return {bare, f"{bare}:{port}"}
 
     def is_private(self, host: str, port: int) -> bool:
-        """Whether a private address of this machine or network is meant, and allowed."""
+        """Whether the host may have a private address."""
         return bool(self.host_spellings(host, port) & set(self.private))
 
     def is_allowed(self, host: str, port: int) -> bool:
@@ -110,12 +107,13 @@ class AllowedHosts(ConfigModel):
 
 
 class Webhook(ConfigModel):
-    url: Annotated[str, Field(description="Where to post. Its host has to be under `allow`.")]
+    url: Annotated[str, Field(description="The address to post to. Its host must be under `allow`.")]
     secret_env: Annotated[
-        str, Field(description="The environment variable that holds the secret of the signature.")
+        str,
+        Field(description="The environment variable with the secret: `whsec_` and base64, or any text."),
     ]
     timeout: Annotated[float, Field(ge=0.1, le=30, description="Seconds for one attempt, at most 30.")] = 10
-    attempts: Annotated[int, Field(ge=1, le=10, description="How often it is tried, at most 10 times.")] = 7
+    attempts: Annotated[int, Field(ge=1, le=10, description="Attempts, at most 10.")] = 7
 
     @property
     def host(self) -> str:
@@ -129,34 +127,37 @@ class Webhook(ConfigModel):
     @field_validator("url")
     @classmethod
     def validate_url(cls, url: str, info: ValidationInfo) -> str:
-        around = get_check_context(info)
+        allow = get_check_context(info).allow
         parts = urlsplit(url)
         try:
-            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
-            whole = False
-        if not whole or not url.isascii() or not url.isprintable() or " " in url:
-            raise ValueError("it is no address: write https://host/path")
+            is_complete = False
+        if not is_complete or not url.isascii() or not url.isprintable() or " " in url:
+            raise ValueError("it is not an address: write https://host/path")
         if "@" in parts.netloc or parts.fragment:
-            raise ValueError("it has to do without a user, a password and a fragment (#…)")
+            raise ValueError("it must not contain a user, a password or a fragment (#…)")
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        if not around.allow.is_allowed(host, port):
+        if not allow.is_allowed(host, port):
             raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
-        private = around.allow.is_private(host, port)
-        if parts.scheme == "http" and not private:
-            raise ValueError("http is for hosts under allow.private only: write https")
-        if is_address(host) and not (private or is_public(host)):
-            raise ValueError(f"{host} is a private address: name it under allow.private, or write another")
+        is_private = allow.is_private(host, port)
+        if parts.scheme == "http" and not is_private:
+            raise ValueError("http is only for hosts under allow.private: write https")
+        if is_address(host) and not (is_private or is_public(host)):
+            raise ValueError(f"{host} is a private address: add it to allow.private")
         return url
 
     @field_validator("secret_env")
     @classmethod
     def validate_secret_env(cls, name: str, info: ValidationInfo) -> str:
-        around = get_check_context(info)
         if not _VARIABLE.fullmatch(name):
-            raise ValueError("it is no name of an environment variable")
-        if not around.environ.get(name):
+            raise ValueError("it is not the name of an environment variable")
+        if not (secret := get_check_context(info).environ.get(name)):
             raise ValueError(f"the environment variable {name} is not set")
+        try:
+            decode_secret(secret)
+        except ValueError:
+            raise ValueError(f"the value of {name} begins with whsec_ but is not base64") from None
         return name
 
 
@@ -168,7 +169,7 @@ class InterventionAction(ConfigModel):
             max_length=MAX_NOTE_LENGTH, description="The note to inject, or the challenge, with placeholders."
         ),
     ] = ""
-    to: Annotated[str, Field(description="The debater it is for, with placeholders. Default: all.")] = ""
+    to: Annotated[str, Field(description="The debater to address, with placeholders. Default: all.")] = ""
 
     @field_validator("action")
     @classmethod
@@ -190,7 +191,7 @@ class InterventionAction(ConfigModel):
 
 
 class Action(ConfigModel):
-    """One of the three."""
+    """Exactly one of the three."""
 
     log: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     webhook: Webhook | None = None
@@ -205,7 +206,7 @@ class Action(ConfigModel):
     @classmethod
     def validate_single_key(cls, data: Any) -> Any:
         if not isinstance(data, dict) or len(data) != 1:
-            raise ValueError("an action is one of log, webhook, intervene, with what belongs to it")
+            raise ValueError("an action is one of log, webhook, intervene, with its fields")
         return data
 
 
@@ -214,13 +215,13 @@ class Hook(ConfigModel):
         str,
         Field(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
-            description="Letters, digits, - and _. What it does is recorded under it.",
+            description="Letters, digits, - and _. Interventions are recorded under it.",
         ),
     ]
-    on: Annotated[tuple[str, ...], Field(min_length=1, description="An event, or a list of them.")]
+    on: Annotated[tuple[str, ...], Field(min_length=1, description="An event, or a list of events.")]
     when: Annotated[
         dict[str, tuple[str, ...]],
-        Field(description="Fields and the value, or a list of the values, that each may have. Default: any."),
+        Field(description="Fields with the value, or the list of values, that match. Default: any."),
     ] = {}
     do: Annotated[
         tuple[Action, ...],
@@ -232,10 +233,10 @@ class Hook(ConfigModel):
     @field_validator("name")
     @classmethod
     def validate_unique_name(cls, name: str, info: ValidationInfo) -> str:
-        around = get_check_context(info)
-        if name in around.hook_names:
+        names = get_check_context(info).hook_names
+        if name in names:
             raise ValueError(f"there are two hooks called {name}")
-        around.hook_names.add(name)
+        names.add(name)
         return name
 
     @field_validator("on", mode="before")
@@ -255,14 +256,14 @@ class Hook(ConfigModel):
     @field_validator("when", mode="before")
     @classmethod
     def normalize_conditions(cls, data: Any) -> Any:
-        """Each condition as the list of the values that meet it."""
+        """Convert each condition to a tuple of values."""
         if not isinstance(data, dict):
-            raise ValueError("it has to be fields and their values")  # noqa: TRY004  (pydantic reports it)
-        made = {name: value if isinstance(value, list) else [value] for name, value in data.items()}
-        for name, wanted in made.items():
-            if not wanted or not all(isinstance(one, str | int | float) for one in wanted):
-                raise ValueError(f"{name[:40]} has to be a word, a number, true, false, or a list of them")
-        return {name: tuple(map(format_value, wanted)) for name, wanted in made.items()}
+            raise ValueError("it must be fields and their values")  # noqa: TRY004  (pydantic reports it)
+        lists = {name: value if isinstance(value, list) else [value] for name, value in data.items()}
+        for name, values in lists.items():
+            if not values or not all(isinstance(value, str | int | float) for value in values):
+                raise ValueError(f"{name[:40]} must be a word, a number, true, false, or a list of these")
+        return {name: tuple(map(format_value, values)) for name, values in lists.items()}
 
     @field_validator("when")
     @classmethod
@@ -278,19 +279,17 @@ class Hook(ConfigModel):
 
 
 class HooksConfig(ConfigModel):
-    """A whole file."""
-
     hooks: Annotated[tuple[Hook, ...], Field(max_length=50, description="The hooks, at most 50.")] = ()
-    allow: Annotated[AllowedHosts, Field(description="Where webhooks may go. Default: nowhere.")] = (
+    allow: Annotated[AllowedHosts, Field(description="The hosts of webhooks. Default: none.")] = (
         AllowedHosts()
     )
     max_age_hours: Annotated[
-        float, Field(ge=0.01, le=720, description="What happened longer ago is let go, at most 720.")
+        float, Field(ge=0.01, le=720, description="Older events and deliveries are dropped; at most 720.")
     ] = 24
 
 
 def check_template(template: str) -> str:
-    """Raise ValueError unless every placeholder of a text is one that some event fills."""
+    """Raises ValueError for a placeholder that no event can fill."""
     known = {*available_fields((ANY_EVENT,)), "hook"}
     if unknown := [name for name in find_placeholders(template) if name not in known]:
         raise ValueError(f"there is no placeholder {{{unknown[0][:40]}}}{suggest_name(unknown[0], known)}")
@@ -298,69 +297,79 @@ def check_template(template: str) -> str:
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
-    """What may have been meant, and where all that there are stand."""
+    """The most similar name, or a reference to the list of all."""
     close = get_close_matches(word, sorted(known), n=1)
-    return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists those there are"
+    return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists all"
 
 
 def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
-    """The hooks of a file.
+    """Read a hooks file.
 
     Raises:
-        BadSettings: something in it is wrong; the text tells everything that is.
+        InvalidSettingsError: the file has errors; the text lists them by line.
     """
-    found = parse_yaml(read_config_file(path))
-    rules = None if found.problems else parse_config(found, environ)
-    if rules is None:
-        told = [f"  {fault}" for fault in sorted(found.problems, key=lambda fault: fault.line)]
-        if len(told) > MAX_PROBLEMS:
-            told[MAX_PROBLEMS:] = [f"  and {len(told) - MAX_PROBLEMS} more"]
-        raise InvalidSettingsError(
-            "\n".join([f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:", *told])
-        )
-    return rules
+    document = parse_yaml(read_config_file(path))
+    config = None if document.problems else parse_config(document, environ)
+    if config is None:
+        lines = [f"  {problem}" for problem in sorted(document.problems, key=lambda one: one.line)]
+        if len(lines) > MAX_PROBLEMS:
+            lines[MAX_PROBLEMS:] = [f"  and {len(lines) - MAX_PROBLEMS} more"]
+        heading = f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:"
+        raise InvalidSettingsError("\n".join([heading, *lines]))
+    return config
+
+
+def decode_secret(secret: str) -> bytes:
+    """The key of a signature: the base64 after `whsec_`, or the text itself.
+
+    Raises:
+        ValueError: the part after `whsec_` is not base64.
+    """
+    if not secret.startswith(SECRET_PREFIX):
+        return secret.encode()
+    return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
 
 
 def read_config_file(path: str) -> str:
-    file = Path(path).expanduser()
-    refuse: Callable[[str], InvalidSettingsError] = lambda why: InvalidSettingsError(  # noqa: E731  (said three times)
-        f"The hooks file {path} ({PREFIX}HOOKS) cannot be read: {why}."
-    )
+    """Raises InvalidSettingsError if the file is missing, unreadable, too large or not UTF-8."""
+    file, problem = Path(path).expanduser(), "there is no such file"
     try:
-        if not file.is_file():
-            raise refuse("there is no such file")
-        with file.open("rb") as opened:
-            content = opened.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise refuse(f"it has more than {MAX_FILE_BYTES:,} bytes")
-        return content.decode()
+        if file.is_file():
+            with file.open("rb") as opened:
+                content = opened.read(MAX_FILE_BYTES + 1)
+            if len(content) <= MAX_FILE_BYTES:
+                return content.decode()
+            problem = f"it has more than {MAX_FILE_BYTES:,} bytes"
     except OSError as error:
-        raise refuse(error.strerror or "the disk reports an error") from error
+        problem = error.strerror or "the disk reports an error"
     except UnicodeDecodeError:
-        raise refuse("it is no text in UTF-8") from None
+        problem = "it is not UTF-8 text"
+    raise InvalidSettingsError(f"The hooks file {path} ({PREFIX}HOOKS) cannot be read: {problem}.")
 
 
 def parse_config(document: YamlDocument, environ: Mapping[str, str]) -> HooksConfig | None:
-    """The rules in a file; None, and its faults, if there is something wrong."""
+    """The parsed configuration; None after adding to `document.problems`."""
     data = {} if document.data is None else document.data
-    given = data.get("allow", {}) if isinstance(data, dict) else {}
     try:
-        allow = AllowedHosts.model_validate(given)
-    except ValidationError:  # told below, with everything else
+        allow = AllowedHosts.model_validate(data.get("allow", {}) if isinstance(data, dict) else {})
+    except ValidationError:  # reported below, with the other problems
         allow = AllowedHosts()
     try:
         return HooksConfig.model_validate(data, context=CheckContext(allow, environ))
     except ValidationError as error:
-        told = error.errors(include_url=False)
-        # Where every part of a list is wrong, it is not also too short.
+        # A list whose items are all invalid is reported as too short as well: leave that out.
         document.problems += [
-            build_problem(one, document) for one in told if one["type"] != "too_short" or not one["input"]
+            build_problem(one, document)
+            for one in error.errors(include_url=False)
+            if one["type"] != "too_short" or not one["input"]
         ]
         return None
 
 
 def build_problem(error: Any, document: YamlDocument) -> Problem:
     path = tuple(error["loc"])
-    said = PROBLEM_TEXTS.get(error["type"], error["msg"].removeprefix("Value error, "))
+    message = PROBLEM_TEXTS.get(error["type"], error["msg"].removeprefix("Value error, "))
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    return Problem(document.find_line(path), f"{place or 'the file'}: {said[0].lower()}{said[1:]}"[:600])
+    return Problem(
+        document.find_line(path), f"{place or 'the file'}: {message[0].lower()}{message[1:]}"[:600]
+    )

@@ -1,4 +1,4 @@
-"""What hooks can see of an event: its names and fields, for conditions and for placeholders."""
+"""Event names and fields, for the conditions and placeholders of hooks."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,18 @@ from server.debate.views.audit import EVENT_NAMES, event_names
 ANY_EVENT = "*"
 
 DEBATE_FIELDS = ("debate_id", "question", "format", "status", "tags", "outcome", "winner")
-"""Fields of the debate, as it stood when the event had happened."""
+"""Fields of the debate, after the event."""
 
 ENTRY_FIELDS = ("seq", "at", "actor", "event", "kind")
 
 MAX_VALUE_LENGTH = 300
-"""Characters of one value in a text."""
+"""Characters of one value in a filled template."""
 
 FieldValue = str | tuple[str, ...]
 
 
 def all_event_names() -> tuple[str, ...]:
-    """The names of all events, for `on`."""
+    """All event names that `on` accepts, except `*`."""
     return tuple(sorted({"phase_end", *(name for row in EVENT_NAMES.values() for name in row)}))
 
 
@@ -37,7 +37,7 @@ def event_models() -> dict[str, type[Fact]]:
 
 
 def find_event_kinds(event_name: str) -> list[str]:
-    """The kinds of facts that have this name."""
+    """The kinds of facts with this event name."""
     if event_name == "phase_end":
         return ["phase_entered", "ended"]
     return [
@@ -48,7 +48,7 @@ def find_event_kinds(event_name: str) -> list[str]:
 
 
 def own_fields(kind: str) -> list[str]:
-    """Those fields of a kind of fact that are a text, a number, or true or false."""
+    """The scalar fields of a kind of fact: text, number or boolean."""
     model = event_models()[kind]
     names = [
         name for name, field in model.model_fields.items() if name != "kind" and is_scalar(field.annotation)
@@ -63,13 +63,13 @@ def is_scalar(annotation: object) -> bool:
 
 
 def available_fields(chosen_events: Iterable[str]) -> set[str]:
-    """What can be asked of events of these names."""
+    """The fields that events of these names can have."""
     own = {field for name in chosen_events for kind in find_event_kinds(name) for field in own_fields(kind)}
     return {*DEBATE_FIELDS, *ENTRY_FIELDS, *own}
 
 
 def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, FieldValue]:
-    """The fields of an event, and of its debate as it stood then. An event's own come first."""
+    """The fields of an event and of its debate; the event's own fields win."""
     verdict = debate.verdict
     of_debate: dict[str, FieldValue] = {
         "debate_id": debate_id,
@@ -90,21 +90,21 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> dict[str,
 
 
 def format_value(value: object) -> str:
-    """A value as it is written in a file, so that 2 and "2" are the same."""
+    """A value as text, so that 2 and "2" match."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def is_event_match(wanted_events: Iterable[str], event: Event) -> bool:
-    """Whether an event has one of the names."""
+    """Whether the event has one of the names."""
     return not {ANY_EVENT, *event_names(event)}.isdisjoint(wanted_events)
 
 
 def is_condition_match(conditions: Mapping[str, tuple[str, ...]], fields: Mapping[str, FieldValue]) -> bool:
-    """Whether each field has one of the values that it may have."""
-    for name, wanted in conditions.items():
-        found = fields.get(name)
-        values = set() if found is None else {found} if isinstance(found, str) else set(found)
-        if not values & set(wanted):
+    """Whether every field has one of its accepted values; one matching tag is enough."""
+    for name, accepted in conditions.items():
+        value = fields.get(name, ())
+        values = {value} if isinstance(value, str) else set(value)
+        if values.isdisjoint(accepted):
             return False
     return True
 
@@ -113,25 +113,25 @@ def find_placeholders(template: str) -> list[str]:
     """The names in braces.
 
     Raises:
-        ValueError: a brace is left open, or says more than a name.
+        ValueError: a brace is not closed, or contains more than a name.
     """
-    named = []
+    names = []
     for _, name, spec, conversion in Formatter().parse(template):
         if name is None:
             continue
         if spec or conversion or not re.fullmatch(r"[a-z_]+", name):
-            raise ValueError(f"{{{name[:40]}}} is no placeholder: write a name, or double the braces")
-        named.append(name)
-    return named
+            raise ValueError(f"{{{name[:40]}}} is not a placeholder: write a name, or double the braces")
+        names.append(name)
+    return names
 
 
 def fill_template(template: str, fields: Mapping[str, FieldValue], max_length: int) -> str:
-    """The text with its placeholders filled; what the event does not have is left empty."""
+    """Fill the placeholders; fields that the event does not have become empty."""
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal)
         if name is not None:
             value = fields.get(name, "")
-            told = collapse_whitespace(clean(value if isinstance(value, str) else ", ".join(value)))
-            pieces.append(told if len(told) <= MAX_VALUE_LENGTH else told[: MAX_VALUE_LENGTH - 1] + "…")
+            text = collapse_whitespace(clean(value if isinstance(value, str) else ", ".join(value)))
+            pieces.append(text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…")
     return "".join(pieces)[:max_length]

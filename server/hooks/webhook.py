@@ -1,10 +1,10 @@
-"""One request to a webhook: signed, to an address that was checked, and what its answer means.
+"""Webhook requests: body, signature (Standard Webhooks), connection to a checked address, result.
 
-The request goes to the address itself, with the host's name in `Host` and in the TLS handshake (its
-certificate has to be for that name): between the check and the connection nobody can point the name at
-another address. That is httpx's own `sni_hostname`; no proxy, no redirect, no connection kept for later.
+The connection goes to the address that was checked, with the host's name in `Host` and in the TLS handshake
+(httpx's `sni_hostname`), so that DNS cannot change between check and connection. No proxy, no redirects.
 """
 
+import base64
 import hashlib
 import hmac
 import json
@@ -23,29 +23,31 @@ from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
 from server.debate.views.audit import event_row
 from server.hooks.address_policy import Resolver, is_public
-from server.hooks.config import AllowedHosts, Webhook
+from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
+from server.settings import package_version
 
 MAX_BODY_BYTES = 512 * 1024
-"""Bytes. A debate's documents can be longer, and who wants them can ask for them."""
+
+SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
+"""Fields of an event whose full form would exceed `MAX_BODY_BYTES`."""
 
 MAX_RETRY_AFTER = 3600.0
-"""Seconds that a server may ask us to wait."""
+"""Upper limit for a server's Retry-After, in seconds."""
 
-HTTP_OK, HTTP_REDIRECT, HTTP_CLIENT_ERROR, HTTP_SERVER_ERROR = 200, 300, 400, 500
-HTTP_TOO_MANY_REQUESTS = 429
+HTTP_OK, HTTP_REDIRECT, HTTP_TOO_MANY_REQUESTS, HTTP_SERVER_ERROR = 200, 300, 429, 500
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    error: str = ""  # why; "" when it worked
-    is_retryable: bool = False  # it may work later
-    retry_after: float = 0.0  # the seconds it was asked to wait
+    error: str = ""  # the cause; "" for success
+    is_retryable: bool = False
+    retry_after: float = 0.0  # seconds
 
 
 def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
-    """What is sent of an event: the whole of it, unless that is very long."""
-    told: dict[str, Any] = {
+    """The JSON to post: the event, shortened if it is very long, and its debate."""
+    content: dict[str, Any] = {
         "id": delivery_id,
         "hook": hook_name,
         "event": event_row(entry),
@@ -57,95 +59,95 @@ def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate,
             "tags": list(debate.setup.tags),
         },
     }
-    made = json.dumps(told, ensure_ascii=False).encode()
-    if len(made) <= MAX_BODY_BYTES:
-        return made
-    kept = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
-    told["event"] = {name: value for name, value in told["event"].items() if name in kept} | {"cut": True}
-    return json.dumps(told, ensure_ascii=False).encode()
+    body = json.dumps(content, ensure_ascii=False).encode()
+    if len(body) <= MAX_BODY_BYTES:
+        return body
+    event = {name: value for name, value in content["event"].items() if name in SHORT_EVENT_FIELDS}
+    return json.dumps({**content, "event": {**event, "cut": True}}, ensure_ascii=False).encode()
 
 
-def compute_signature(secret: str, timestamp: int, content: bytes) -> str:
-    """HMAC-SHA256 over the time, a full stop and the body."""
-    made = hmac.new(secret.encode(), f"{timestamp}.".encode() + content, hashlib.sha256)
-    return f"t={timestamp},v1={made.hexdigest()}"
+def build_headers(delivery_id: str, timestamp: int, body: bytes, secret: str) -> dict[str, str]:
+    """Headers with the signature of the Standard Webhooks specification (standardwebhooks.com), version v1.
+
+    timestamp: Unix time in whole seconds. secret: as `decode_secret`.
+    """
+    message = f"{delivery_id}.{timestamp}.".encode() + body
+    signature = base64.b64encode(hmac.digest(decode_secret(secret), message, hashlib.sha256)).decode()
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": f"counterpoint/{package_version()}",
+        "webhook-id": delivery_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature}",
+    }
 
 
 class WebhookSender:
-    """Posts to webhooks. One a process, for the sake of the certificates, which take long to read."""
+    """Posts to webhooks. Keeps the certificate store, which takes long to load."""
 
     def __init__(self, allow: AllowedHosts, resolver: Resolver) -> None:
-        self.allow = allow
-        self.resolver = resolver
-        self.ssl_context: ssl.SSLContext | None = None
+        self._allow = allow
+        self._resolver = resolver
+        self._ssl_context: ssl.SSLContext | None = None
 
-    async def post(self, webhook: Webhook, content: bytes, headers: Mapping[str, str]) -> DeliveryResult:
-        """One attempt, which takes no longer than the webhook's timeout. Raises nothing that it can name."""
+    async def post(self, webhook: Webhook, body: bytes, headers: Mapping[str, str]) -> DeliveryResult:
+        """One attempt, limited by the webhook's timeout. Network errors become results."""
+        host = webhook.host
         try:
             with anyio.fail_after(webhook.timeout):
-                addresses = await self.resolver(webhook.host, webhook.port)
-                private = self.allow.is_private(webhook.host, webhook.port)
-                if not addresses or not (private or all(map(is_public, addresses))):
-                    return DeliveryResult(
-                        f"{webhook.host} has an address that is private, and is not allowed to"
-                    )
-                return await self.try_addresses(webhook, addresses, content, headers)
+                addresses = await self._resolver(host, webhook.port)
+                may_be_private = self._allow.is_private(host, webhook.port)
+                if not addresses or not (may_be_private or all(map(is_public, addresses))):
+                    return DeliveryResult(f"{host} has a private address and is not under allow.private")
+                return await self._try_addresses(webhook, addresses, body, headers)
         except TimeoutError:
             return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
         except OSError as error:
-            return DeliveryResult(
-                f"{webhook.host} cannot be found ({error.strerror or error})", is_retryable=True
-            )
+            return DeliveryResult(f"{host} cannot be found ({error.strerror or error})", is_retryable=True)
         except httpx2.HTTPError as error:
-            return DeliveryResult(
-                f"{webhook.host} cannot be reached ({type(error).__name__})", is_retryable=True
-            )
+            return DeliveryResult(f"{host} cannot be reached ({type(error).__name__})", is_retryable=True)
 
-    async def try_addresses(
-        self, webhook: Webhook, addresses: Sequence[str], content: bytes, headers: Mapping[str, str]
+    async def _try_addresses(
+        self, webhook: Webhook, addresses: Sequence[str], body: bytes, headers: Mapping[str, str]
     ) -> DeliveryResult:
-        """The first of the addresses that lets us in: `localhost` has two, and often one server."""
-        # Of plain http nothing is read: that context trusts nobody.
-        trusted = (
-            await self.load_ssl_context() if webhook.url.startswith("https:") else build_empty_ssl_context()
-        )
-        patience = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
-        client = httpx2.AsyncClient(verify=trusted, trust_env=False, follow_redirects=False, timeout=patience)
+        """Post to the first address that accepts a connection: `localhost` often listens on one of two."""
+        if webhook.url.startswith("https:"):
+            context = await self._load_ssl_context()
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; avoids loading certificates
+        timeout = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
+        client = httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, timeout=timeout)
         async with client:
             for address in addresses[:-1]:
                 with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
-                    return await send(client, webhook, address, content, headers)
-            return await send(client, webhook, addresses[-1], content, headers)
+                    return await send(client, webhook, address, body, headers)
+            return await send(client, webhook, addresses[-1], body, headers)
 
-    async def load_ssl_context(self) -> ssl.SSLContext:
-        if self.ssl_context is None:
-            self.ssl_context = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-        return self.ssl_context
-
-
-def build_empty_ssl_context() -> ssl.SSLContext:
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    async def _load_ssl_context(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            self._ssl_context = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
+        return self._ssl_context
 
 
 async def send(
-    client: httpx2.AsyncClient, webhook: Webhook, address: str, content: bytes, headers: Mapping[str, str]
+    client: httpx2.AsyncClient, webhook: Webhook, address: str, body: bytes, headers: Mapping[str, str]
 ) -> DeliveryResult:
     url = httpx2.URL(webhook.url)
-    sending = client.stream(
+    request = client.stream(
         "POST",
         url.copy_with(host=address),
-        content=content,
+        content=body,
         headers={**headers, "Host": url.netloc.decode("ascii"), "Accept-Encoding": "identity"},
         extensions={"sni_hostname": webhook.host},
     )
-    async with sending as response:  # nobody reads its body
+    async with request as response:  # the response's body is not read
         return classify_status(response.status_code, response.headers.get("retry-after", ""))
 
 
 def classify_status(status_code: int, retry_after: str) -> DeliveryResult:
-    """What the status of an answer says. A redirect is a refusal: it could lead anywhere."""
+    """2xx is success; 429 and 5xx are retryable; the rest, redirects included, is final."""
     if HTTP_OK <= status_code < HTTP_REDIRECT:
         return DeliveryResult()
-    again = status_code >= HTTP_SERVER_ERROR or status_code == HTTP_TOO_MANY_REQUESTS
-    wait = min(parse_retry_after(retry_after) or 0.0, MAX_RETRY_AFTER) if again else 0.0
-    return DeliveryResult(f"it answered with HTTP {status_code}", is_retryable=again, retry_after=wait)
+    is_retryable = status_code >= HTTP_SERVER_ERROR or status_code == HTTP_TOO_MANY_REQUESTS
+    delay = min(parse_retry_after(retry_after) or 0.0, MAX_RETRY_AFTER) if is_retryable else 0.0
+    return DeliveryResult(f"it answered with HTTP {status_code}", is_retryable, delay)

@@ -1,4 +1,4 @@
-"""YAML as plain data, with the line of everything in it. What could be misread is refused."""
+"""Parses YAML to plain data with line numbers. Rejects aliases, tags and other ambiguous input."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,20 +6,19 @@ from typing import Any
 import yaml
 
 KeyPath = tuple[str | int, ...]
-"""Keys of mappings and places in lists, from the outermost in."""
+"""Mapping keys and list indexes, outermost first."""
 
 TAG_PREFIX = "tag:yaml.org,2002:"
 
-MAX_DEPTH = 20
-"""Levels of nesting; a hook has seven."""
+MAX_DEPTH = 20  # a hook has seven levels
 
 LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
-"""YAML reads `on`, `yes` and `no` as truth values too; a hook's key is called `on`, and Norway is `NO`."""
+"""Unlike in YAML 1.1, `on`, `yes` and `no` are words here: `on` is a key of a hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    line: int  # from 1; 0 where no line is to blame
+    line: int  # from 1; 0 if no line applies
     message: str
 
     def __str__(self) -> str:
@@ -33,40 +32,40 @@ class YamlDocument:
     problems: list[Problem] = field(default_factory=list)
 
     def find_line(self, path: KeyPath) -> int:
-        """The line of what is at a path, or of the nearest thing around it."""
+        """The line of the value at a path, or of the closest value around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 0)
 
 
 def parse_yaml(text: str) -> YamlDocument:
-    """A YAML document; what is wrong with it is among its faults, and not in its data."""
-    found = YamlDocument()
+    """Parse a YAML document. Errors are in `problems`; the data is complete only without any."""
+    document = YamlDocument()
     try:
-        found.problems += find_expansion_problems(text)
-        if not found.problems:
+        document.problems += find_expansion_problems(text)
+        if not document.problems:
             node = yaml.compose(text, yaml.SafeLoader)
-            found.data = None if node is None else convert_node(node, (), found)
+            document.data = None if node is None else convert_node(node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        found.problems.append(Problem(mark.line + 1 if mark else 0, f"it is no YAML: {error.problem}"))
+        document.problems.append(Problem(mark.line + 1 if mark else 0, f"it is not YAML: {error.problem}"))
     except yaml.YAMLError as error:
-        found.problems.append(Problem(0, f"it is no YAML: {str(error).splitlines()[0]}"))
-    return found
+        document.problems.append(Problem(0, f"it is not YAML: {str(error).splitlines()[0]}"))
+    return document
 
 
 def find_expansion_problems(text: str) -> list[Problem]:
-    """What makes a short file long work: aliases, and nesting. Told before anything is put together."""
-    faults: list[Problem] = []
+    """Aliases and deep nesting, which make small files expensive. Checked before composing."""
+    problems: list[Problem] = []
     depth = 0
     for event in yaml.parse(text, yaml.SafeLoader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            faults.append(Problem(line, "aliases (*name) are not allowed: write it out"))
+            problems.append(Problem(line, "aliases (*name) are not allowed: repeat the content"))
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            return [*faults, Problem(line, "it is nested too deeply")]
-    return faults
+            return [*problems, Problem(line, "it is nested too deeply")]
+    return problems
 
 
 def convert_node(node: yaml.Node, path: KeyPath, document: YamlDocument) -> Any:
@@ -83,17 +82,17 @@ def convert_node(node: yaml.Node, path: KeyPath, document: YamlDocument) -> Any:
 
 
 def convert_mapping(node: yaml.MappingNode, path: KeyPath, document: YamlDocument) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, inner in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            document.problems.append(Problem(line, "a key has to be a word"))
-        elif key.value in made:
+            document.problems.append(Problem(line, "a key must be a word"))
+        elif key.value in mapping:
             document.problems.append(Problem(line, f"{key.value[:60]!r} is there twice"))
         else:
             document.lines[*path, key.value] = line
-            made[key.value] = convert_node(inner, (*path, key.value), document)
-    return made
+            mapping[key.value] = convert_node(inner, (*path, key.value), document)
+    return mapping
 
 
 def convert_scalar(node: yaml.ScalarNode, document: YamlDocument) -> Any:
@@ -106,7 +105,7 @@ def convert_scalar(node: yaml.ScalarNode, document: YamlDocument) -> Any:
     if kind in ("int", "float"):
         try:
             return int(text) if kind == "int" else float(text)
-        except ValueError:  # 0x1F, 1:30, 1_000: to us they are words
+        except ValueError:  # 0x1F, 1:30, 1_000 are words here
             return text
     if kind in ("str", "bool", "null", "timestamp"):
         return text

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.hooks import load_hooks_config
+from server.hooks.config import load_hooks_config
 from server.settings import InvalidSettingsError
 from tests.support.hook_debates import (
     ENVIRON,

@@ -16,7 +16,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.engine.debates import DebateManager, utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot
-from server.hooks import build_delivery_id
+from server.hooks.scanner import build_delivery_id
 from storage.connection import Connection
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
@@ -399,7 +399,7 @@ async def test_a_debate_whose_record_was_altered_keeps_no_other_from_being_heard
     async with open_manager_with_hooks(database, path):
         await log_lines.wait_for("began Two?")
 
-    assert "pass over debate" in log_lines.messages[0]
+    assert "Hooks skip debate" in log_lines.messages[0]
     assert "altered" in log_lines.messages[0]
 
 

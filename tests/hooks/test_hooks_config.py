@@ -10,7 +10,7 @@ import pytest
 
 from server.cli.doctor import check_hooks as examined
 from server.debate.commands.intervene import HOOK_ACTIONS
-from server.hooks import load_hooks_config
+from server.hooks.config import load_hooks_config
 from server.hooks.matching import all_event_names
 from server.settings import InvalidSettingsError, Settings
 from tests.support.hook_debates import ENVIRON
@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("D6")
 
-LISTED = "; docs/hooks.md lists those there are"
+LISTED = "; docs/hooks.md lists all"
 
 GOOD = """\
 hooks:
@@ -95,11 +95,11 @@ other: 1
 """
     actions = ", ".join(HOOK_ACTIONS)
     assert loaded(tmp_path, bad) == [
-        "line 2: hooks[0].name: it has to be 1 to 40 letters, digits, - and _, without spaces",
+        "line 2: hooks[0].name: it must be 1 to 40 letters, digits, - and _, without spaces",
         f"line 3: hooks[0].on: there is no event 'agent_eror'; events: *, {', '.join(all_event_names())}",
         f"line 4: hooks[0].when: none of its events has a field 'colour'{LISTED}",
         "line 6: hooks[0].do[0].log: there is no placeholder {sea}: did you mean seat?",
-        "line 8: hooks[0].do[1].webhook.url: it is no address: write https://host/path",
+        "line 8: hooks[0].do[1].webhook.url: it is not an address: write https://host/path",
         "line 9: hooks[0].do[1].webhook.secret_env: the environment variable NOT_SET is not set",
         "line 10: hooks[0].do[1].webhook.tmeout: there is no such key",
         "line 11: hooks[0].do[2].webhook.url: the host evil.example is not allowed: add it to allow.hosts",
@@ -118,18 +118,26 @@ other: 1
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("https:", "http:", "line 7: hooks[0].do[1].webhook.url: http is for hosts under allow.private only"),
-        ("//hooks", "//me:pw@hooks", "line 7: hooks[0].do[1].webhook.url: it has to do without a user"),
-        ("y=z", "y=z#a", "line 7: hooks[0].do[1].webhook.url: it has to do without a user"),
-        ("org/x", "org:99999/x", "line 7: hooks[0].do[1].webhook.url: it is no address"),
-        ("org/x", "org/ x", "line 7: hooks[0].do[1].webhook.url: it is no address"),
+        ("https:", "http:", "line 7: hooks[0].do[1].webhook.url: http is only for hosts under allow.private"),
+        ("//hooks", "//me:pw@hooks", "line 7: hooks[0].do[1].webhook.url: it must not contain a user"),
+        ("y=z", "y=z#a", "line 7: hooks[0].do[1].webhook.url: it must not contain a user"),
+        ("org/x", "org:99999/x", "line 7: hooks[0].do[1].webhook.url: it is not an address"),
+        ("org/x", "org/ x", "line 7: hooks[0].do[1].webhook.url: it is not an address"),
         ("org/x", "org.evil.example/x", "the host hooks.example.org.evil.example is not allowed"),
-        ("HOOK_SECRET", "A B", "line 7: hooks[0].do[1].webhook.secret_env: it is no name of an environment"),
-        ("[Hooks.Example.org]", '["http://x"]', "line 9: allow.hosts: 'http://x' is no host"),
-        ("localhost:9000", "localhost:port", "line 9: allow.private: 'localhost:port' is no host"),
-        ("{seat} failed", "{seat.name} failed", "line 6: hooks[0].do[0].log: {seat.name} is no placeholder"),
-        ("{seat} failed", "{seat!r} failed", "line 6: hooks[0].do[0].log: {seat} is no placeholder"),
-        ("{seat} failed", "{0} failed", "line 6: hooks[0].do[0].log: {0} is no placeholder"),
+        (
+            "HOOK_SECRET",
+            "A B",
+            "line 7: hooks[0].do[1].webhook.secret_env: it is not the name of an environment",
+        ),
+        ("[Hooks.Example.org]", '["http://x"]', "line 9: allow.hosts: 'http://x' is not a host"),
+        ("localhost:9000", "localhost:port", "line 9: allow.private: 'localhost:port' is not a host"),
+        (
+            "{seat} failed",
+            "{seat.name} failed",
+            "line 6: hooks[0].do[0].log: {seat.name} is not a placeholder",
+        ),
+        ("{seat} failed", "{seat!r} failed", "line 6: hooks[0].do[0].log: {seat} is not a placeholder"),
+        ("{seat} failed", "{0} failed", "line 6: hooks[0].do[0].log: {0} is not a placeholder"),
         ("{seat} failed", "{seat failed", "line 6: hooks[0].do[0].log: "),
         (
             "inject",
@@ -137,19 +145,19 @@ other: 1
             "line 8: hooks[0].do[2].intervene: a text is needed by inject",
         ),
         ("text:", "txet:", "line 8: hooks[0].do[2].intervene.txet: there is no such key"),
-        ("[prod, 7]", "{a: b}", "line 4: hooks[0].when: tags has to be a word, a number"),
-        ("[prod, 7]", "[]", "line 4: hooks[0].when: tags has to be a word, a number"),
-        ("[prod, 7]", "", "line 4: hooks[0].when: tags has to be a word, a number"),
-        ("[agent_error, agent_message]", "{}", "line 3: hooks[0].on: it has to be a list"),
-        ("tell-ops", "[a]", "line 2: hooks[0].name: it has to be a text"),
+        ("[prod, 7]", "{a: b}", "line 4: hooks[0].when: tags must be a word, a number"),
+        ("[prod, 7]", "[]", "line 4: hooks[0].when: tags must be a word, a number"),
+        ("[prod, 7]", "", "line 4: hooks[0].when: tags must be a word, a number"),
+        ("[agent_error, agent_message]", "{}", "line 3: hooks[0].on: it must be a list"),
+        ("tell-ops", "[a]", "line 2: hooks[0].name: it must be a text"),
         ("allow:", "max_age_hours: 0\nallow:", "line 9: max_age_hours: input should be greater"),
         ("allow:", "hooks: []\nallow:", "line 9: 'hooks' is there twice"),
-        ("allow:", "- x\nallow:", "line 9: it is no YAML: "),
-        ("allow:", "? [a]\n: b\nallow:", "line 9: a key has to be a word"),
+        ("allow:", "- x\nallow:", "line 9: it is not YAML: "),
+        ("allow:", "? [a]\n: b\nallow:", "line 9: a key must be a word"),
         ("allow:", "x: &a 1\ny: *a\nallow:", "line 10: aliases (*name) are not allowed"),
         ("allow:", "x: !!python/object:os.system {}\nallow:", "line 9: the tag 'tag:yaml.org,2002:python/"),
         ("allow:", "x: !!binary aGk=\nallow:", "line 9: 'aGk=' is not allowed here"),
-        ("tell-ops", '"tell-\\0ops"', "hooks[0].name: it has to be 1 to 40"),
+        ("tell-ops", '"tell-\\0ops"', "hooks[0].name: it must be 1 to 40"),
     ],
 )
 def test_each_mistake_is_named_where_it_is(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -167,7 +175,7 @@ def test_two_hooks_of_one_name_are_one_too_many(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[1, 2]", "word", "hooks: {a: b}", "hooks:\n- a\n"])
 def test_what_is_no_file_of_hooks_is_told_in_words(tmp_path: Path, text: str) -> None:
     [fault] = loaded(tmp_path, text)
-    assert "it has to be" in fault
+    assert "it must be" in fault
 
 
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
@@ -187,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
         (tmp_path / "none.yaml", "there is no such file"),
         (tmp_path, "there is no such file"),
         (big, "it has more than 65,536 bytes"),
-        (binary, "it is no text in UTF-8"),
+        (binary, "it is not UTF-8 text"),
     ):
         with pytest.raises(InvalidSettingsError) as refused:
             load_hooks_config(str(path), {})
@@ -231,7 +239,7 @@ def test_a_server_with_a_bad_file_says_so_and_does_not_start(tmp_path: Path) -> 
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         f"counterpoint: The hooks file {path} (COUNTERPOINT_HOOKS) cannot be used:",
-        "  line 2: hooks[0].name: it has to be 1 to 40 letters, digits, - and _, without spaces",
+        "  line 2: hooks[0].name: it must be 1 to 40 letters, digits, - and _, without spaces",
     ]
     assert not (tmp_path / "debates.db").exists()
 
@@ -253,3 +261,12 @@ def test_the_terminal_runs_hooks_too_and_shows_what_they_log(tmp_path: Path) -> 
 
     assert "INFO counterpoint.hooks: over: Ship it?" in done.stderr
     assert json.loads(done.stdout)["debate_id"]
+
+
+def test_a_secret_with_the_standard_prefix_must_be_base64(tmp_path: Path) -> None:
+    path = tmp_path / "hooks.yaml"
+    path.write_text(GOOD, "utf-8")
+
+    assert load_hooks_config(str(path), ENVIRON | {"HOOK_SECRET": "whsec_c2VjcmV0"}).hooks
+    with pytest.raises(InvalidSettingsError, match="the value of HOOK_SECRET begins with whsec_ but is not"):
+        load_hooks_config(str(path), ENVIRON | {"HOOK_SECRET": "whsec_not base64"})

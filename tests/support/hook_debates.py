@@ -13,7 +13,8 @@ from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager, utc_now
 from server.engine.store import DebateSnapshot
-from server.hooks import HookRunner, load_hooks_config
+from server.hooks.config import load_hooks_config
+from server.hooks.runner import HookRunner
 from server.models import Model, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
