@@ -105,11 +105,11 @@ other: 1
         "line 11: hooks[0].do[2].webhook.url: the host evil.example is not allowed: add it to allow.hosts",
         "line 11: hooks[0].do[2].webhook.timeout: input should be less than or equal to 30",
         f"line 12: hooks[0].do[3].intervene.action: there is no action 'shout'; actions: {actions}",
-        "line 13: hooks[0].do[4]: an action is one of log, webhook, intervene, with what belongs to it",
+        "line 13: hooks[0].do[4]: an action is one of log, webhook, intervene, with its fields",
         "line 14: hooks[1].name: it is missing",
         f"line 15: hooks[1].when: none of its events has a field 'cause'{LISTED}",
         "line 16: hooks[1].do: it is empty",
-        "line 17: allow.hosts: '*.example' is no host: write its name, or name:port",
+        "line 17: allow.hosts: '*.example' is not a host: write its name, or name:port",
         "line 17: allow.privat: there is no such key",
         "line 18: other: there is no such key",
     ]
