@@ -1,6 +1,7 @@
-"""Measure what DESIGN promises in numbers. Never a test: a missed goal is printed, and the exit code is 0.
+"""Measure the performance goals. Never a test: a missed goal is printed, and the exit code is 0.
 
 Usage: python -m benchmarks [ROW ...]
+       python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
 """
 
 import subprocess
@@ -10,7 +11,8 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import concurrency, debates, kills, large_data, prefixes, soak, startup
+from benchmarks import compare, concurrency, debates, large_data, prefixes, startup
+from benchmarks.crashes import kills, soak
 from benchmarks.measurements import Measurement, describe_load, format_header, format_row
 
 ROWS: dict[str, Callable[[], Awaitable[list[Measurement]]]] = {
@@ -29,15 +31,15 @@ ROWS: dict[str, Callable[[], Awaitable[list[Measurement]]]] = {
     "kills": kills.measure_kills,
     "soak": soak.measure_soak,
 }
-ON_REQUEST = {"kills", "soak"}  # takes minutes
+ON_REQUEST = {"kills", "soak"}  # rows that take minutes
 
 
 async def print_row(name: str) -> None:
     try:
         lines = await ROWS[name]()
-    except Exception as error:  # noqa: BLE001  (the other rows are worth having)
+    except Exception as error:  # noqa: BLE001  (the other rows are measured all the same)
         lines = []
-        print(format_row((name, "broke", "", "", f"{type(error).__name__}: {error}"[:200])))
+        print(format_row((name, "failed", "", "", f"{type(error).__name__}: {error}"[:200])))
     for line in lines:
         print(format_row(line.cells))
 
@@ -46,15 +48,18 @@ def main() -> None:
     if sys.argv[1:2] == ["--only"]:
         anyio.run(print_row, sys.argv[2])
         return
+    if sys.argv[1:2] == ["compare"]:
+        compare.main(sys.argv[2:])
+        return
     names = sys.argv[1:] or [name for name in ROWS if name not in ON_REQUEST]
     if unknown := [name for name in names if name not in ROWS]:
         print(f"There is no row {', '.join(unknown)}. Rows: {', '.join(ROWS)}.")
         return
     print(f"Before: {describe_load()}\n\n{format_header()}", flush=True)
-    begun = perf_counter()
-    for name in names:  # each in a process of its own, so that none inherits the heap of another
+    started = perf_counter()
+    for name in names:  # each in its own process, so that no row inherits the heap of another
         subprocess.run([sys.executable, "-m", "benchmarks", "--only", name], check=False)
-    print(f"\nAfter {perf_counter() - begun:.0f} s: {describe_load()}")
+    print(f"\nAfter {perf_counter() - started:.0f} s: {describe_load()}")
 
 
 if __name__ == "__main__":

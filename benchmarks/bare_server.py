@@ -1,4 +1,4 @@
-"""The least server that the SDK makes: what every server on it pays for, ours included."""
+"""The smallest server on the SDK: the reference for startup time and memory."""
 
 from mcp.server import MCPServer
 
@@ -7,7 +7,7 @@ mcp = MCPServer("bare")
 
 @mcp.tool()
 def echo(text: str) -> str:
-    """Say it back."""
+    """Return the text."""
     return text
 
 

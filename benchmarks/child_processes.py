@@ -1,4 +1,4 @@
-"""Child processes to measure: a server spoken to in raw JSON-RPC lines, and the stub provider."""
+"""Child processes to measure: an MCP server, addressed in raw JSON-RPC lines, and the stub provider."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 ROOT = Path(__file__).parent.parent
 MAX_LINE_BYTES = 2**26
-TIMEOUT = 120  # seconds, then a server that died or fell silent is an error
+TIMEOUT = 120  # seconds for a response
 
 OUR_SERVER = ("-m", "counterpoint")
 BARE_SERVER = ("-m", "benchmarks.bare_server")
@@ -25,28 +25,28 @@ REQUEST_META = {
     "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-"""What each request of the era without a handshake carries."""
+"""`_meta` of each request in the era without a handshake."""
 
 
 def build_environment(**variables: str) -> dict[str, str]:
-    """That of this process without anything that could set up a model or the product."""
-    kept = {
+    """This process's environment without settings of the product, of models and of Python."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("COUNTERPOINT_", "PYTHON")) and not name.endswith(("_API_KEY", "_API_BASE"))
     }
-    return kept | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-loopback"} | variables
+    return inherited | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-loopback"} | variables
 
 
 class Server:
-    """An MCP server on stdio. Requests may overlap; notifications from it are passed over."""
+    """An MCP server on stdio. Requests may overlap; its notifications are ignored."""
 
     def __init__(self, child: Process, *, is_modern: bool) -> None:
         self.child = child
         self.is_modern = is_modern
         self.request_ids = count(1)
         self.pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self.response_bytes = 0  # of the last answer's line, in bytes
+        self.response_bytes = 0  # size of the last response
         self.reader_task = asyncio.create_task(self._read())
 
     @classmethod
@@ -76,31 +76,31 @@ class Server:
             await server.reader_task
 
     async def initialize(self) -> None:
-        """The handshake, in the era that has one."""
+        """Initialize the session, in the era that has a handshake."""
         if not self.is_modern:
             client = {"name": "benchmark", "version": "1"}
             await self.request("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
             self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of a request."""
+        """Send a request and return its result."""
         number = next(self.request_ids)
         done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.pending[number] = done
         meta = {"_meta": REQUEST_META} if self.is_modern else {}
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params | meta})
-        answer = await asyncio.wait_for(done, TIMEOUT)
-        assert "result" in answer, answer
-        return dict(answer["result"])
+        response = await asyncio.wait_for(done, TIMEOUT)
+        assert "result" in response, response
+        return dict(response["result"])
 
     async def call_tool(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The data of a tool's answer."""
+        """Call a tool and return its structured result."""
         result = await self.request("tools/call", name=tool, arguments=arguments)
         assert not result.get("isError"), result["content"]
         return dict(result["structuredContent"])
 
     def read_memory(self) -> int:
-        """Kilobytes of RAM that the process holds (Linux)."""
+        """Resident memory of the process in kB (Linux)."""
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0])
 
@@ -118,17 +118,17 @@ class Server:
 
 
 async def time_to_tools_list(*command: str, environ: Mapping[str, str], is_modern: bool) -> float:
-    """Seconds from the spawn of a server to its list of tools."""
-    begun = perf_counter()
+    """Seconds from the spawn of a server to its response to `tools/list`."""
+    started = perf_counter()
     async with Server.start(*command, environ=environ, is_modern=is_modern) as server:
         await server.initialize()
         await server.request("tools/list")
-        return perf_counter() - begun
+        return perf_counter() - started
 
 
 @asynccontextmanager
 async def start_stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[str]:
-    """The URL of a stub provider in a process of its own, so that it answers while we compute."""
+    """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", str(chars)),
         stdin=PIPE,
@@ -145,10 +145,10 @@ async def start_stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[s
 
 
 async def read_request_bodies(url: str) -> list[dict[str, Any]]:
-    """The bodies of the requests that a stub has received, in order."""
+    """The bodies of the requests that a stub received, in order."""
 
     def fetch() -> Any:
-        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (our own, on loopback)
+        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (a stub on loopback)
             return json.load(page)
 
     return [chat["body"] for chat in (await asyncio.to_thread(fetch))["asked"]]

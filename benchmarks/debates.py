@@ -1,4 +1,4 @@
-"""One debate at a time: how much longer it takes than its models, and what a turn costs the engine."""
+"""One debate at a time: its time against that of its model calls, and the engine's cost of a turn."""
 
 import json
 import os
@@ -32,7 +32,7 @@ DEBATE: dict[str, Any] = {
     "options": {"judges": {"count": 1, "both_orders": False}},
     "run": True,
 }
-"""3 debaters, 3 rounds, a judge who reads once: 10 calls."""
+"""3 debaters, 3 rounds, a judge with one reading: 10 calls."""
 
 TURN_TEXT = "This point matters because the evidence and the practice of others weigh against it. " * 14
 FINDING = json.dumps({"reasoning": "A answered.", "verdict": "A prevailed.", "winner": "A", "margin": 2})
@@ -49,7 +49,7 @@ async def measure_sequential() -> list[Measurement]:
 async def measure_over_stdio(
     format_name: str, waves: Sequence[int], critical_path_seconds: float, goal: float
 ) -> list[Measurement]:
-    """A whole debate in one call to a warm server, through litellm, against the longest chain of calls."""
+    """A whole debate in one call to a warm server, against the longest chain of its model calls."""
     ours, bare = [], []
     async with start_stub(LATENCY) as url:
         with tempfile.TemporaryDirectory() as folder:
@@ -65,9 +65,9 @@ async def measure_over_stdio(
                 await run_litellm_baseline(url, bodies, waves)
                 for _ in range(REPEATS):
                     ours.append(await time_stdio_debate(server, format_name))
-                    begun = perf_counter()
+                    started = perf_counter()
                     await run_litellm_baseline(url, bodies, waves)
-                    bare.append(perf_counter() - begun)
+                    bare.append(perf_counter() - started)
         received = len(await read_request_bodies(url))
     assert received == 2 * CALLS_PER_DEBATE * (REPEATS + 1), received
     name = "together" if goal == 1.05 else "in sequence"
@@ -85,35 +85,37 @@ async def measure_over_stdio(
 
 
 async def time_stdio_debate(server: Server, format_name: str) -> float:
-    begun = perf_counter()
+    started = perf_counter()
     answer = await server.call_tool("start_debate", **DEBATE, format=format_name, wait_seconds=60)
-    taken = perf_counter() - begun
+    taken = perf_counter() - started
     assert answer["status"] == "concluded", answer
     return taken
 
 
 async def measure_turn() -> list[Measurement]:
-    """What a turn costs besides its model, each one on the disk before the next is asked for."""
+    """The engine's time per turn. Each turn is durable before the next call."""
     lines = []
     model = ScriptedModel(constant_reply)
     with tempfile.TemporaryDirectory() as folder:
         times: dict[str, list[float]] = {"verdict": [], "second_opinion": []}
         commits = []
-        async with open_manager(Settings(db=str(Path(folder) / "a.db")), {"fine": model}, environ={}) as hall:
+        async with open_manager(
+            Settings(db=str(Path(folder) / "a.db")), {"fine": model}, environ={}
+        ) as manager:
             for repeat in range(41):
-                for form, taken in times.items():
-                    seconds = await time_debate(hall, form)
+                for format_name, taken in times.items():
+                    seconds = await time_debate(manager, format_name)
                     if repeat:
                         taken.append(seconds / CALLS_PER_DEBATE)
                 commits.append(time_bare_commit(folder))
-        for form, name in (("verdict", "in sequence"), ("second_opinion", "together")):
+        for format_name, name in (("verdict", "in sequence"), ("second_opinion", "together")):
             lines.append(
                 Measurement(
                     f"engine cost of a durable turn, {name}, model at 0 ms",
-                    median(times[form]) * 1000,
+                    median(times[format_name]) * 1000,
                     "ms",
                     3,
-                    details=f"{format_spread(times[form])}; a bare SQLite commit of 2 kB on this disk {format_spread(commits)}",
+                    details=f"{format_spread(times[format_name])}; a bare SQLite commit of 2 kB on this disk {format_spread(commits)}",
                 )
             )
         lines.append(await measure_litellm_turn(folder))
@@ -121,15 +123,15 @@ async def measure_turn() -> list[Measurement]:
 
 
 def time_bare_commit(folder: str) -> float:
-    """One durable transaction on the same disk: the floor of what is durable."""
+    """Seconds of one durable transaction on the same disk: the lower bound of a durable turn."""
     with closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as db:
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = full")
         db.execute("create table if not exists entry (text)")
-        begun = perf_counter()
+        started = perf_counter()
         for _ in range(20):
             db.execute("insert into entry values (?)", ("x" * 2000,))
-        return (perf_counter() - begun) / 20
+        return (perf_counter() - started) / 20
 
 
 async def measure_litellm_turn(folder: str) -> Measurement:
@@ -137,15 +139,15 @@ async def measure_litellm_turn(folder: str) -> Measurement:
     ours, bare = [], []
     async with start_stub() as url:
         models: dict[str, Model] = {"fine": LitellmModel("openai/fine", api_base=url)}
-        async with open_manager(Settings(db=str(Path(folder) / "b.db")), models, environ={}) as hall:
-            await time_debate(hall, "verdict")
+        async with open_manager(Settings(db=str(Path(folder) / "b.db")), models, environ={}) as manager:
+            await time_debate(manager, "verdict")
             bodies = await read_request_bodies(url)
             await run_litellm_baseline(url, bodies, SEQUENTIAL_WAVES)
             for _ in range(25):
-                ours.append(await time_debate(hall, "verdict") / CALLS_PER_DEBATE)
-                begun = perf_counter()
+                ours.append(await time_debate(manager, "verdict") / CALLS_PER_DEBATE)
+                started = perf_counter()
                 await run_litellm_baseline(url, bodies, SEQUENTIAL_WAVES)
-                bare.append((perf_counter() - begun) / CALLS_PER_DEBATE)
+                bare.append((perf_counter() - started) / CALLS_PER_DEBATE)
     how = f"a call by bare litellm {format_spread(bare)}, a turn of ours {format_spread(ours)}"
     return Measurement(
         "a durable turn through litellm, provider at 0 ms", median(ours) / median(bare), goal=1.5, details=how
@@ -153,13 +155,15 @@ async def measure_litellm_turn(folder: str) -> Measurement:
 
 
 async def time_debate(manager: DebateManager, format_name: str, model: str = "fine") -> float:
-    """The seconds that one debate takes in a hall."""
-    begun = perf_counter()
-    case = await manager.start(build_request(format_name, model), actor="benchmark")
-    case = await manager.follow(case.id, wait=600)
-    taken = perf_counter() - begun
-    assert case.status == "concluded", case.status
-    assert len(case.debate.turns) + len(case.debate.judgments) == CALLS_PER_DEBATE, case.debate.failures
+    """Seconds of one debate."""
+    started = perf_counter()
+    snapshot = await manager.start(build_request(format_name, model), actor="benchmark")
+    snapshot = await manager.follow(snapshot.id, wait=600)
+    taken = perf_counter() - started
+    assert snapshot.status == "concluded", snapshot.status
+    assert len(snapshot.debate.turns) + len(snapshot.debate.judgments) == CALLS_PER_DEBATE, (
+        snapshot.debate.failures
+    )
     return taken
 
 

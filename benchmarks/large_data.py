@@ -41,7 +41,7 @@ RARE_WORD = "quokka"  # in one debate of a hundred
 
 @dataclass
 class DebateGenerator:
-    """Plays debates without a clock or a model: texts by a seed, of words as frequent as in a language."""
+    """Plays debates without a clock or a model: seeded texts, with word frequencies as in natural language."""
 
     rng: random.Random
     turn_length: int
@@ -53,7 +53,7 @@ class DebateGenerator:
         return " ".join(("common", *words))[: self.turn_length]
 
     def generate_events(self, debate: Debate, max_events: int = 10**9) -> tuple[Debate, list[Event]]:
-        """(the debate at its end, or after `most` events, and what happened)."""
+        """Returns the debate at its end or after `max_events` events, and its events."""
         events: list[Event] = [debate.setup]
         while len(events) < max_events:
             step = decide(debate)
@@ -62,11 +62,11 @@ class DebateGenerator:
                 new = step.events
             elif isinstance(step, Ask):
                 usage = Usage(model="scripted", input_tokens=1000, output_tokens=100)
-                said = [
+                answers = [
                     (call, build_finding("A") if call.reading else self.generate_text())
                     for call in step.calls
                 ]
-                new = [interpret(debate, call, Reply(text, usage)) for call, text in said]
+                new = [interpret(debate, call, Reply(text, usage)) for call, text in answers]
             else:
                 break
             for event in new[: max_events - len(events)]:
@@ -93,10 +93,10 @@ async def fill_journal(journal: Journal) -> None:
         appends = []
         for number in range(start, start + 200):
             rare = f" {RARE_WORD}" if number % 100 == 0 else ""
-            asked = DebateRequest(
+            request = DebateRequest(
                 question=f"Should we do number {number}{rare}?", options={"tags": ["stored"]}
             )
-            setup = open_debate(asked, models=["scripted"], seed=number + 1)
+            setup = open_debate(request, models=["scripted"], seed=number + 1)
             debate, events = writer.generate_events(apply(None, setup))
             appends.append(
                 journal.append(
@@ -121,17 +121,17 @@ async def closing_journal(path: Path) -> AsyncIterator[SqliteJournal]:
 
 
 async def measure_lists() -> list[Measurement]:
-    """Any page of a list or a search among 10,000 debates."""
+    """Latency of pages of lists and searches over 10,000 debates."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.db"
         started = perf_counter()
         async with closing_journal(path) as journal:
             await fill_journal(journal)
         filled = perf_counter() - started
-        async with open_manager(Settings(db=str(path)), environ={}) as hall:
+        async with open_manager(Settings(db=str(path)), environ={}) as manager:
             lines = [
-                await measure_page(hall, name, repeats, **asked)
-                for name, repeats, asked in (
+                await measure_page(manager, name, repeats, **query)
+                for name, repeats, query in (
                     ("newest debates", 200, {}),
                     ("a page of `resources/list`", 200, {"limit": 50}),
                     ("a page from the middle", 200, {"cursor": str(DEBATE_COUNT // 2)}),
@@ -165,12 +165,12 @@ async def measure_page(manager: DebateManager, name: str, repeats: int, **query:
 
 
 async def measure_replay() -> list[Measurement]:
-    """A debate of 1,500 events, from the disk to the state, its chain checked."""
-    asked = DebateRequest.model_validate(
+    """Load a debate of 1,500 events from the disk and check its chain."""
+    request = DebateRequest.model_validate(
         {"question": "Which way?", "debaters": [{"name": f"D{n}", "stance": f"way {n}"} for n in range(10)]}
     )
-    setup = open_debate(asked, models=["scripted"], seed=1)
-    # Longer than any format allows, which a record is free to be.
+    setup = open_debate(request, models=["scripted"], seed=1)
+    # Longer than any format allows; a stored debate may be.
     debate = apply(None, setup.model_copy(update={"max_rounds": EVENT_COUNT}))
     writer = DebateGenerator(random.Random(1), 1200)  # noqa: S311  (texts, not secrets)
     after, events = writer.generate_events(debate, EVENT_COUNT)
@@ -187,8 +187,8 @@ async def measure_replay() -> list[Measurement]:
             store = DebateStore(journal, utc_now)
             times = await time_repeatedly(lambda: store.load("long"), 25)
             reads = await time_repeatedly(lambda: journal.read("long"), 25)
-            case = await store.load("long")
-    assert len(case.entries) == EVENT_COUNT
+            snapshot = await store.load("long")
+    assert len(snapshot.entries) == EVENT_COUNT
     how = f"{format_spread(times)}; of this reading and checking the chain {format_spread(reads)}"
     return [
         Measurement("replay of 1,500 events, chain checked", median(times) * 1000, "ms", 100, details=how)
@@ -199,14 +199,14 @@ async def time_repeatedly(action: Callable[[], Awaitable[Any]], repeats: int) ->
     times = []
     await action()
     for _ in range(repeats):
-        begun = perf_counter()
+        started = perf_counter()
         await action()
-        times.append(perf_counter() - begun)
+        times.append(perf_counter() - started)
     return times
 
 
 async def measure_verdict_text() -> list[Measurement]:
-    """The text of `get_verdict` after 26 debaters, 4 rounds and 9 wordy judges who disagree."""
+    """Size of the text of `get_verdict` after 26 debaters, 4 rounds and 9 verbose judges who disagree."""
     return [
         await measure_verdict_variant("", "because of what was said "),
         await measure_verdict_variant(", in Chinese", "因为辩论中已经说明的理由"),
@@ -222,7 +222,7 @@ async def measure_verdict_variant(name: str, filler: str) -> Measurement:
     debaters = [
         Debater(name=f"{filler[:20]} {n}", stance=(filler * 20)[:300] + f"{n}", model="m") for n in range(26)
     ]
-    asked = DebateRequest.model_validate(
+    request = DebateRequest.model_validate(
         {
             "question": (filler * 500)[:9000],
             "debaters": [debater.model_dump(exclude_defaults=True) for debater in debaters],
@@ -234,10 +234,10 @@ async def measure_verdict_variant(name: str, filler: str) -> Measurement:
     )
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(db=str(Path(folder) / "a.db"))
-        async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as hall:
-            case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=300)
-    assert case.status == "concluded"
-    result = build_verdict_result(case, working=False)
+        async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as manager:
+            snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=300)
+    assert snapshot.status == "concluded"
+    result = build_verdict_result(snapshot, working=False)
     text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
     whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())
     how = f"{len(text):,} characters; beside it {whole:,} bytes of data"

@@ -1,4 +1,4 @@
-"""The reference for debates through a provider: litellm by itself, asked the same things."""
+"""The reference for debates through a provider: the same requests through litellm alone."""
 
 import asyncio
 import os
@@ -10,11 +10,11 @@ from server.models.litellm.client import get_litellm
 
 PARALLEL_WAVES = (3, 3, 3, 1)
 SEQUENTIAL_WAVES = (1,) * 10
-"""How many calls go out at once, wave after wave, in a debate of 3 x 3 and a judge."""
+"""Number of concurrent calls in each wave of a debate of 3 x 3 and a judge."""
 
 
 async def run_litellm_baseline(url: str, bodies: Sequence[dict[str, Any]], waves: Sequence[int]) -> None:
-    """Put the calls of one debate again; `bodies` are what a stub received."""
+    """Repeat the calls of one debate; `bodies` are the request bodies that a stub received."""
     os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
     litellm = await get_litellm()
     rest = iter(bodies)

@@ -1,4 +1,4 @@
-"""What a measurement comes to, as a line of a table, and the few statistics there are."""
+"""Measurements as lines of a table, and statistics."""
 
 import os
 import statistics
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measurement. `value` and `goal` are in `unit`; a line without a goal is there to compare with."""
+    """One measurement. `value` and `goal` are in `unit`; a line without a goal is a reference."""
 
     name: str
     value: float
     unit: str = "x"
     goal: float | None = None
-    at_least: bool = False  # the goal is a floor, not a ceiling
-    details: str = ""  # the numbers behind it, the bare reference first
+    at_least: bool = False  # the goal is a minimum, not a maximum
+    details: str = ""  # the underlying numbers, the reference first
 
     @property
     def goal_status(self) -> str:
         if self.goal is None:
             return ""
-        good = self.value >= self.goal if self.at_least else self.value <= self.goal
-        return "met" if good else "MISSED"
+        is_met = self.value >= self.goal if self.at_least else self.value <= self.goal
+        return "met" if is_met else "MISSED"
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -37,19 +37,19 @@ def format_amount(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 20 else f"{value:.2f}"
 
 
-HEADINGS = ("what", "measured", "goal", "", "behind it")
+HEADINGS = ("what", "measured", "goal", "", "details")
 
 
 def format_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def format_header() -> str:
-    return format_row(HEADINGS) + "\n" + format_row(["---"] * len(HEADINGS))
+def format_header(headings: Sequence[str] = HEADINGS) -> str:
+    return format_row(headings) + "\n" + format_row(["---"] * len(headings))
 
 
 def describe_load() -> str:
-    """How busy the machine is: the mean number of processes that want to run, over 1 and 5 minutes."""
+    """The load average of the machine over 1 and 5 minutes."""
     one, five, _ = os.getloadavg()
     return f"load average {one:.2f} over 1 minute, {five:.2f} over 5, on {os.cpu_count()} cores"
 
@@ -59,7 +59,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], fraction: float) -> float:
-    """The smallest value that `part` of all values do not exceed."""
+    """The smallest value that a `fraction` of all values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
 

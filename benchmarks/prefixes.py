@@ -1,4 +1,4 @@
-"""How much of each prompt a provider has seen before, and may have cached. Read off what a stub received."""
+"""How much of each prompt a provider has received before and may have cached, measured at a stub provider."""
 
 import os
 import tempfile
@@ -21,15 +21,17 @@ CHARS = 1200
 
 async def measure_prompts() -> list[Measurement]:
     lines = []
-    for form, talk in (("second_opinion", "together"), ("verdict", "in sequence")):
-        for both in (False, True):
-            # A model a debater shows whose prompt is whose; one model for all, what they share.
-            apart = await collect_request_bodies(form, SEATS, both_orders=both)
-            shared = build_prompt_texts(await collect_request_bodies(form, ("one",), both_orders=both))
+    for format_name, name in (("second_opinion", "together"), ("verdict", "in sequence")):
+        for both_orders in (False, True):
+            # With one model per debater the prompts of a seat are known; with one model for all, what they share.
+            separate = await collect_request_bodies(format_name, SEATS, both_orders=both_orders)
+            shared = build_prompt_texts(
+                await collect_request_bodies(format_name, ("one",), both_orders=both_orders)
+            )
             by_seat = [
-                build_prompt_texts([body for body in apart if body["model"] == seat]) for seat in SEATS
+                build_prompt_texts([body for body in separate if body["model"] == seat]) for seat in SEATS
             ]
-            suffix = f"{talk}, judge in {'both orders' if both else 'one order'}"
+            suffix = f"{name}, judge in {'both orders' if both_orders else 'one order'}"
             lines += [
                 Measurement(
                     f"a seat's previous prompt kept as prefix, {suffix}",
@@ -53,9 +55,9 @@ async def measure_prompts() -> list[Measurement]:
 async def collect_request_bodies(
     format_name: str, model_names: Sequence[str], *, both_orders: bool
 ) -> list[dict[str, Any]]:
-    """The bodies of the requests of one debate of 3 x 3 and a judge, in the order they came in."""
+    """The request bodies of one debate of 3 x 3 and a judge, in order of arrival."""
     os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
-    asked = DebateRequest.model_validate(
+    request = DebateRequest.model_validate(
         {
             "question": "Should the billing service be rewritten in Rust this year?",
             "format": format_name,
@@ -83,10 +85,10 @@ async def collect_request_bodies(
             name: LitellmModel(f"openai/{name}", api_base=stub.url) for name in {*model_names, "judge"}
         }
         with tempfile.TemporaryDirectory() as folder:
-            async with open_manager(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as hall:
-                case = await hall.follow((await hall.start(asked, actor="benchmark")).id, wait=60)
-        assert case.status == "concluded"
-        assert not case.debate.failures
+            async with open_manager(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as manager:
+                snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=60)
+        assert snapshot.status == "concluded"
+        assert not snapshot.debate.failures
         return [chat.body for chat in stub.chat_requests]
 
 

@@ -1,12 +1,11 @@
-"""A provider on loopback that speaks the OpenAI chat-completions protocol, and fails on request.
+"""A provider on loopback that speaks the OpenAI chat-completions protocol and fails on demand.
 
-In a test:      async with Stub(latency=0.2) as stub: ... stub.url ... stub.asked
+In a test:      async with Stub(latency=0.2) as stub: ... stub.url ... stub.requests
 As a child:     python -m benchmarks.stub --port 0 --latency 0.2     (prints its URL on a line)
 
-A request fails in the way that its model is named after ("openai/429"), or in the way that stands
-first in `Stub.queue` ("" there is a request that goes well). `GET /asked` shows what has come in.
-The HTTP is our own and minimal: a call costs well under a millisecond, so that what is measured
-through it is the client.
+The name of the model chooses the scenario ("openai/429"), unless `Stub.queue` holds one ("" succeeds).
+`GET /asked` returns the requests received. The HTTP server is minimal: a call costs well under a millisecond,
+so that measurements show the client.
 """
 
 import argparse
@@ -35,15 +34,15 @@ ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
     "context": (400, "context_length_exceeded", "This model's maximum context length is 4096 tokens."),
     "filtered": (400, "content_filter", "The response was filtered by the content policy."),
 }
-"""Scenarios that answer with an error: (status, code, message)."""
+"""Scenarios that return an error: (status, code, message)."""
 
 SCENARIOS = (
     *ERROR_RESPONSES,
     *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain"),
 )
-"""`hang` never answers, `stall` stops in the middle of a stream; `reset` cuts the connection before the
-answer, `broken` within it; `prose` answers a judge in prose; `huge` is a million characters; `calls` calls
-the first function that is offered, or what `Stub.calls` says; `plain` refuses functions and schemas."""
+"""`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
+response, `broken` within it; `prose` responds to a judge in prose; `huge` is a million characters; `calls` calls
+the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas."""
 
 _NOT_IN_PLAIN = ("tools", "response_format")
 
@@ -52,12 +51,12 @@ _LETTER = re.compile(r"^> ([A-Z]\d*)\. ", re.MULTILINE)
 
 
 class ConnectionCutError(ConnectionError):
-    """The connection is cut by us, as a scenario says."""
+    """The stub closed the connection, as the scenario requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class StubRequest:
-    """A request as it came in. Header names in lower case."""
+    """A request received. Header names are in lower case."""
 
     method: str
     path: str
@@ -67,19 +66,19 @@ class StubRequest:
 
 @dataclass
 class Stub:
-    latency: float = 0.0  # seconds before an answer
-    text: str = ""  # the answer; "" for prose that depends on the question
+    latency: float = 0.0  # seconds before a response
+    text: str = ""  # the reply; "" for prose that depends on the prompt
     chars: int = 0  # the exact length of the prose; 0 for about 60 words
-    retry_after: str = "1"  # said with 429 and 503
+    retry_after: str = "1"  # header of 429 and 503
     echo_key: bool = False  # errors repeat the key, as some providers do
     tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
-    reported_model: str = ""  # the model name that answers carry; "" for the one asked for
+    reported_model: str = ""  # model name in responses; "" for the requested one
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
     requests: list[StubRequest] = field(default_factory=list)
     in_flight: int = 0
     max_in_flight: int = 0
-    abandoned_count: int = 0  # requests whose client hung up before the answer was complete
+    abandoned_count: int = 0  # requests whose client disconnected before the response was complete
     change: asyncio.Event = field(default_factory=asyncio.Event)
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -90,8 +89,8 @@ class Stub:
 
     @property
     def chat_requests(self) -> list[StubRequest]:
-        """The requests for an answer."""
-        return [asked for asked in self.requests if asked.path.endswith("/chat/completions")]
+        """The requests for completions."""
+        return [request for request in self.requests if request.path.endswith("/chat/completions")]
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
@@ -113,7 +112,7 @@ class Stub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait_until(self, *, in_flight: int | None = None, abandoned: int | None = None) -> None:
-        """Wait, 5 seconds at most, for that many requests to be in the works, or given up by clients."""
+        """Wait up to 5 seconds for `in_flight` requests, or for `abandoned` requests in total."""
         async with asyncio.timeout(5):
             while (in_flight is not None and self.in_flight != in_flight) or (
                 abandoned is not None and self.abandoned_count < abandoned
@@ -127,8 +126,8 @@ class Stub:
         self._tasks.add(task)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while (asked := await read_request(reader)) is not None:
-                    await self._serve_request(asked, reader, writer)
+                while (request := await read_request(reader)) is not None:
+                    await self._serve_request(request, reader, writer)
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -141,21 +140,21 @@ class Stub:
             return
         self.requests.append(request)
         self._change_in_flight(1)
-        # A client that hangs up shows only as the end of its stream, while nothing is sent.
-        gone = asyncio.ensure_future(reader.read(1))
-        answering = asyncio.ensure_future(self._respond(request, writer))
+        # While nothing is sent, a disconnect shows only as the end of the client's stream.
+        disconnect = asyncio.ensure_future(reader.read(1))
+        responding = asyncio.ensure_future(self._respond(request, writer))
         try:
-            await asyncio.wait((gone, answering), return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
+            await asyncio.wait((disconnect, responding), return_when=asyncio.FIRST_COMPLETED)
+            if not responding.done():
                 raise ConnectionResetError
-            answering.result()
+            responding.result()
         except ConnectionError as error:
             self.abandoned_count += not isinstance(error, ConnectionCutError)
             raise
         finally:
-            gone.cancel()
-            answering.cancel()
-            await asyncio.gather(gone, answering, return_exceptions=True)
+            disconnect.cancel()
+            responding.cancel()
+            await asyncio.gather(disconnect, responding, return_exceptions=True)
             self._change_in_flight(-1)
 
     def _change_in_flight(self, difference: int) -> None:
@@ -169,7 +168,7 @@ class Stub:
         return {
             "requests": len(self.requests),
             "most_in_flight": self.max_in_flight,
-            "asked": [asdict(asked) for asked in self.requests],
+            "asked": [asdict(request) for request in self.requests],
         }
 
     async def _respond(self, request: StubRequest, writer: asyncio.StreamWriter) -> None:
@@ -241,7 +240,7 @@ class Stub:
 
 
 async def read_request(reader: asyncio.StreamReader) -> StubRequest | None:
-    """One request, or None where the client has hung up."""
+    """One request, or None if the client disconnected."""
     try:
         head = (await reader.readuntil(_HEADERS_END)).decode("latin-1")
     except asyncio.IncompleteReadError:
@@ -283,7 +282,7 @@ def build_completion(body: Mapping[str, Any], model: str, text: str, finish_reas
 
 
 def add_tool_calls(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
-    """Make calls of functions of the answer."""
+    """Turn the choice into calls of functions."""
     choice["finish_reason"] = "tool_calls"
     choice["message"]["content"] = None
     choice["message"]["tool_calls"] = [
@@ -293,7 +292,7 @@ def add_tool_calls(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> 
 
 
 def split_tool_calls(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The calls as providers stream them: a name first, then its arguments bit by bit."""
+    """The calls as providers stream them: first the name, then pieces of the arguments."""
     for index, whole in enumerate(calls):
         function = whole["function"]
         yield {"index": index, **whole, "function": {"name": function["name"], "arguments": ""}}
@@ -303,7 +302,7 @@ def split_tool_calls(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]
 
 
 def split_completion(completion: dict[str, Any]) -> Iterable[str]:
-    """The same answer as a stream's events, a hundred at most."""
+    """The completion as events of a stream, about a hundred at most."""
     choice = completion["choices"][0]
     text = choice["message"]["content"] or ""
     size = max(12, len(text) // 100)
@@ -322,7 +321,7 @@ def split_completion(completion: dict[str, Any]) -> Iterable[str]:
 
 
 async def enumerate_events(events: Iterable[str]) -> AsyncIterator[tuple[int, str]]:
-    """The events with their numbers, each in a turn of the loop: a client that hangs up is noticed."""
+    """Number the events and yield to the event loop between them, so that a disconnect is noticed."""
     for number, event in enumerate(events):
         yield number, event
         await asyncio.sleep(0)
@@ -338,7 +337,7 @@ def generate_prose(prompt: str, chars: int) -> str:
 
 
 def generate_finding(prompt: str) -> str:
-    """A finding that does not depend on the order of reading: it follows from question and positions."""
+    """A finding that depends on question and positions only, not on the order of reading."""
     letters = sorted(set(_LETTER.findall(prompt))) or ["A"]
     winner = letters[crc32(prompt.partition("# Round")[0].encode()) % len(letters)]
     return json.dumps(
@@ -354,17 +353,17 @@ def generate_finding(prompt: str) -> str:
 async def serve_until_closed(stub: Stub) -> None:
     async with stub:
         print(stub.url, flush=True)
-        # Whoever started this ends it by closing its standard input, or by a signal.
+        # The parent ends the stub by closing its standard input, or by a signal.
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="An OpenAI-compatible stub on loopback.")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer")
-    parser.add_argument("--chars", type=int, default=0, help="the length of an answer")
-    parser.add_argument("--text", default="", help="the answer")
-    parser.add_argument("--queue", default="", help="scenarios of the first requests, by commas")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before a response")
+    parser.add_argument("--chars", type=int, default=0, help="length of a reply in characters")
+    parser.add_argument("--text", default="", help="the reply")
+    parser.add_argument("--queue", default="", help="scenarios of the first requests, separated by commas")
     given = parser.parse_args()
     queue = deque(given.queue.split(",") if given.queue else ())
     with suppress(KeyboardInterrupt):

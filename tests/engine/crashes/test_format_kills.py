@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from benchmarks.kills import KillableServer
+from benchmarks.crashes.kills import KillableServer
 from server.debate.commands.formats import FORMATS
 from server.debate.facts.events import Audited, RoundClosed, RoundOpened
 from server.debate.rules.decide import pending_calls

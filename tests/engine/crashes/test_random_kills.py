@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.kills import run_kills
+from benchmarks.crashes.kills import run_kills
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
 

@@ -1,10 +1,10 @@
-"""Hundreds of debates under chaos in processes that are killed again and again, and then the books are read.
+"""Run hundreds of debates with injected faults in servers that are killed again and again.
 
-Two servers share one database. Debates of all formats are opened, stepped or left to run, paused, noted on
-and looked at through either of them, until each is over or stays paused. Then everything is checked that
-must hold whatever happened (`benchmarks.soak_checks`).
+Two servers share one database. Debates of all formats are created, stepped or left to run, paused, annotated
+and polled through either server, until each has ended or stays paused. `benchmarks.crashes.soak_checks` then
+checks what must hold whatever happened.
 
-Usage: python -m benchmarks.soak [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
+Usage: python -m benchmarks.crashes.soak [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
                                 [--keep DIRECTORY]
 """
 
@@ -27,23 +27,24 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from benchmarks.child_processes import ROOT
+from benchmarks.crashes.soak_checks import MANUAL_PAUSE_REASON, CheckReport, Kill, check_results
 from benchmarks.measurements import Measurement
-from benchmarks.soak_checks import CheckReport, Kill, check_results
 from server.debate.commands.formats import FORMATS
 
 CHAOS = (
     "failure=0.06,timeout=0.03,corrupt=0.08,truncated=0.04,never=0.01,empty=0.04,crash=0.04,latency=0.3"
     ",seed=7"
 )
-DELAY = 0.05  # seconds that an answer takes at least
-LEEWAY = 1.0  # seconds beyond its time until a call that never ends is given up
-POLL_SECONDS = 2  # seconds that a look at a debate waits
-WORKERS = 24  # looks at once
-MAX_RESUMES = 3  # of a debate that paused by itself; then it is concluded
-TIMEOUT = 600.0  # seconds for all of it
-INTERVENTION_RATE = 0.04  # of the looks pause a debate, as many inject a note
-MAX_IDLE_SECONDS = 8.0  # seconds without enough questions after which it is killed all the same
-CALLS_PER_DEBATE = 9  # of a debate at least, most often: kills are spread over them
+DELAY = 0.05  # seconds per model call, at least
+LEEWAY = 1.0  # seconds after its timeout at which a call that never ends is abandoned
+POLL_SECONDS = 2  # wait_seconds of a poll
+WORKERS = 24  # concurrent polls
+MAX_RESUMES = 3  # of a debate that paused by itself; after that it is concluded
+TIMEOUT = 600.0  # seconds for the whole run
+INTERVENTION_RATE = 0.04  # share of polls that pause a debate; the same share injects a note
+MAX_IDLE_SECONDS = 8.0  # a server is killed after this time even without enough model calls
+CALLS_PER_DEBATE = 9  # a usual minimum, over which the kills are spread
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Plan:
 
 @dataclass(eq=False)
 class SoakDebate:
-    """A debate as whoever drives it from outside sees it."""
+    """A debate as the client that steps it sees it."""
 
     arguments: dict[str, Any]
     id: str = ""
@@ -67,11 +68,11 @@ class SoakDebate:
 
 
 class ToolCallError(Exception):
-    """A tool said no."""
+    """A tool returned an error."""
 
 
 class ServerProcess:
-    """A server process that is started again whenever it was killed."""
+    """A server process that is restarted whenever it was killed."""
 
     def __init__(self, folder: Path, number: int, plan: Plan) -> None:
         self.folder = folder
@@ -82,19 +83,19 @@ class ServerProcess:
         self.is_stopping = False
 
     def parameters(self) -> StdioServerParameters:
-        # The shell becomes the server (exec), so that the number it leaves is the server's own.
-        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.ledger_server "
+        # The shell writes its process id and then becomes the server (exec), so the id is the server's.
+        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.crashes.ledger_server "
         serve += f"'{self.folder}/debates.db' '{self.folder}/ledger' {DELAY} '{self.plan.chaos}' {LEEWAY}"
         return StdioServerParameters(
             command="sh",
             args=["-c", f"{serve} 2>> '{self.folder}/stderr'"],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
     async def keep_running(self) -> None:
         while not self.is_stopping:
             with anyio.CancelScope() as self.lifetime:
-                # A session whose server was killed may break in any way.
+                # A session whose server was killed may fail in any way.
                 with suppress(Exception):
                     async with Client(self.parameters()) as self.client:
                         await anyio.sleep_forever()
@@ -122,9 +123,8 @@ class SoakRun:
     queue: deque[SoakDebate] = field(default_factory=deque)
     debates: list[SoakDebate] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
-    known_hashes: dict[tuple[str, int], str] = field(
-        default_factory=dict
-    )  # the entries seen at kills, by their hash
+    # Hashes of the entries stored at the last kill, by stream and number.
+    known_hashes: dict[tuple[str, int], str] = field(default_factory=dict)
     seed_count: int = 0
     poll_counts: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ class SoakRun:
                     process.stop()
                 tasks.cancel_scope.cancel()
         if limit.cancelled_caught:
-            left = [one.id or "one that could not be opened" for one in self.debates if not one.is_settled]
+            left = [one.id or "one that was never created" for one in self.debates if not one.is_settled]
             self.problems.append(f"not settled after {TIMEOUT:.0f} s: {', '.join(left[:10])}")
 
     def add(self, debate: SoakDebate) -> None:
@@ -160,15 +160,15 @@ class SoakRun:
         self.queue.append(debate)
 
     async def run_debates(self) -> None:
-        """Drive every debate to where it stays, those too that were opened for nobody at a kill."""
+        """Poll every debate until it is settled, also those whose creation was cut off by a kill."""
         while not self.is_settled:
-            async with anyio.create_task_group() as hands:
+            async with anyio.create_task_group() as workers:
                 for _ in range(WORKERS):
-                    hands.start_soon(self.poll_debates)
+                    workers.start_soon(self.poll_debates)
             known = {one.id for one in self.debates}
             for name in {name for name, _ in self.read_entry_hashes()} - known:
                 self.poll_counts["adopted"] += 1
-                self.add(SoakDebate({"run": False}, id=name))  # a step drives any
+                self.add(SoakDebate({"run": False}, id=name))
 
     async def poll_debates(self) -> None:
         while not self.is_settled:
@@ -188,26 +188,27 @@ class SoakRun:
         process = self.rng.choice(alive)
         client = process.client
         assert client is not None
-        self.poll_counts["looks"] += 1
+        self.poll_counts["polls"] += 1
         try:
             with anyio.fail_after(POLL_SECONDS + 20):
                 await self.advance(debate, client)
-        except ToolCallError as said:
+        except ToolCallError as error:
             if not debate.id:
-                self.problems.append(f"a debate was refused: {said}")
-            # Nothing was said that could be judged, or the talk is over: what it is now is what it stays.
+                self.problems.append(f"a debate was refused: {error}")
+            # There is nothing to judge, or the debate has ended: its status will not change.
             debate.is_settled = debate.is_concluding or not debate.id
-        except Exception as error:  # noqa: BLE001  (any of a connection that was killed)
+        except Exception as error:  # noqa: BLE001  (a killed connection may fail in any way)
             if process.client is client:
-                self.problems.append(f"{debate.id}: a call broke although nobody was killed: {error!r}"[:300])
+                self.problems.append(
+                    f"{debate.id}: a call failed although no server was killed: {error!r}"[:300]
+                )
                 debate.is_settled = True
 
     async def advance(self, debate: SoakDebate, client: Client) -> None:
         this = {"debate_id": debate.id}
         if not debate.id:
-            self.seed_count += (
-                1  # another one each time: the last may have been opened although we were not told
-            )
+            # A new seed for each attempt: the last one may have created its debate before it failed.
+            self.seed_count += 1
             debate.arguments["options"]["seed"] = self.seed_count
             debate.id = (await call_tool(client, "start_debate", debate.arguments))["debate_id"]
             return
@@ -216,19 +217,21 @@ class SoakRun:
                 await call_tool(client, "intervene", {**this, "action": "inject", "text": "And the costs?"})
         if self.rng.random() < INTERVENTION_RATE:
             with suppress(ToolCallError):
-                await call_tool(client, "intervene", {**this, "action": "pause", "reason": "meddling"})
-        tool = (
-            "get_verdict" if debate.arguments["run"] else "step_round"
-        )  # which alone drives what is stepped
+                await call_tool(
+                    client, "intervene", {**this, "action": "pause", "reason": MANUAL_PAUSE_REASON}
+                )
+        tool = "get_verdict" if debate.arguments["run"] else "step_round"
         found = await call_tool(client, tool, {**this, "wait_seconds": POLL_SECONDS})
         match found["status"]:
             case "concluded" | "truncated":
                 debate.is_settled = True
             case "paused":
-                await self.resume_or_conclude(debate, client, is_manual_pause=found["reason"] == "meddling")
+                await self.resume_or_conclude(
+                    debate, client, is_manual_pause=found["reason"] == MANUAL_PAUSE_REASON
+                )
 
     async def resume_or_conclude(self, debate: SoakDebate, client: Client, *, is_manual_pause: bool) -> None:
-        """Resume a debate that has paused; one that did so too often is concluded, or stays as it is."""
+        """Resume a paused debate. After `MAX_RESUMES` pauses of its own it is concluded, or stays paused."""
         this = {"debate_id": debate.id}
         if debate.resumes < MAX_RESUMES or is_manual_pause:
             debate.resumes += not is_manual_pause
@@ -240,12 +243,12 @@ class SoakRun:
             await call_tool(client, "get_verdict", {**this, "conclude": True, "wait_seconds": POLL_SECONDS})
 
     async def kill_repeatedly(self) -> None:
-        """Kill whenever so many more questions were asked, or nothing happened for long."""
+        """Kill a random server after a random number of model calls, or after `MAX_IDLE_SECONDS`."""
         between = self.plan.debates * CALLS_PER_DEBATE / max(self.plan.kills, 1)
         for _ in range(self.plan.kills):
             wanted = self.count_model_calls() + self.rng.uniform(0.2, 1.6) * between
             with anyio.move_on_after(MAX_IDLE_SECONDS):
-                while self.count_model_calls() < wanted:  # noqa: ASYNC110  (it is another process that writes)
+                while self.count_model_calls() < wanted:  # noqa: ASYNC110  (another process writes the file)
                     await anyio.sleep(0.01)
             while not (alive := [process for process in self.processes if process.client]):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
@@ -257,11 +260,11 @@ class SoakRun:
         return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
 
     def check_entries(self) -> None:
-        """What was there at an earlier kill is there now, and the same."""
+        """Report entries that were stored at an earlier kill and are now missing or changed."""
         now = self.read_entry_hashes()
         for (name, seq), found in self.known_hashes.items():
             if now.get((name, seq)) != found:
-                self.problems.append(f"{name}: entry {seq} was recorded, and is gone or altered")
+                self.problems.append(f"{name}: entry {seq} was recorded and is missing or changed")
         self.known_hashes = now
 
     def read_entry_hashes(self) -> dict[tuple[str, int], str]:
@@ -271,7 +274,7 @@ class SoakRun:
 
 
 def build_debate_arguments(format_name: str, number: int) -> dict[str, Any]:
-    """Every other debate runs by itself; every third has more than the format asks for."""
+    """Every other debate runs without steps; every third has a referee and a moderator as well."""
     options: dict[str, Any] = {"limits": {"turn_timeout": 1 + number % 2}, "tags": ["soak"]}
     if number % 3 == 0:
         options["referee"] = True
@@ -303,35 +306,33 @@ async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> dic
 
 
 async def run_soak(plan: Plan, folder: Path) -> CheckReport:
-    """Do it all, and read the books."""
+    """Run the plan in `folder` and check the results."""
     running = SoakRun(folder, plan, random.Random(plan.seed))  # noqa: S311  (instants, not secrets)
     began = perf_counter()
     await running.run()
     running.check_entries()
-    books = await check_results(running.database, folder / "ledger", plan.chaos, running.kills)
-    books.problems[:0] = running.problems
-    books.counts["seconds"] = round(perf_counter() - began)
-    books.counts.update(running.poll_counts)
-    return books
+    report = await check_results(running.database, folder / "ledger", plan.chaos, running.kills)
+    report.problems[:0] = running.problems
+    report.counts["seconds"] = round(perf_counter() - began)
+    report.counts.update(running.poll_counts)
+    return report
 
 
 async def measure_soak() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        books = await run_soak(Plan(), Path(folder))
-    how = "; ".join([str(books), *books.problems[:3]])
+        report = await run_soak(Plan(), Path(folder))
+    how = "; ".join([str(report), *report.problems[:3]])
     return [
-        Measurement(
-            "the soak: things wrong after 200 debates and 20 kills", len(books.problems), "", 0, details=how
-        )
+        Measurement("soak: problems after 200 debates and 20 kills", len(report.problems), "", 0, details=how)
     ]
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[Plan, str]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak")
-    usual = Plan()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crashes.soak")
+    defaults = Plan()
     for name in ("debates", "kills", "processes", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(usual, name))
-    parser.add_argument("--chaos", default=usual.chaos)
+        parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
+    parser.add_argument("--chaos", default=defaults.chaos)
     parser.add_argument("--keep", default="", help="a new directory for the database, the ledger and the log")
     given = vars(parser.parse_args(arguments))
     keep = given.pop("keep")
@@ -342,12 +343,12 @@ def main() -> None:
     plan, keep = parse_arguments(sys.argv[1:])
     if keep:
         Path(keep).mkdir()
-        books = anyio.run(run_soak, plan, Path(keep))
+        report = anyio.run(run_soak, plan, Path(keep))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            books = anyio.run(run_soak, plan, Path(folder))
-    print(books, *books.problems, sep="\n")
-    sys.exit(bool(books.problems))
+            report = anyio.run(run_soak, plan, Path(folder))
+    print(report, *report.problems, sep="\n")
+    sys.exit(bool(report.problems))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""kill -9 at random instants of a debate: what is recorded stays, and the next call goes on.
+"""Kill a server with SIGKILL at random instants: recorded entries stay, and the next call continues the debate.
 
-Usage: python -m benchmarks.kills [KILLS] [SEED], or `python -m benchmarks kills` for a hundred.
+Usage: python -m benchmarks.crashes.kills [KILLS] [SEED], or `python -m benchmarks kills` for a hundred.
 """
 
 import os
@@ -17,6 +17,7 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from benchmarks.child_processes import ROOT
 from benchmarks.measurements import Measurement
 from server.debate.rules.decide import Ask, Record, decide
 from server.engine.debates import utc_now
@@ -25,7 +26,7 @@ from server.engine.store import DebateSnapshot, DebateStore
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15
-"""Seconds an answer takes: a round of three in sequence is about as long as a process lives here."""
+"""Seconds per model call: a round of three in sequence takes about as long as a process lives here."""
 
 ARGUMENTS = {
     "question": "Should penguins fly?",
@@ -45,13 +46,13 @@ class Report:
 
     def __str__(self) -> str:
         return (
-            f"{self.kills} kills in {self.debates} debates: {self.calls_made} answers asked for, {self.answers_recorded} "
-            f"recorded, {self.calls_made - self.answers_recorded} lost in flight, {len(self.problems)} things wrong"
+            f"{self.kills} kills in {self.debates} debates: {self.calls_made} model calls, {self.answers_recorded} "
+            f"recorded, {self.calls_made - self.answers_recorded} lost in flight, {len(self.problems)} problems"
         )
 
 
 class KillableServer:
-    """A server process that can be killed, and the debate it is at."""
+    """A server process that a test can kill, with its database and its ledger of model calls."""
 
     def __init__(self, folder: Path, delay: float = DELAY) -> None:
         self.delay = delay
@@ -60,19 +61,23 @@ class KillableServer:
         self.pid_file = folder / "pid"
 
     def parameters(self) -> StdioServerParameters:
-        # The shell becomes the server (exec), so that the number it leaves is the server's own.
-        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.ledger_server "
+        # The shell writes its process id and then becomes the server (exec), so the id is the server's.
+        serve = f"echo $$ > '{self.pid_file}'; exec '{sys.executable}' -m benchmarks.crashes.ledger_server "
         return StdioServerParameters(
             command="sh",
             args=["-c", serve + f"'{self.database}' '{self.ledger}' {self.delay}"],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
     def kill(self) -> None:
         os.kill(int(self.pid_file.read_text()), signal.SIGKILL)
 
     async def load_snapshot(self, debate_id: str) -> DebateSnapshot:
-        """The debate as it stands on the disk, its chain checked."""
+        """The debate as stored, with its hash chain checked.
+
+        Raises:
+            DebateNotFoundError: nothing of it was stored.
+        """
         journal = await SqliteJournal.open(self.database)
         try:
             return await DebateStore(journal, utc_now).load(debate_id)
@@ -81,7 +86,10 @@ class KillableServer:
 
 
 async def step_until_killed(server: KillableServer, debate_id: str, kill_after: float) -> tuple[str, bool]:
-    """(debate, was it killed before it ended) of one life of the process."""
+    """Run one server process until `kill_after` seconds have passed or the debate has ended.
+
+    Returns the debate's id ("" before it was created) and whether the process was killed.
+    """
     killed = False
 
     async def kill() -> None:
@@ -115,16 +123,16 @@ async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> dic
 
 
 def check_log(report: Report, snapshot_before: DebateSnapshot | None, snapshot_after: DebateSnapshot) -> None:
-    """Nothing that was recorded may be gone, changed or there twice."""
+    """Report entries that disappeared or changed over a kill, and turns that were recorded twice."""
     if snapshot_before and snapshot_after.entries[: len(snapshot_before.entries)] != snapshot_before.entries:
         report.problems.append(
-            f"debate {snapshot_after.id}: what was recorded before the kill is not what is there now"
+            f"debate {snapshot_after.id}: an entry recorded before the kill is missing or changed"
         )
-    doubled = [
+    repeated = [
         key for key, n in Counter((t.round, t.seat) for t in snapshot_after.debate.turns).items() if n > 1
     ]
-    if doubled:
-        report.problems.append(f"debate {snapshot_after.id}: spoke twice: {doubled}")
+    if repeated:
+        report.problems.append(f"debate {snapshot_after.id}: turns recorded twice: {repeated}")
 
 
 async def run_kills(kills: int, seed: int, folder: Path) -> Report:
@@ -139,22 +147,22 @@ async def run_kills(kills: int, seed: int, folder: Path) -> Report:
         if not debate_id:
             continue
         try:
-            case = await victim.load_snapshot(debate_id)
+            snapshot = await victim.load_snapshot(debate_id)
         except DebateNotFoundError:
             debate_id = ""
             continue
-        check_log(report, before, case)
-        before = case
-        if case.debate.ended:
-            count_recorded_answers(report, case)
+        check_log(report, before, snapshot)
+        before = snapshot
+        if snapshot.debate.ended:
+            count_recorded_answers(report, snapshot)
             debate_id, before = "", None
-        elif not isinstance(decide(case.debate), (Record, Ask)):
-            report.problems.append(f"debate {case.id} has nothing to go on with")
+        elif not isinstance(decide(snapshot.debate), (Record, Ask)):
+            report.problems.append(f"debate {snapshot.id} cannot continue")
     if before:
         count_recorded_answers(report, before)
     report.calls_made = len(victim.ledger.read_text().splitlines()) if victim.ledger.exists() else 0
     if report.calls_made - report.answers_recorded > report.kills:
-        report.problems.append("more answers were paid for than were recorded or in flight at a kill")
+        report.problems.append("more model calls than recorded answers and calls in flight at a kill")
     return report
 
 
@@ -170,7 +178,7 @@ async def measure_kills() -> list[Measurement]:
     how = "; ".join([str(report), *report.problems[:3]])
     return [
         Measurement(
-            "kill -9 at random instants: things wrong after 100 kills",
+            "kill -9 at random instants: problems after 100 kills",
             len(report.problems),
             "",
             0,

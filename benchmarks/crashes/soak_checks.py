@@ -1,7 +1,7 @@
-"""What must hold of debates whatever happened to them, read from the database and from the ledger of calls.
+"""Checks of the debates of a soak, read from the database and from the ledger of model calls.
 
-Nothing here trusts the processes that wrote them: the chain is checked, the facts are replayed, and which
-call an answer belongs to, and which fault that call met, is worked out anew.
+Nothing here trusts the processes that wrote them: hash chains are checked, events are replayed, and the call of
+each answer and the fault injected into that call are computed again.
 """
 
 import re
@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from benchmarks.ledger_server import ANSWERS_SUFFIX
+from benchmarks.crashes.ledger_server import ANSWERS_SUFFIX
 from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
 from server.engine.debates import utc_now
 from server.engine.errors import DebateError
@@ -25,9 +25,9 @@ from storage.sqlite import SqliteJournal
 FINAL_STATUSES = ("concluded", "truncated", "paused")
 
 COMMIT_SECONDS = 3.0
-"""Seconds from an answer to its being recorded, at the most, while everything is busy."""
+"""Seconds from a model's reply to its entry in the journal, at most, on a busy machine."""
 
-MANUAL_PAUSE_REASON = "meddling"
+MANUAL_PAUSE_REASON = "paused by the soak"
 
 _QUORUM = re.compile(
     r"(\d+) of (\d+) answered in round (\d+) \(\w+\), (\d+) needed\. (.*?)(?:; and \d+ more)?", re.DOTALL
@@ -48,7 +48,7 @@ class PaidCall:
 
 
 CallKey = tuple[int, str]
-"""(seed of the call, its seat): no two calls of the soak have the same."""
+"""(seed, seat) of a call, unique in a soak."""
 
 
 @dataclass
@@ -57,33 +57,35 @@ class CheckReport:
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name} {figure}" for name, figure in self.counts.items())
-        return f"{told}: {len(self.problems)} things wrong"
+        counts = ", ".join(f"{name} {figure}" for name, figure in self.counts.items())
+        return f"{counts}: {len(self.problems)} problems"
 
 
 async def check_results(database: Path, ledger: Path, chaos: str, kills: Sequence[Kill]) -> CheckReport:
-    books = CheckReport()
-    books.counts["kills"] = len(kills)
+    report = CheckReport()
+    report.counts["kills"] = len(kills)
     recorded: dict[CallKey, tuple[str, float]] = {}
     journal = await SqliteJournal.open(database)
     try:
         store = DebateStore(journal, utc_now)
         for name in await journal.find_by_prefix("", limit=10_000):
             try:
-                case = await store.load(name)
+                snapshot = await store.load(name)
             except DebateError as error:
-                books.problems.append(f"{name}: {error}")
+                report.problems.append(f"{name}: {error}")
                 continue
             row = await journal.get_listing(name)
-            if row is None or row.status != case.status:
-                books.problems.append(f"{name}: is {case.status}, and the list says {row and row.status}")
-            check_debate(books, case, Chaos.parse(chaos), recorded)
+            if row is None or row.status != snapshot.status:
+                report.problems.append(
+                    f"{name}: is {snapshot.status}, and the listing says {row and row.status}"
+                )
+            check_debate(report, snapshot, Chaos.parse(chaos), recorded)
     finally:
         await journal.close()
     check_payments(
-        books, recorded, read_ledger(ledger), read_ledger(ledger.with_suffix(f".{ANSWERS_SUFFIX}")), kills
+        report, recorded, read_ledger(ledger), read_ledger(ledger.with_suffix(f".{ANSWERS_SUFFIX}")), kills
     )
-    return books
+    return report
 
 
 def check_debate(
@@ -92,7 +94,7 @@ def check_debate(
     report.counts["debates"] += 1
     report.counts[snapshot.status] += 1
     if snapshot.status not in FINAL_STATUSES:
-        report.problems.append(f"{snapshot.id}: is neither over nor paused, but {snapshot.status}")
+        report.problems.append(f"{snapshot.id}: is neither ended nor paused, but {snapshot.status}")
     if snapshot.status == "concluded" and not (snapshot.debate.ended and snapshot.debate.ended.reason):
         report.problems.append(f"{snapshot.id}: concluded without a reason")
     check_no_repeats(report, snapshot)
@@ -100,14 +102,14 @@ def check_debate(
     tries: Counter[tuple[str, int, int]] = Counter()
     for entry in snapshot.entries:
         event = entry.event
-        if (place := answered_slot(event)) is None:
+        if (slot := answered_slot(event)) is None:
             continue
-        seat, number, round_ = place
-        key = f"{round_}.{seat}.{number}.{tries[place] + 1}"
-        tries[place] += isinstance(event, Failed)
+        seat, slot_index, round_ = slot
+        key = f"{round_}.{seat}.{slot_index}.{tries[slot] + 1}"
+        tries[slot] += isinstance(event, Failed)
         seed = int.from_bytes(sha256(f"{snapshot.debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
         report.counts["recorded answers"] += 1
-        report.counts["failed ones among them"] += isinstance(event, Failed)
+        report.counts["failed answers"] += isinstance(event, Failed)
         if (seed, seat) in recorded:
             report.problems.append(f"{snapshot.id}: the call {key} was answered twice")
         recorded[seed, seat] = (f"{snapshot.id} {key}", datetime.fromisoformat(entry.at).timestamp())
@@ -116,33 +118,33 @@ def check_debate(
 
 
 def answered_slot(event: Event) -> tuple[str, int, int] | None:
-    """(seat, number, round) of what somebody was asked for and gave, or failed to give."""
+    """(seat, slot index, round) of an answer or a failed answer; None for other events."""
     return (event.seat, event.slot_index, event.round) if isinstance(event, Answer | Failed) else None
 
 
 def check_no_repeats(report: CheckReport, snapshot: DebateSnapshot) -> None:
-    given = [answered_slot(entry.event) for entry in snapshot.entries if not isinstance(entry.event, Failed)]
-    answers = Counter(place for place in given if place)
-    for place in [place for place, times in answers.items() if times > 1]:
-        report.problems.append(f"{snapshot.id}: answered twice: {place}")
+    slots = [answered_slot(entry.event) for entry in snapshot.entries if not isinstance(entry.event, Failed)]
+    answers = Counter(slot for slot in slots if slot)
+    for slot in [slot for slot, count in answers.items() if count > 1]:
+        report.problems.append(f"{snapshot.id}: answered twice: {slot}")
 
 
 def check_pauses(report: CheckReport, snapshot: DebateSnapshot) -> None:
-    """Every pause that nobody asked for tells what failed, and how many answered, as it was."""
-    missed: list[Failed] = []
-    heard: set[tuple[str, int, int]] = set()
+    """The reason of every automatic pause names what failed and how many answered, correctly."""
+    failures: list[Failed] = []
+    answered: set[tuple[str, int, int]] = set()
     for entry in snapshot.entries:
         event = entry.event
-        place = answered_slot(event)
+        slot = answered_slot(event)
         if isinstance(event, Failed):
-            missed.append(event)
-        elif place:
-            heard.add(place)
+            failures.append(event)
+        elif slot:
+            answered.add(slot)
         elif isinstance(event, Resumed):
-            missed.clear()
+            failures.clear()
         elif isinstance(event, Paused) and event.reason != MANUAL_PAUSE_REASON:
             report.counts["pauses"] += 1
-            if wrong := find_pause_problem(event.reason, missed, heard):
+            if wrong := find_pause_problem(event.reason, failures, answered):
                 report.problems.append(f"{snapshot.id}: paused because {event.reason!r}, but {wrong}")
 
 
@@ -151,26 +153,28 @@ def find_pause_problem(
 ) -> str:
     found = _QUORUM.fullmatch(reason)
     if found is None:
-        return "that is no cause that it knows"
-    answered, of, number, needed = map(int, found.groups()[:4])
-    really = sum(place[2] == number for place in answered_slots)
-    if answered > really or answered >= needed or answered > of:
-        return f"{really} answers are recorded in round {number}"
-    here = {f"{failure.seat}: {failure.detail}" for failure in round_failures if failure.round == number}
-    told = [cause for cause in here if cause in found[5]]
-    if not told or len("; ".join(told)) < len(found[5]):
-        return f"what failed was {sorted(here)}"
+        return "this is not a known cause"
+    answered, expected, round_number, needed = map(int, found.groups()[:4])
+    recorded = sum(slot[2] == round_number for slot in answered_slots)
+    if answered > recorded or answered >= needed or answered > expected:
+        return f"{recorded} answers are recorded in round {round_number}"
+    causes = {
+        f"{failure.seat}: {failure.detail}" for failure in round_failures if failure.round == round_number
+    }
+    named = [cause for cause in causes if cause in found[5]]
+    if not named or len("; ".join(named)) < len(found[5]):
+        return f"what failed was {sorted(causes)}"
     return ""
 
 
 def find_fault_problem(event: Event, chaos: Chaos, round_number: int, seed: int, seat: str) -> str:
-    """What is recorded of a call whose fault is known, where it cannot be true."""
+    """What is wrong with the event of a call, given the fault injected into it; "" for nothing."""
     request = Request(Prompt((), PromptSummary("argument", "", round_number)), seat, 0, 0, seed)
     fault = chaos.choose_fault(request)
     cause = event.cause if isinstance(event, Failed) else ""
-    told = f"{cause}: {event.detail}" if isinstance(event, Failed) else "an answer"
+    result = f"{cause}: {event.detail}" if isinstance(event, Failed) else "an answer"
     expected: tuple[str, ...] = {
-        # A busy machine is late; a choice of the next speaker may have been spoilt before.
+        # On a busy machine any call may be late.
         None: ("", "timeout"),
         "failure": (choose_item(FAILURES, chaos.draw_fraction(request, "cause"))[0],),
         "timeout": ("timeout",),
@@ -180,7 +184,7 @@ def find_fault_problem(event: Event, chaos: Chaos, round_number: int, seed: int,
         "truncated": ("", "unreadable", "empty", "timeout"),
         "corrupt": ("", "unreadable", "empty", "crashed", "timeout"),
     }[fault]
-    return "" if cause in expected else f"met the fault {fault}, and recorded is {told}"
+    return "" if cause in expected else f"met the fault {fault}, and {result} is recorded"
 
 
 def read_ledger(ledger: Path) -> dict[CallKey, list[PaidCall]]:
@@ -198,26 +202,26 @@ def check_payments(
     answers_by_key: dict[CallKey, list[PaidCall]],
     kills: Sequence[Kill],
 ) -> None:
-    """A call is paid once for its recorded answer, and else only where its process was killed meanwhile."""
-    died = {death.pid: death for death in kills}
+    """A call is paid for once, and again only if its process was killed before the answer was recorded."""
+    kills_by_pid = {kill.pid: kill for kill in kills}
     for key in recorded.keys() - calls_by_key.keys():
-        report.problems.append(f"{recorded[key][0]}: answered, and nobody was asked")
+        report.problems.append(f"{recorded[key][0]}: an answer without a model call")
     lost_with: Counter[int] = Counter()
     for key, calls in calls_by_key.items():
         report.counts["calls paid"] += len(calls)
-        what, at = recorded.get(key, (f"{key}, of which nothing is recorded", 0.0))
+        label, at = recorded.get(key, (f"{key}, without a recorded answer", 0.0))
         lost = calls[:-1] if key in recorded else calls
         if key in recorded and calls[-1].at > at + 0.01:
-            report.problems.append(f"{what}: paid again after its answer was recorded")
+            report.problems.append(f"{label}: paid again after its answer was recorded")
         for call, following in zip(lost, [*calls[1:], None], strict=False):
-            death = died.get(call.pid)
+            kill = kills_by_pid.get(call.pid)
             lost_with[call.pid] += 1
-            if death is None:
-                report.problems.append(f"{what}: paid and lost in a process that was not killed")
-            elif following and following.at < death.before:
-                report.problems.append(f"{what}: paid twice at the same time")
+            if kill is None:
+                report.problems.append(f"{label}: paid and lost in a process that was not killed")
+            elif following and following.at < kill.before:
+                report.problems.append(f"{label}: paid twice at the same time")
             else:
-                check_lost_answer(report, what, call, answers_by_key[key], death)
+                check_lost_answer(report, label, call, answers_by_key[key], kill)
     report.counts["lost at kills"] = sum(lost_with.values())
     report.counts["most lost at one kill"] = max(lost_with.values(), default=0)
 
@@ -225,12 +229,12 @@ def check_payments(
 def check_lost_answer(
     report: CheckReport, label: str, call: PaidCall, answers: list[PaidCall], kill: Kill
 ) -> None:
-    """What is lost at a kill was on its way, or about to be recorded."""
-    came = [answer.at for answer in answers if answer.pid == call.pid and answer.at >= call.at]
-    if not came:
+    """A call that was lost at a kill was in flight, or its reply was about to be recorded."""
+    replies = [answer.at for answer in answers if answer.pid == call.pid and answer.at >= call.at]
+    if not replies:
         return
-    report.counts["of these answered and not yet recorded"] += 1
-    if kill.before - came[0] > COMMIT_SECONDS:
+    report.counts["lost after the reply"] += 1
+    if kill.before - replies[0] > COMMIT_SECONDS:
         report.problems.append(
-            f"{label}: answered {kill.before - came[0]:.1f} s before a kill, and not recorded"
+            f"{label}: answered {kill.before - replies[0]:.1f} s before a kill, and not recorded"
         )

@@ -1,6 +1,6 @@
-"""A server whose model writes down, durably, every question it was asked: what would have been paid for.
+"""A server whose model records every call in a ledger file: what a provider would have charged for.
 
-Usage: python -m benchmarks.ledger_server DATABASE LEDGER DELAY [CHAOS LEEWAY]
+Usage: python -m benchmarks.crashes.ledger_server DATABASE LEDGER DELAY [CHAOS LEEWAY]
 """
 
 import os
@@ -24,7 +24,7 @@ ANSWERS_SUFFIX = "answered"
 
 class LedgerModel:
     def __init__(self, ledger: Path, model: Model) -> None:
-        # Lines this short are written whole, by whatever process, and outlive a kill of it.
+        # An appended line this short is written atomically and survives a kill of the process.
         self.ledger, self.answers = (
             os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             for path in (ledger, ledger.with_suffix(f".{ANSWERS_SUFFIX}"))
@@ -46,12 +46,14 @@ def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = 
     model: Model = ScriptedModel(delay=float(delay), record_requests=False)
     if chaos:
         model = FaultyModel(model, Chaos.parse(chaos))
-    paying = LedgerModel(Path(ledger), model)
+    ledger_model = LedgerModel(Path(ledger), model)
 
     @asynccontextmanager
     async def open_shared_manager() -> AsyncIterator[DebateManager]:
-        settings = Settings(db=database, models=("paying",))
-        async with open_manager(settings, {"paying": paying}, environ={}, leeway=float(leeway)) as manager:
+        settings = Settings(db=database, models=("ledger",))
+        async with open_manager(
+            settings, {"ledger": ledger_model}, environ={}, leeway=float(leeway)
+        ) as manager:
             yield manager
 
     build_server(open_shared_manager).run("stdio")
