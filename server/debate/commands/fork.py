@@ -42,7 +42,7 @@ from server.debate.rules.decide import (
     pending_calls,
 )
 from server.debate.rules.quorum import find_quorum_shortfall
-from server.debate.rules.schedule import seat_models, verdict_source
+from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
 
 
@@ -248,7 +248,7 @@ def parse_debater_values(setup: Opened, requested: Mapping[str, str], field_name
 
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
     setup = debate.setup
-    if verdict_source(setup) != "judges":
+    if not setup.judges.models:
         raise InvalidRequestError(f"{setup.format} has no judges here: leave changes.judges out.")
     if any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1)):
         raise InvalidRequestError(f"The judges were heard in the rounds up to {at_round}: fork before them.")

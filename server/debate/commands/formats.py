@@ -17,14 +17,16 @@ PHASES: dict[str, Phase] = {
         Phase(name="discussion", participants="debaters", order="handoff"),
         Phase(name="synthesis", participants="debaters", order="together"),
         Phase(name="voting", participants="debaters", order="together", wants="ballot"),
+        Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
         Phase(name="verdict", participants="judges", order="together"),
         Phase(name="deliverable", participants="synthesizer", order="together"),
     )
 }
 
 
-def build_phase(name: str, *, repeats: bool = False) -> Phase:
-    return PHASES[name].model_copy(update={"repeats": repeats})
+def build_phase(name: str, *, repeats: bool = False, suffix: str = "") -> Phase:
+    """A known phase; with a suffix where a format holds it twice."""
+    return PHASES[name].model_copy(update={"repeats": repeats, "name": name + suffix})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Format:
     brief: Brief = "advocate"
     requires_stances: bool = True  # False: a role is enough
     has_closing_moderator: bool = False  # it may settle the question
+    counting: str = ""  # the rule that makes the verdict; "" for the usual one of its phases
+    default_judges: int = 1  # where judges are asked
     default_turns: int = 0  # of the whole debate; 0: only rounds are limited
     max_turn_tokens: int = 2000  # leaves room for models that reason first
 
@@ -131,6 +135,8 @@ def render_phase_diagram(format: Format) -> str:  # noqa: A002  (the field's own
 
 def describe_phase(phase: Phase, format: Format) -> str:  # noqa: A002
     """Who takes part in a phase, doing what, in what order."""
+    if phase.participants == "judges" and phase.wants == "ballot":
+        return "audience of judges, each votes alone"
     if phase.participants != "debaters":
         return phase.participants
     description = "debaters, " + phase.order

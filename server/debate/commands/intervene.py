@@ -26,7 +26,7 @@ from server.debate.facts.interventions import (
     Weight,
     WeightsChanged,
 )
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, format_count
 from server.debate.rules.budget import (
     NO_ELAPSED_TIME,
@@ -35,7 +35,7 @@ from server.debate.rules.budget import (
     compute_remaining,
 )
 from server.debate.rules.decide import is_unattended
-from server.debate.rules.schedule import candidate_models, is_talk_over, seat_models, verdict_source
+from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
 from server.debate.rules.transitions import replay
 
 N = TypeVar("N", bound=TextIntervention)
@@ -170,7 +170,10 @@ def has_later_ballots(debate: Debate) -> bool:
     """Whether the debaters are still asked for ballots when this talk is over."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
-    return any(later.wants == "ballot" for later in phases[phases.index(phase) + 1 :])
+    return any(
+        later.wants == "ballot" and later.participants == "debaters"
+        for later in phases[phases.index(phase) + 1 :]
+    )
 
 
 def common_fields(debate: Debate, request: InterventionRequest) -> dict[str, Any]:
@@ -264,14 +267,14 @@ LIMIT_DESCRIPTIONS = {
 }
 
 
-def find_voters(debate: Debate) -> tuple[str, ...]:
+def check_can_vote(debate: Debate) -> tuple[str, ...]:
     """Whose votes make the verdict.
 
     Raises:
         Refused: nobody votes, or they have been counted.
     """
-    voters = {"judges": judge_seats(debate.setup), "ballots": debate.names}.get(verdict_source(debate.setup))
-    if voters is None:
+    voters = find_voters(debate.setup)
+    if not voters:
         raise InvalidRequestError("No votes are counted in this debate, so that there is nothing to weigh.")
     if debate.verdict:
         raise InvalidRequestError(
@@ -281,7 +284,7 @@ def find_voters(debate: Debate) -> tuple[str, ...]:
 
 
 def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
-    voters = find_voters(debate)
+    voters = check_can_vote(debate)
     if not request.weights:
         raise InvalidRequestError(
             f"Pass `weights`: a number or a fraction for each voter. Voters: {', '.join(voters)}."
@@ -300,7 +303,7 @@ def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
 
 
 def set_threshold(debate: Debate, request: InterventionRequest) -> Intervention:
-    find_voters(debate)
+    check_can_vote(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
     event = ThresholdChanged(**common_fields(debate, request), threshold=str(share))
     told = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."

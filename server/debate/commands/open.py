@@ -42,8 +42,7 @@ def open_debate(
     """Return the setup of the requested debate, with prices.
 
     `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
-    the same models in reverse order where there are none. `seed` applies where the request has none.
-    `find_price` returns the price of a model in USD per token.
+    the same in reverse order. `seed` applies where the request has none. `find_price`: in USD per token.
 
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
@@ -74,6 +73,7 @@ def open_debate(
         synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         handoff=options.handoff,
+        counting="" if options.phases else row.counting,
         max_turns=compute_max_turns(request, row),
         fallback_models=tuple(model.strip() for model in options.fallback_models),
         limits=build_limits(options.limits),
@@ -91,7 +91,7 @@ def check_and_price_setup(
     Raises:
         InvalidRequestError: judges, quorums, fallback models or limits do not fit the rest of the setup.
     """
-    if options.judges and verdict_source(setup) != "judges":
+    if options.judges and not setup.judges.models:
         raise InvalidRequestError(
             f"{setup.format} has no judges with these phases: leave options.judges out."
         )
@@ -311,7 +311,7 @@ def build_panel(
     judges = requested or JudgesInput()
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
-    count = (judges.count or len(judges.models) or 1) if has_judges else 0
+    count = (judges.count or len(judges.models) or debate_format.default_judges) if has_judges else 0
     return JudgePanel(
         models=tuple(pool[index % len(pool)] for index in range(count)),
         both_orders=debate_format.both_orders if judges.both_orders is None else judges.both_orders,

@@ -81,16 +81,17 @@ def check_phase_sequence(phases: Sequence[Phase]) -> None:
         raise InvalidRequestError(
             f"{locations[0]}: nobody argues in these phases. Add a phase of talk, such as opening."
         )
-    if not phases[0].is_talk:
+    if not (phases[0].is_talk or phases[0].wants == "ballot"):
         raise InvalidRequestError(
-            f"{locations[0]}: a debate begins with talk; there is nothing to decide yet."
+            f"{locations[0]}: a debate begins with talk or a vote; there is nothing to decide yet."
         )
     repeating = [index for index, phase in enumerate(phases) if phase.repeats]
     if len(repeating) > 1:
         first = phases[repeating[0]].name
         raise InvalidRequestError(f"{locations[repeating[1]]}: only one phase can repeat, and {first} does.")
-    for participants, name in (("judges", "verdict"), ("synthesizer", "deliverable")):
-        indexes = [index for index, phase in enumerate(phases) if phase.participants == participants]
+    judging = [index for index, phase in enumerate(phases) if phase.is_judgment]
+    making = [index for index, phase in enumerate(phases) if phase.participants == "synthesizer"]
+    for indexes, name in ((judging, "verdict"), (making, "deliverable")):
         if len(indexes) > 1:
             raise InvalidRequestError(f"{locations[indexes[1]]}: {name} can take place once.")
         for index in indexes:

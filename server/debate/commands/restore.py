@@ -13,8 +13,9 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
-from server.debate.rules.schedule import verdict_source
+from server.debate.rules.schedule import find_voters
 from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.verdict import COUNTING_RULES
 from server.debate.schemas.output_schema import check_schema
 
 NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."
@@ -71,13 +72,15 @@ def check_setup(setup: Opened) -> None:
         raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
     names = [phase.name for phase in setup.phases]
     judged, made = (
-        verdict_source(setup) == "judges",
+        any(phase.participants == "judges" for phase in setup.phases),
         any(phase.participants == "synthesizer" for phase in setup.phases),
     )
     sound = (
         names
         and len(set(names)) == len(names)
-        and setup.phases[0].is_talk
+        and (setup.phases[0].is_talk or setup.phases[0].wants == "ballot")
+        and any(phase.is_talk for phase in setup.phases)
+        and (not setup.counting or (setup.counting in COUNTING_RULES and bool(find_voters(setup))))
         and bool(setup.judges.models) == judged
         and bool(setup.synthesizer) == made
         and all(setup.moderator for phase in setup.phases if phase.order == "moderated")

@@ -83,12 +83,16 @@ class Phase(Fact):
     participants: Participants
     order: Order
     repeats: bool = False
-    wants: DebaterTask = "argument"  # of debaters
+    wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
     instruction: str = ""  # what it is about, where the name alone does not say
 
     @property
     def is_talk(self) -> bool:
         return self.participants == "debaters" and self.wants != "ballot"
+
+    @property
+    def is_judgment(self) -> bool:
+        return self.participants == "judges" and self.wants != "ballot"
 
 
 class Limits(Fact):

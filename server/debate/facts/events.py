@@ -120,6 +120,7 @@ class Opened(Fact):
     synthesizer: Officer | None = None
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     handoff: HandoffMode = "structured"  # how the choice of the next speaker is read
+    counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
     limits: Limits = Limits()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from server.debate.facts.config import (
     MODERATOR,
@@ -205,17 +205,22 @@ class Debate:
         return tuple(turn for turn in self.turns if turn.round == round_number)
 
     def round_ballots(self, round_number: int) -> tuple[Balloted, ...]:
-        """The ballots of a round in the order of the debaters, whatever order they arrived in."""
+        """The ballots of a round in the order of the seats, whatever order they arrived in."""
+        seats = phase_seats(self.setup, self.round_phase(round_number))
         cast = [ballot for ballot in self.ballots if ballot.round == round_number]
-        return tuple(sorted(cast, key=lambda ballot: self.names.index(ballot.seat)))
+        return tuple(sorted(cast, key=lambda ballot: seats.index(ballot.seat)))
+
+    @property
+    def votes(self) -> tuple[tuple[Balloted, ...], ...]:
+        """The ballots of each vote that was held."""
+        voting = (
+            entered.round for entered in self.rounds if self.round_phase(entered.round).wants == "ballot"
+        )
+        return tuple(map(self.round_ballots, voting))
 
     @property
     def last_ballots(self) -> tuple[Balloted, ...]:
-        """Those of the last vote that was held."""
-        voting = [
-            entered.round for entered in self.rounds if self.round_phase(entered.round).wants == "ballot"
-        ]
-        return self.round_ballots(voting[-1]) if voting else ()
+        return self.votes[-1] if self.votes else ()
 
     def debater(self, name: str) -> Debater:
         return next(debater for debater in self.setup.debaters if debater.name == name)
@@ -242,6 +247,19 @@ class Debate:
         paid = (*self.replies, *self.research, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
         return tuple(fact.usage for fact in own if fact.usage is not None)
+
+
+def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
+    """The seats that a phase asks, in the order declared."""
+    match phase.participants:
+        case "debaters":
+            return tuple(debater.name for debater in setup.debaters)
+        case "judges":
+            return judge_seats(setup)
+        case "synthesizer":
+            return (SYNTHESIZER,)
+        case _:
+            assert_never(phase.participants)
 
 
 def seat_kind(seat: str) -> SeatKind:

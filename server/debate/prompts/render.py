@@ -38,14 +38,19 @@ from server.debate.prompts.response_schemas import (
 )
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
-    DEBATER_TASKS,
     debater_letter,
+    is_debater_call,
     is_second_reading,
     lettered_debaters,
     render_preamble,
     render_transcript,
 )
-from server.debate.prompts.wording import COMMON_RULES, LAST_ROUND_INSTRUCTION, TASK_INSTRUCTIONS
+from server.debate.prompts.wording import (
+    AUDIENCE_INSTRUCTION,
+    COMMON_RULES,
+    LAST_ROUND_INSTRUCTION,
+    TASK_INSTRUCTIONS,
+)
 from server.debate.rules.decide import Call, find_talk_end
 from server.debate.rules.schedule import slot_failures
 
@@ -137,6 +142,10 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     """The only part of a prompt that depends on its seat. It is short, because it is never cached."""
     yield from render_seat_instructions(debate, call)
     match call.task:
+        case "ballot" if not is_debater_call(call):
+            if not debate.setup.judges.anonymize:
+                yield format_letter_legend(debate)
+            yield f"{AUDIENCE_INSTRUCTION} {json_instruction('ballot')}"
         case "argument" | "message" | "answer" | "ballot":
             yield from render_debater_task(debate, call)
         case "judgment":
@@ -166,8 +175,8 @@ def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
         "audit": setup.referee,
         "deliverable": setup.synthesizer,
     }
-    if call.task in officers:
-        officer = officers[call.task]
+    if call.task in officers or not is_debater_call(call):
+        officer = officers.get(call.task, setup.judges)
         own = officer.prompt if officer else ""
     else:
         debater = debate.debater(call.seat)
@@ -286,7 +295,7 @@ def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
 
 def find_opponent_text(debate: Debate, call: Call) -> str:
     """The message to answer, or the last argument of another seat that this seat may see; "" if none."""
-    is_debater = call.task in DEBATER_TASKS
+    is_debater = is_debater_call(call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
         return message.text if debate.is_active(message) else ""

@@ -17,15 +17,12 @@ from server.debate.facts.events import (
     RoundClosed,
     RoundOpened,
     Spoke,
-    Task,
 )
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
-
-DEBATER_TASKS: frozenset[Task] = frozenset({"argument", "message", "answer", "ballot"})
 
 MAX_STANCE_TAG_LENGTH = 40
 
@@ -65,7 +62,7 @@ def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> lis
     events = [event for event in debate.transcript_events if is_in_round(event, number)]
     if not (together or call.reading):
         return render_blocks(debate, events, call)
-    hidden = together and number == debate.round and call.task in DEBATER_TASKS
+    hidden = together and number == debate.round and is_debater_call(call)
     turns = () if hidden else debate.round_turns(number)
     ordered = turns[::-1] if is_second_reading(call) else turns
     first = next((index for index, event in enumerate(events) if isinstance(event, Spoke)), len(events))
@@ -75,7 +72,7 @@ def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> lis
 
 def render_exchanges(debate: Debate, round_number: int, call: Call) -> list[str]:
     """The blocks of a round of messages. Only seats that do not debate see the messages and answers."""
-    exchanges = () if call.task in DEBATER_TASKS else debate.round_exchanges(round_number)
+    exchanges = () if is_debater_call(call) else debate.round_exchanges(round_number)
     others = [
         event
         for event in debate.transcript_events
@@ -83,6 +80,10 @@ def render_exchanges(debate: Debate, round_number: int, call: Call) -> list[str]
     ]
     ordered = exchanges[::-1] if is_second_reading(call) else exchanges
     return render_blocks(debate, [*chain.from_iterable(ordered), *others], call)
+
+
+def is_debater_call(call: Call) -> bool:
+    return seat_kind(call.seat) == "debaters"
 
 
 def is_second_reading(call: Call) -> bool:
@@ -116,7 +117,7 @@ def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
     if isinstance(event, NoteAdded | Challenged | DefaultPlanUsed) or event.seat == call.seat:
         return True
     kind = seat_kind(event.seat)
-    return kind not in hidden or (kind == "debaters" and call.task not in DEBATER_TASKS)
+    return kind not in hidden or (kind == "debaters" and not is_debater_call(call))
 
 
 def render_block(debate: Debate, event: TranscriptEvent) -> str:

@@ -46,6 +46,8 @@ PHASE_INSTRUCTIONS: dict[str, str] = {
     "synthesis": "Common ground. Every debater says what all sides can accept by now, what is still in "
     "dispute, and what would settle it.",
     "voting": "The vote. Every debater says in private which position the transcript supports best.",
+    "audience_vote": "The audience votes. Every judge says in private which position is the right answer as "
+    "things stand now.",
     "verdict": "The talk is over. The judges now decide which position was better supported, or that none "
     "prevailed.",
     "deliverable": "The result is written in the form that was asked for.",
@@ -72,6 +74,11 @@ TASK_INSTRUCTIONS: dict[Task, str] = {
     "deliverable": "You are the synthesizer. Write the result of this debate from its transcript: everything "
     "that was established, the dissent where it matters, and nothing that nobody said.",
 }
+
+AUDIENCE_INSTRUCTION = (
+    "You are in the audience. Vote in private for the position that you hold to be right now, by what is in the "
+    "transcript and, where nothing has been said yet, by what you know; null abstains."
+)
 
 LAST_ROUND_INSTRUCTION = (
     "This was the last round: if it is not settled, give in decision what you would do as things stand."

@@ -13,7 +13,7 @@ from decimal import Decimal
 from server.debate.facts.config import CALLER, Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import judge_slots, verdict_source
 
@@ -93,9 +93,9 @@ def reserved_for_verdict(debate: Debate) -> int:
     setup, phase = debate.setup, debate.phase
     here = setup.phases.index(phase) if phase else -1
     later = setup.phases[here + 1 :]
-    calls = sum(len(judge_slots(setup)) for coming in later if coming.participants == "judges")
+    calls = sum(len(judge_slots(setup)) for coming in later if coming.is_judgment)
     calls += sum(coming.participants == "synthesizer" for coming in later)
-    calls += sum(len(setup.debaters) for coming in later if coming.wants == "ballot")
+    calls += sum(len(phase_seats(setup, coming)) for coming in later if coming.wants == "ballot")
     return calls + (verdict_source(setup) == "moderator" and not debate.is_concluding)
 
 

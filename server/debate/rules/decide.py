@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
-from server.debate.facts.config import CALLER, SYNTHESIZER, Phase
+from server.debate.facts.config import CALLER, Phase
 from server.debate.facts.events import (
     DefaultPlanUsed,
     EndCause,
@@ -36,7 +36,7 @@ from server.debate.facts.events import (
     Task,
 )
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, phase_seats
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -266,7 +266,8 @@ def is_round_over(debate: Debate) -> bool:
         or build_fallback_round_plan(debate)
     ):
         return False
-    return phase.participants == "debaters" and next_phase(debate, find_talk_end(debate)) is not None
+    decides = phase.is_judgment or phase.participants == "synthesizer"
+    return not decides and next_phase(debate, find_talk_end(debate)) is not None
 
 
 def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
@@ -382,14 +383,10 @@ def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[
 
     Drawn by hash and not by a generator, so that every release and every Python draws the same.
     """
-    if phase.participants == "judges":
-        return judge_seats(setup)
-    if phase.participants == "synthesizer":
-        return (SYNTHESIZER,)
-    names = tuple(debater.name for debater in setup.debaters)
-    if not setup.judges.shuffle:
-        return names
-    return tuple(sorted(names, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
+    seats = phase_seats(setup, phase)
+    if phase.participants != "debaters" or not setup.judges.shuffle:
+        return seats
+    return tuple(sorted(seats, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
 
 
 def compute_draw_key(setup: Opened, label: str) -> bytes:

@@ -9,6 +9,7 @@ from server.debate.rules.schedule import (
     Slot,
     is_exhausted,
     is_open,
+    last_ballot_phase,
     round_slots,
     slot_failures,
     verdict_source,
@@ -34,7 +35,7 @@ def find_quorum_shortfall(debate: Debate) -> str:
     for place in counted:
         seats.setdefault(place.seat, []).append(place)
     # A debater who speaks twice in a round is one voice; a judge's reading counts with the other order's.
-    complete = all if phase.participants == "judges" else any
+    complete = all if phase.is_judgment else any
     heard = [
         seat for seat, own in seats.items() if complete(place.key in debate.answered_slots for place in own)
     ]
@@ -56,15 +57,16 @@ def find_quorum_shortfall(debate: Debate) -> str:
 def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:
     """(the places that count, how many of the seats they belong to must answer)."""
     here = round_slots(debate)
-    if phase.participants == "judges":
+    if phase.is_judgment:
         return here, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
     if phase.participants == "synthesizer":
         bad = slot_failures(debate, (SYNTHESIZER, 0))
         return here, 0 if bad and all(failure.cause in REPAIRABLE_CAUSES for failure in bad) else 1
     decides = verdict_source(debate.setup)
     if phase.wants == "ballot":
-        last = [later for later in debate.setup.phases if later.wants == "ballot"][-1]
-        return here, int(decides == "ballots" and phase == last)
+        counts = debate.setup.counting or (decides == "ballots" and phase == last_ballot_phase(debate.setup))
+        enough = min(debate.setup.judges.quorum, len(here)) if phase.participants == "judges" else 1
+        return here, enough if counts else 0
     if decides == "moderator" and is_exhausted(debate, CLOSING_SLOT.key):
         return (CLOSING_SLOT,), 1
     if debate.is_concluding:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from server.debate.facts.config import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, FailureCause, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, judge_seats, phase_seats
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies, as opposed to failing providers: the same seat is asked once more, told what was wrong."""
@@ -52,12 +52,12 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     phase = debate.phase
     if phase is None:
         return ()
-    if phase.participants == "judges":
+    if phase.is_judgment:
         return (judge_slots(debate.setup),)
     if phase.participants == "synthesizer":
         return ((Slot(SYNTHESIZER, 0, "deliverable"),),)
     if phase.wants == "ballot":
-        return (tuple(Slot(name, 0, "ballot") for name in debate.names),)
+        return (tuple(Slot(seat, 0, "ballot") for seat in phase_seats(debate.setup, phase)),)
     if phase.wants == "message":
         spoken = build_message_groups(debate)
         return (*spoken, *build_review_groups(debate.setup, spoken))
@@ -168,11 +168,29 @@ def open_slots(debate: Debate) -> tuple[Slot, ...]:
 
 def verdict_source(setup: Opened) -> str:
     """Who makes the verdict: judges, moderator, ballots; "" where the talk itself is the result."""
-    if any(phase.participants == "judges" for phase in setup.phases):
+    if setup.counting:
+        return setup.counting
+    if any(phase.is_judgment for phase in setup.phases):
         return "judges"
     if setup.moderator and setup.moderator.closes:
         return "moderator"
     return "ballots" if any(phase.wants == "ballot" for phase in setup.phases) else ""
+
+
+def last_ballot_phase(setup: Opened) -> Phase | None:
+    return next((phase for phase in reversed(setup.phases) if phase.wants == "ballot"), None)
+
+
+def find_voters(setup: Opened) -> tuple[str, ...]:
+    """The seats whose votes make the verdict; () where nobody votes."""
+    match verdict_source(setup):
+        case "judges":
+            return judge_seats(setup)
+        case "" | "moderator":
+            return ()
+        case _:
+            last = last_ballot_phase(setup)
+            return phase_seats(setup, last) if last else ()
 
 
 def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:

@@ -51,7 +51,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, Reply, RoundPlan, judge_seats
+from server.debate.facts.state import Debate, Reply, RoundPlan, phase_seats
 from server.debate.rules.schedule import (
     Slot,
     current_model,
@@ -160,11 +160,7 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     check(event.round == debate.round + 1, "rounds follow one another")
     assert phase is not None
     check(can_follow(debate, phase), f"{event.phase} cannot follow")
-    asked = {
-        "debaters": debate.names,
-        "judges": judge_seats(debate.setup),
-        "synthesizer": ("synthesizer",),
-    }[phase.participants]
+    asked = phase_seats(debate.setup, phase)
     if phase.order == "handoff":
         check(len(event.order) == 1 and event.order[0] in asked, "one debater speaks at a time")
         chosen = [handed.to for handed in debate.handoffs if handed.round == debate.round]
@@ -303,7 +299,7 @@ def check_verdict(debate: Debate, event: Concluded) -> None:
     check(debate.phase is not None, "nothing was said")
     assert debate.phase is not None
     if verdict_source(debate.setup) == "judges":
-        check(debate.phase.participants == "judges", "the judges were not heard")
+        check(debate.phase.is_judgment, "the judges were not heard")
     check_name(debate, event.winner)
 
 

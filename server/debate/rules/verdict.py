@@ -4,22 +4,19 @@ A judge who names one side in one order and another side in the other judged the
 debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from server.debate.facts.events import Concluded, Event, Judged, Outcome, Vote
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.schedule import verdict_source
+from server.debate.rules.schedule import find_voters, verdict_source
 
 
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     """The verdict of a debate that has heard everybody; none where the talk itself is the result."""
-    deciding = {
-        "judges": build_judges_verdict,
-        "moderator": build_moderator_verdict,
-        "ballots": build_ballots_verdict,
-    }.get(verdict_source(debate.setup))
-    return (deciding(debate),) if deciding else ()
+    rule = verdict_source(debate.setup)
+    return (COUNTING_RULES[rule](debate),) if rule else ()
 
 
 def build_judges_verdict(debate: Debate) -> Concluded:
@@ -113,8 +110,8 @@ def build_moderator_verdict(debate: Debate) -> Concluded:
 
 
 def build_ballots_verdict(debate: Debate) -> Concluded:
-    """As the debaters voted. A missing or unreadable ballot is no vote."""
-    votes = tuple(compute_ballot_vote(debate, name) for name in debate.names)
+    """As the last vote was cast. A missing or unreadable ballot is no vote."""
+    votes = tuple(compute_ballot_vote(debate, seat) for seat in find_voters(debate.setup))
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted, debate.threshold)
     return Concluded(
@@ -127,7 +124,7 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
 
 
 def compute_ballot_vote(debate: Debate, name: str) -> Vote:
-    """What a debater cast in the last vote. Ballots have no margin: each counts as clear."""
+    """What a seat cast in the last vote. Ballots have no margin: each counts as clear."""
     last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
     if last is None:
         return Vote(judge=name, winner="", margin=0, abstains="gave no usable ballot")
@@ -147,3 +144,11 @@ def format_ballot_result(debate: Debate, winner: str, valid_votes: list[Vote]) -
 
 def format_no_finding(votes: tuple[Vote, ...]) -> str:
     return "No finding: " + "; ".join(f"{v.judge} {v.abstains}" for v in votes) + "."
+
+
+COUNTING_RULES: dict[str, Callable[[Debate], Concluded]] = {
+    "judges": build_judges_verdict,
+    "moderator": build_moderator_verdict,
+    "ballots": build_ballots_verdict,
+}
+"""How a verdict is made. Formats name a rule; without one it follows from the phases."""

@@ -253,8 +253,8 @@ def failed_task_name(debate: Debate, failure: Failed) -> str:
     """What the seat was asked for when it failed."""
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
-    if failure.seat in debate.names:
-        wants = debate.round_phase(failure.round).wants
+    wants = debate.round_phase(failure.round).wants
+    if failure.seat in debate.names or wants == "ballot":
         return "answer" if wants == "message" and failure.slot_index else wants
     return {REFEREE: "audit", SYNTHESIZER: "deliverable"}.get(failure.seat, "judgment")
 
@@ -277,7 +277,7 @@ def round_view(debate: Debate, round_number: int) -> dict[str, Any]:
     """One round: what was said, judged and decided in it, its failures, and whether more is to come."""
     entered = debate.rounds[round_number - 1]
     led, audited = is_visible(debate, "moderator"), is_visible(debate, "referee")
-    ballots = debate.round_ballots(round_number) if is_visible(debate, "debaters") else ()
+    ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
     return {
         "round": round_number,
         "phase": entered.phase,

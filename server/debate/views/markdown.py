@@ -16,7 +16,7 @@ from server.debate.facts.events import (
     Spoke,
 )
 from server.debate.facts.interventions import TextIntervention
-from server.debate.facts.state import Debate, RoundPlan
+from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import estimate
@@ -79,12 +79,13 @@ def render_transcript(debate: Debate, log: Sequence[Recorded], since_round: int 
 
 def round_lines(debate: Debate, round_number: int) -> list[str]:
     lines = round_plan_lines(debate, round_number)
+    lines += [
+        f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {format_heading(ballot.reasoning)}*"
+        for ballot in debate.round_ballots(round_number)
+        if is_visible(debate, seat_kind(ballot.seat))
+    ]
     if is_visible(debate, "debaters"):
         lines += [turn_block(debate, turn) for turn in debate.transcript_turns(round_number)]
-        lines += [
-            f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {format_heading(ballot.reasoning)}*"
-            for ballot in debate.round_ballots(round_number)
-        ]
         # Where the next speaker was drawn, the failure below says so.
         lines += [
             f"\n*{made.seat} hands over to {made.to}.*"

@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict
 
 from server.debate.facts.config import SYNTHESIZER, SeatKind
 from server.debate.facts.events import Judged, Recorded, RoundOpened, Usage, Vote
-from server.debate.facts.state import Debate, RoundPlan, judge_seats
+from server.debate.facts.state import Debate, RoundPlan, judge_seats, phase_seats
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.prompts.transcript import debater_letter
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
-from server.debate.rules.schedule import is_exhausted, slot_failures
+from server.debate.rules.schedule import is_exhausted, last_ballot_phase, slot_failures
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 
 MAX_DISSENT_LENGTH = 600
@@ -180,6 +180,8 @@ def moderator_decision(round_plan: RoundPlan) -> dict[str, Any]:
 def tally_ballots(debate: Debate) -> dict[str, Any]:
     """The ballots by stance. Missing and unreadable ones are counted as that, never as votes."""
     cast = debate.last_ballots
+    last = last_ballot_phase(debate.setup)
+    seats = phase_seats(debate.setup, last) if last else ()
     counting = [ballot for ballot in cast if ballot.informative]
     found = Counter(debate.debater(ballot.choice).stance for ballot in counting if ballot.choice)
     votes = {debater.stance: found[debater.stance] for debater in debate.setup.debaters}
@@ -187,7 +189,7 @@ def tally_ballots(debate: Debate) -> dict[str, Any]:
         "votes": {stance: count for stance, count in votes.items() if count},
         "abstained": sum(not ballot.choice for ballot in counting),
         "not counted": len(cast) - len(counting),  # of models too small for their votes to mean anything
-        "missing": len(debate.setup.debaters) - len(cast),
+        "missing": len(seats) - len(cast),
     }
 
 

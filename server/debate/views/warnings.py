@@ -7,7 +7,7 @@ from server.debate.commands.open import describe_stance_changes
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Failed
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models
 
@@ -42,9 +42,8 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
             "The embedded model judged. It is far too small for that: its choice means nothing and is not "
             "counted. Read the arguments, or judge again with a larger model."
         )
-    if debate.judgments and not {judged.usage.model for judged in debate.judgments} - (
-        set(models) - {CALLER}
-    ):
+    judging = {reply.usage.model for reply in debate.replies if seat_kind(reply.seat) == "judges"}
+    if judging and not judging - (set(models) - {CALLER}):
         said.append("The judges' models also debated, and models lean towards their own words.")
     unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
     if debate.turns and unheard:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.formats import PHASES
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.config import Phase
 from server.debate.facts.errors import InvalidRequestError
@@ -168,9 +168,9 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         ["voting", "verdict"],
         "options.phases[0] (voting): nobody argues in these phases. Add a phase of talk, such as opening.",
     ),
-    "a vote before anything was said": (
-        ["voting", "opening"],
-        "options.phases[0] (voting): a debate begins with talk; there is nothing to decide yet.",
+    "a verdict before anything was said": (
+        ["deliverable", "opening"],
+        "options.phases[0] (deliverable): a debate begins with talk or a vote; there is nothing to decide yet.",
     ),
     "two phases that repeat": (
         [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],
@@ -218,10 +218,11 @@ def test_the_deliverable_may_follow_the_verdict() -> None:
 def test_every_known_phase_has_a_text() -> None:
     at = simulate(build_setup(format="full", options={"synthesizer": True})).play()
     handed = simulate(build_setup(format="handoff")).play()
-    prompts = [render_prompt_text(prompt) for _, prompt in (*at.calls_made, *handed.calls_made)]
+    voted = simulate(build_setup(options={"phases": ["audience_vote", "opening"]})).play()
+    calls = (*at.calls_made, *handed.calls_made, *voted.calls_made)
+    prompts = [render_prompt_text(prompt) for _, prompt in calls]
     for name in PHASES:
         assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in prompts)
-    assert {phase.name for row in FORMATS.values() for phase in row.phases} == set(PHASES)
 
 
 def test_phases_are_for_any_number_of_debaters() -> None:
