@@ -43,7 +43,7 @@ def is_gone(owner: str) -> bool:
         os.kill(int(process_id), 0)
     except ProcessLookupError:
         return True
-    except OSError:
+    except (OSError, OverflowError):  # a process of another user, or not a process id
         return False
     return False
 

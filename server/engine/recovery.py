@@ -5,6 +5,7 @@ next step, paused ones for an intervention, unless the pause ends by itself (the
 """
 
 import logging
+import math
 from datetime import datetime, timedelta
 
 import anyio
@@ -82,10 +83,9 @@ class Recovery:
     async def find_unfinished(self) -> tuple[str, ...]:
         try:
             return await find_unfinished(self.manager, self.max_age_hours)
-        except DebateError as error:
-            logger.warning("Unfinished debates cannot be searched for: %s", error)
-        except Exception:  # a bug of ours must not end the server
-            logger.exception("Unfinished debates cannot be searched for")
+        except Exception as error:  # the next search may succeed; a bug of ours must not end the server
+            is_bug = not isinstance(error, DebateError)
+            logger.warning("Unfinished debates cannot be searched for: %s", error, exc_info=is_bug)
         return ()
 
     async def recover(self, debate_id: str, poll_interval: float) -> None:
@@ -94,8 +94,7 @@ class Recovery:
         async with self.limiter:
             logger.info("Resuming debate %s (owner process gone)", debate_id)
             try:
-                while (await self.manager.follow(debate_id, wait=POLL_INTERVAL)).status == "running":
-                    pass
+                await self.manager.follow(debate_id, wait=math.inf)
             except DebateError as error:
                 failures = self.failure_counts[debate_id] = self.failure_counts.get(debate_id, 0) + 1
                 if failures == 1:

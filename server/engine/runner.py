@@ -27,10 +27,8 @@ from server.debate.rules.budget import (
 from server.debate.rules.decide import (
     Ask,
     Call,
-    Over,
     Record,
     TerminateWhen,
-    Wait,
     acceptable_calls,
     decide,
     is_round_over,
@@ -75,11 +73,13 @@ class Runner:
         model_caller: ModelCaller,
         daily_budget: DailyBudget,
         find_text_callback: Callable[[str, str], OnText | None],
+        record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS,
     ) -> None:
         self.store = store
         self.model_caller = model_caller
         self.daily_budget = daily_budget
         self.find_text_callback = find_text_callback
+        self.record_retry_delays = record_retry_delays
 
     async def run(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
         """Run a debate as far as asked. Returns earlier where it pauses or waits for its caller.
@@ -89,13 +89,13 @@ class Runner:
             StorageUnavailableError: the database cannot be used.
         """
         while not has_reached(snapshot.debate, run.through_round):
-            match decide(snapshot.debate, run.terminate_when, self.compute_elapsed(snapshot, run)):
-                case Record(events):
-                    snapshot = await self.store.record(snapshot, events)
-                case Ask():
-                    snapshot = await self.call_within_daily_budget(snapshot, run)
-                case Wait() | Over():
-                    return snapshot
+            step = decide(snapshot.debate, run.terminate_when, self.compute_elapsed(snapshot, run))
+            if isinstance(step, Record):
+                snapshot = await self.store.record(snapshot, step.events)
+            elif isinstance(step, Ask):
+                snapshot = await self.call_within_daily_budget(snapshot, run)
+            else:
+                break
         return snapshot
 
     async def call_within_daily_budget(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
@@ -190,7 +190,7 @@ class Runner:
 
         While the database cannot be written, paid answers are kept and recording is tried again.
         """
-        delays = list(RECORD_RETRY_DELAYS)
+        delays = list(self.record_retry_delays)
         while events := filter_accepted_answers(snapshot.debate, results):
             if with_follow_up:
                 debate = replay(events, snapshot.debate)

@@ -15,10 +15,11 @@ from server.debate.commands.requests import DebateRequest, DebaterInput, Options
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
-from server.models import Model, Request
+from server.models import Model, OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import NoModelError
+from server.models.registry import ModelRegistry, NoModelError
 from server.settings import Settings
+from storage.sqlite import SqliteJournal
 from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
@@ -225,3 +226,57 @@ async def test_what_a_caller_raises_in_the_hall_leaves_it_as_it_was_raised(datab
     with pytest.raises(DebateNotFoundError):
         async with hall(database) as running:
             await running.load("nobody")
+
+
+async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(database: str) -> None:
+    class Streaming:
+        async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+            for chunk in ("Ship", " it."):
+                if on_text:
+                    on_text(chunk)
+            return await ScriptedModel().reply(request)
+
+    chunks: list[tuple[str, str]] = []
+    async with hall(database, {"mine": Streaming()}) as running:
+        unsubscribe = running.subscribe_to_text(lambda _debate, seat, chunk: chunks.append((seat, chunk)))
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(case.id, wait=5)
+        unsubscribe()
+        await running.step(case.id, wait=5)
+
+    assert sorted(chunks) == [(s, c) for s in ("Opponent", "Proponent") for c in (" it.", "Ship")]
+
+
+async def test_concluding_a_debate_that_has_ended_changes_nothing(database: str) -> None:
+    async with hall(database, default="scripted") as running:
+        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        case = await running.follow(case.id, wait=5)
+        assert (await running.conclude(case.id, actor=ACTOR)).debate == case.debate
+
+
+async def test_a_database_is_checked_by_writing_and_found_by_the_beginning_of_an_id(database: str) -> None:
+    async with hall(database, default="scripted") as running:
+        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+
+        assert await running.check_database() == 1
+        assert await running.find_by_prefix(case.id[:4], 10) == [case.id]
+        assert await running.find_leased_debates() == set()
+
+
+async def test_research_is_refused_where_no_server_is_configured(database: str) -> None:
+    journal = await SqliteJournal.open(database)
+    debaters = [DebaterInput(name=name, stance=name, model="scripted", tools=["web"]) for name in "AB"]
+    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
+        with pytest.raises(InvalidRequestError, match="no research servers"):
+            await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+    await journal.close()
+
+
+async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:
+    journal = await SqliteJournal.open(database)
+    at = "2026-01-01T00:00:00.000Z"
+    await journal.append("later", after=0, at=at, actor=ACTOR, bodies=[{"kind": "not yet invented"}])
+    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
+        with pytest.raises(StorageUnavailableError, match="update counterpoint-mcp"):
+            await running.load("later")
+    await journal.close()

@@ -17,7 +17,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.engine.errors import StorageUnavailableError
-from server.engine.recovery import Recovery, backoff_delay, find_unfinished
+from server.engine.recovery import PAGE_SIZE, Recovery, backoff_delay, find_unfinished
 from server.models import Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
@@ -210,6 +210,33 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
             assert debate_id in recovery.in_progress
             tasks.cancel_scope.cancel()
     assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
+
+
+async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
+    database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+
+    def fail(_snapshot: object) -> None:
+        raise ZeroDivisionError
+
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+        unsubscribe = manager.subscribe(fail)
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
+        with anyio.fail_after(5):
+            await recovery.recover(debate_id, 0)
+        unsubscribe()
+    assert await recovery.find_unfinished() == ()  # the database is closed
+    assert f"Debate {debate_id} cannot be resumed" in caplog.text
+    assert "Unfinished debates cannot be searched for" in caplog.text
+
+
+async def test_all_pages_of_unfinished_debates_are_read(database: str) -> None:
+    async with open_manager(settings(database), {"mine": Gate().model}, environ={}) as manager:
+        for number in range(PAGE_SIZE + 1):
+            await manager.start(DebateRequest(question=f"Ship {number}?", run=True), actor=ACTOR)
+    async with open_manager(settings(database), environ={}) as manager:
+        assert len(await find_unfinished(manager, 24)) == PAGE_SIZE + 1
 
 
 async def finished(hall: DebateManager, debate_id: str) -> str:
