@@ -117,8 +117,7 @@ class DebateDriver:
             task.done = True
             task.notify()
             with anyio.move_on_after(2, shield=True):
-                if debate_id not in self.drive_tasks:  # else a new task goes on under the same lease
-                    await self.leases.release(debate_id)
+                await self.leases.release(debate_id)
 
     async def acquire_lease(self, task: DriveTask) -> bool:
         """Wait for the lease of a debate. False once another process has done what was requested."""

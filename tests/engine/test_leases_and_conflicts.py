@@ -18,7 +18,7 @@ from server.engine.leases import Leases, is_gone, machine_name, new_owner
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import LeaseLostError, Run, Runner
 from server.engine.store import DebateSnapshot, DebateStore
-from server.models import Model
+from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
@@ -101,6 +101,7 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(follow, snapshot.id)
                 await reported.wait()
+                await other.follow(snapshot.id, wait=0.05)
                 gate.release.set()
 
     assert len(found[0].debate.turns) == 2
@@ -117,15 +118,25 @@ async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: SqliteJour
 async def test_waiting_for_the_lease_ends_when_another_process_has_done_the_round(
     journal: SqliteJournal,
 ) -> None:
-    gate, idle = Gate(), ScriptedModel()
-    async with build_manager(journal, gate.model) as busy, build_manager(journal, idle) as other:
+    called, release, idle = anyio.Event(), anyio.Event(), ScriptedModel()
+
+    async def answer(request: Request) -> str:
+        called.set()
+        if request.prompt.summary.round > 1:
+            await anyio.sleep_forever()
+        await release.wait()
+        return "A point."
+
+    async with (
+        build_manager(journal, ScriptedModel(answer)) as busy,
+        build_manager(journal, idle) as other,
+    ):
         snapshot = await busy.start(STEPPED, actor=ACTOR)
-        await busy.step(snapshot.id, wait=0)
-        busy.run_to_end(snapshot)  # it keeps the lease after the round
+        busy.run_to_end(snapshot)  # it keeps the lease after the first round
         with anyio.fail_after(5):
-            await gate.first_call.wait()
+            await called.wait()
             await other.step(snapshot.id, wait=0)
-            gate.release.set()
+            release.set()
             while other.is_working(snapshot.id):
                 await anyio.lowlevel.checkpoint()
 

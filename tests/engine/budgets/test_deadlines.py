@@ -9,7 +9,7 @@ import pytest
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.store import DebateSnapshot
-from server.models import Request
+from server.models import ModelError, Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from server.settings import Settings
@@ -69,6 +69,19 @@ async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off
         ("Cid", "late", 1, "slow had not answered when the 60 s of the round were over")
     ] * 2
     assert slow.broken_off == 2
+
+
+async def test_a_model_that_times_out_with_its_round_is_late(database: str) -> None:
+    slow = Slow(0)
+
+    async def script(request: Request) -> ScriptOutput:
+        if request.seat == "Cid":
+            raise ModelError("timeout", "no answer", attempts=2)
+        return build_reply_text(request)
+
+    slow.model = ScriptedModel(script)
+    case = await run(database, slow, round_timeout=60)
+    assert [(f.seat, f.cause, f.attempts) for f in case.debate.failures] == [("Cid", "late", 2)] * 2
 
 
 async def test_each_round_has_its_own_time(database: str) -> None:

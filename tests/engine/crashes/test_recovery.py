@@ -209,6 +209,8 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
                 await anyio.lowlevel.checkpoint()
             assert debate_id in recovery.in_progress
             tasks.cancel_scope.cancel()
+        await recovery.recover(debate_id, 0)
+        assert recovery.failure_counts == {debate_id: 2}
     assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
 
 
