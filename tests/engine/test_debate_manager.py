@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
 ACTOR = "test"
 
 
-def hall(
+def open_engine(
     database: str, models: Mapping[str, Model] | None = None, default: str = "mine"
 ) -> AbstractAsyncContextManager[DebateManager]:
     configured = (default,) if default else ()
@@ -36,25 +36,28 @@ def hall(
 
 @asynccontextmanager
 async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateManager, str]]:
-    """A hall whose first round has been asked for and not answered."""
-    async with hall(database, {"mine": gate.model}) as running:
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        await running.step(case.id, wait=0)
+    """A manager whose first round has been asked for and not answered."""
+    async with open_engine(database, {"mine": gate.model}) as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(snapshot.id, wait=0)
         with anyio.fail_after(5):
             await gate.first_call.wait()
-        yield running, case.id
+        yield running, snapshot.id
 
 
 async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
     first, second = Gate(), Gate()
     second.release.set()
-    async with under_way(database, first) as (_, debate_id), hall(database, {"mine": second.model}) as other:
+    async with (
+        under_way(database, first) as (_, debate_id),
+        open_engine(database, {"mine": second.model}) as other,
+    ):
         assert (await other.step(debate_id, wait=0)).debate.turns == ()
         first.release.set()
         with anyio.fail_after(5):
-            case = await other.step(debate_id, expected_round=1, wait=5)
+            snapshot = await other.step(debate_id, expected_round=1, wait=5)
 
-    assert len(case.debate.turns) == 2
+    assert len(snapshot.debate.turns) == 2
     assert len(second.model.requests) == 0
 
 
@@ -63,11 +66,11 @@ async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(dat
     second.release.set()
     async with under_way(database, first) as (_, debate_id):
         pass
-    async with hall(database, {"mine": second.model}) as later:
+    async with open_engine(database, {"mine": second.model}) as later:
         with anyio.fail_after(5):
-            case = await later.step(debate_id, wait=5)
+            snapshot = await later.step(debate_id, wait=5)
 
-    assert (case.debate.round, len(case.debate.turns)) == (1, 2)
+    assert (snapshot.debate.round, len(snapshot.debate.turns)) == (1, 2)
     assert len(second.model.requests) == 2
 
 
@@ -77,50 +80,50 @@ async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str
         await running.intervene(debate_id, "pause", InterventionRequest(reason="stop"), actor=ACTOR)
         gate.release.set()
         with anyio.fail_after(5):
-            case = await running.follow(debate_id, wait=5)
+            snapshot = await running.follow(debate_id, wait=5)
 
-    assert case.status == "paused"
-    assert len(case.debate.turns) == 2
+    assert snapshot.status == "paused"
+    assert len(snapshot.debate.turns) == 2
 
 
 async def test_an_answer_that_was_under_way_when_the_talk_was_concluded_is_judged(database: str) -> None:
     gate = Gate()
-    proposal = DebateRequest(
+    debate_request = DebateRequest(
         question="Ship it?",
         format="verdict",
         options=OptionsInput.model_validate({"judges": {"models": ["scripted"]}}),
     )
     talk = ScriptedModel()
-    async with hall(database, {"mine": talk, "slow": gate.model}) as running:
+    async with open_engine(database, {"mine": talk, "slow": gate.model}) as running:
         debaters = [
             DebaterInput(name="Ada", stance="ship", model="mine"),
             DebaterInput(name="Ben", stance="wait", model="slow"),
         ]
-        case = await running.start(proposal.model_copy(update={"debaters": debaters}), actor=ACTOR)
-        await running.step(case.id, wait=0)
+        snapshot = await running.start(debate_request.model_copy(update={"debaters": debaters}), actor=ACTOR)
+        await running.step(snapshot.id, wait=0)
         with anyio.fail_after(5):
             await gate.first_call.wait()
-            await running.conclude(case.id, actor=ACTOR)
+            await running.conclude(snapshot.id, actor=ACTOR)
             gate.release.set()
-            case = await running.follow(case.id, wait=5)
+            snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Ben"]
-    assert (case.status, case.debate.talk_round_count) == ("concluded", 1)
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Ben"]
+    assert (snapshot.status, snapshot.debate.talk_round_count) == ("concluded", 1)
 
 
 @pytest.mark.requirement("C12")
 async def test_a_predicate_ends_the_talk_after_a_round(database: str) -> None:
-    async with hall(database, default="scripted") as running:
-        case = await running.start(
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(
             DebateRequest(question="Ship it?", format="verdict", max_rounds=4, run=True),
             actor=ACTOR,
             terminate_when=lambda debate: len(debate.turns) >= 4,
         )
-        case = await running.follow(case.id, wait=5)
+        snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert case.debate.talk_round_count == 2
-    assert case.debate.ended is not None
-    assert case.debate.ended.reason == "terminate_when"
+    assert snapshot.debate.talk_round_count == 2
+    assert snapshot.debate.ended is not None
+    assert snapshot.debate.ended.reason == "terminate_when"
 
 
 @pytest.mark.requirement("C12")
@@ -128,52 +131,52 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
     def broken(_: object) -> bool:
         raise ZeroDivisionError
 
-    async with hall(database, default="scripted") as running:
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR, terminate_when=broken)
-        await running.step(case.id, wait=5)
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR, terminate_when=broken)
+        await running.step(snapshot.id, wait=5)
         with pytest.raises(ZeroDivisionError):
-            await running.step(case.id, wait=5)
-    async with hall(database, default="scripted") as later:
-        case = await later.step(case.id, wait=5)
+            await running.step(snapshot.id, wait=5)
+    async with open_engine(database, default="scripted") as later:
+        snapshot = await later.step(snapshot.id, wait=5)
 
-    assert case.debate.round == 2
+    assert snapshot.debate.round == 2
 
 
 @pytest.mark.requirement("D9")
 async def test_a_debate_that_runs_by_itself_goes_on_when_it_is_next_looked_at(database: str) -> None:
-    async with hall(database, default="scripted?delay=0.2") as running:
-        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-        await running.follow(case.id, wait=0)
-    async with hall(database, default="scripted") as later:
+    async with open_engine(database, default="scripted?delay=0.2") as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        await running.follow(snapshot.id, wait=0)
+    async with open_engine(database, default="scripted") as later:
         with anyio.fail_after(5):
-            case = await later.follow(case.id, wait=5)
+            snapshot = await later.follow(snapshot.id, wait=5)
 
-    assert case.status == "concluded"
+    assert snapshot.status == "concluded"
 
 
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:
     def echo(request: Request) -> str:
         return request.prompt.summary.question
 
-    async with hall(database, {"mine": ScriptedModel(echo)}) as running:
-        cases = [
+    async with open_engine(database, {"mine": ScriptedModel(echo)}) as running:
+        snapshots = [
             await running.start(DebateRequest(question=f"Question {number}?"), actor=ACTOR)
             for number in range(30)
         ]
         async with anyio.create_task_group() as all_at_once:
-            for case in cases:
-                all_at_once.start_soon(partial(running.step, case.id, wait=5))
-        after = [await running.load(case.id) for case in cases]
+            for snapshot in snapshots:
+                all_at_once.start_soon(partial(running.step, snapshot.id, wait=5))
+        after = [await running.load(snapshot.id) for snapshot in snapshots]
 
-    for number, case in enumerate(after):
-        assert [turn.text for turn in case.debate.turns] == [f"Question {number}?"] * 2
+    for number, snapshot in enumerate(after):
+        assert [turn.text for turn in snapshot.debate.turns] == [f"Question {number}?"] * 2
 
 
 @pytest.mark.parametrize("column", ["entry", "hash"])
 async def test_one_changed_byte_is_named_at_the_next_read(database: str, column: str) -> None:
-    async with hall(database, default="scripted") as running:
-        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-        await running.follow(case.id, wait=5)
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        await running.follow(snapshot.id, wait=5)
     with sqlite3.connect(database) as raw:
         for (trigger,) in raw.execute("select name from sqlite_master where type = 'trigger'").fetchall():
             raw.execute(f"drop trigger {trigger}")
@@ -184,14 +187,14 @@ async def test_one_changed_byte_is_named_at_the_next_read(database: str, column:
         )
         raw.execute(f"update journal set {column} = {changed} where seq = 4")  # noqa: S608  (our own words)
     raw.close()
-    async with hall(database, default="scripted") as later:
+    async with open_engine(database, default="scripted") as later:
         with pytest.raises(StorageUnavailableError, match="entry 4"):
-            await later.load(case.id)
-        assert (await later.find())[0].stream == case.id
+            await later.load(snapshot.id)
+        assert (await later.find())[0].stream == snapshot.id
 
 
 async def test_what_cannot_be_debated_is_refused_before_anything_is_written(database: str) -> None:
-    async with hall(database, default="") as running:
+    async with open_engine(database, default="") as running:
         with pytest.raises(DebateNotFoundError):
             await running.load("nobody")
         with pytest.raises(InvalidRequestError, match="needs a key, and ANTHROPIC_API_KEY"):
@@ -204,13 +207,13 @@ async def test_what_cannot_be_debated_is_refused_before_anything_is_written(data
 
 async def test_debaters_with_models_of_their_own_need_no_others(database: str) -> None:
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
-    async with hall(database, default="") as running:
+    async with open_engine(database, default="") as running:
         try:
-            case = await running.start(DebateRequest(question="Q?", debaters=debaters), actor=ACTOR)
+            snapshot = await running.start(DebateRequest(question="Q?", debaters=debaters), actor=ACTOR)
         except NoModelError:  # pragma: no cover
             pytest.fail("the debaters brought their own")
 
-    assert case.debate.setup.judges.models in {("scripted",), ("local",)}
+    assert snapshot.debate.setup.judges.models in {("scripted",), ("local",)}
 
 
 async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:
@@ -218,13 +221,13 @@ async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:
     path.write_bytes(b"This is no database, it only looks like a file." * 100)
 
     with pytest.raises(StorageUnavailableError, match="cannot be used"):
-        async with hall(str(path)):
+        async with open_engine(str(path)):
             pass
 
 
-async def test_what_a_caller_raises_in_the_hall_leaves_it_as_it_was_raised(database: str) -> None:
+async def test_an_exception_of_the_caller_is_not_wrapped_into_a_group(database: str) -> None:
     with pytest.raises(DebateNotFoundError):
-        async with hall(database) as running:
+        async with open_engine(database) as running:
             await running.load("nobody")
 
 
@@ -237,29 +240,29 @@ async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(databas
             return await ScriptedModel().reply(request)
 
     chunks: list[tuple[str, str]] = []
-    async with hall(database, {"mine": Streaming()}) as running:
+    async with open_engine(database, {"mine": Streaming()}) as running:
         unsubscribe = running.subscribe_to_text(lambda _debate, seat, chunk: chunks.append((seat, chunk)))
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        await running.step(case.id, wait=5)
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(snapshot.id, wait=5)
         unsubscribe()
-        await running.step(case.id, wait=5)
+        await running.step(snapshot.id, wait=5)
 
     assert sorted(chunks) == [(s, c) for s in ("Opponent", "Proponent") for c in (" it.", "Ship")]
 
 
 async def test_concluding_a_debate_that_has_ended_changes_nothing(database: str) -> None:
-    async with hall(database, default="scripted") as running:
-        case = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-        case = await running.follow(case.id, wait=5)
-        assert (await running.conclude(case.id, actor=ACTOR)).debate == case.debate
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        snapshot = await running.follow(snapshot.id, wait=5)
+        assert (await running.conclude(snapshot.id, actor=ACTOR)).debate == snapshot.debate
 
 
 async def test_a_database_is_checked_by_writing_and_found_by_the_beginning_of_an_id(database: str) -> None:
-    async with hall(database, default="scripted") as running:
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
 
         assert await running.check_database() == 1
-        assert await running.find_by_prefix(case.id[:4], 10) == [case.id]
+        assert await running.find_by_prefix(snapshot.id[:4], 10) == [snapshot.id]
         assert await running.find_leased_debates() == set()
 
 

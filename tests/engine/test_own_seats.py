@@ -50,7 +50,7 @@ class Mine:
 @pytest.mark.requirement("A4")
 async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
     mine = Mine()
-    proposal = DebateRequest(
+    debate_request = DebateRequest(
         question="Ship it?",
         format="verdict",
         models=["scripted"],
@@ -66,19 +66,19 @@ async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
         ),
         run=True,
     )
-    async with open_manager(Settings(db=database), {"mine": mine}) as hall:
+    async with open_manager(Settings(db=database), {"mine": mine}) as manager:
         with anyio.fail_after(5):
-            case = await hall.follow((await hall.start(proposal, actor="test")).id, wait=5)
+            snapshot = await manager.follow((await manager.start(debate_request, actor="test")).id, wait=5)
 
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
-    assert views.moderator_decision(case.debate.round_plans[0])["briefing"] == "Mine."
-    assert case.debate.round_summaries[0].summary == "My own summary."
-    assert case.debate.audits[0].text == "My own audit."
-    assert case.debate.verdict is not None
-    assert (case.debate.verdict.winner, case.debate.verdict.verdict) == ("Ada", "My own.")
-    assert case.debate.deliverable is not None
-    assert case.debate.deliverable.text == "My own result."
-    assert [turn.text for turn in case.debate.turns if turn.seat == "Ada"] == ["My own argument."]
+    assert views.moderator_decision(snapshot.debate.round_plans[0])["briefing"] == "Mine."
+    assert snapshot.debate.round_summaries[0].summary == "My own summary."
+    assert snapshot.debate.audits[0].text == "My own audit."
+    assert snapshot.debate.verdict is not None
+    assert (snapshot.debate.verdict.winner, snapshot.debate.verdict.verdict) == ("Ada", "My own.")
+    assert snapshot.debate.deliverable is not None
+    assert snapshot.debate.deliverable.text == "My own result."
+    assert [turn.text for turn in snapshot.debate.turns if turn.seat == "Ada"] == ["My own argument."]
 
 
 @pytest.mark.requirement("A1", "C14")

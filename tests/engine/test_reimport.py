@@ -28,11 +28,11 @@ async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
     )
     models = {"mine": ScriptedModel()}
     async with open_manager(here, models, environ={}) as one, open_manager(there, models, environ={}) as two:
-        case = await one.start(DebateRequest(question="Ship it?"), actor="test")
-        case = await one.step(case.id, wait=5)
-        await restore_debate(two, await export_debate(one, case.id))
-        await two.step(case.id, wait=5)
-        await restore_debate(one, await export_debate(two, case.id))
+        snapshot = await one.start(DebateRequest(question="Ship it?"), actor="test")
+        snapshot = await one.step(snapshot.id, wait=5)
+        await restore_debate(two, await export_debate(one, snapshot.id))
+        await two.step(snapshot.id, wait=5)
+        await restore_debate(one, await export_debate(two, snapshot.id))
 
         assert (await one.spending_today())[0] == 4
 
@@ -47,8 +47,8 @@ def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
 async def test_times_that_are_none_are_refused(database: str, tmp_path: Path, at: str) -> None:
     here = Settings(db=database, models=("scripted",))
     async with open_manager(here, environ={}) as one:
-        case = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
-        data = await export_debate(one, case.id)
+        snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
+        data = await export_debate(one, snapshot.id)
     data["entries"][0]["at"] = at
     async with open_manager(Settings(db=str(tmp_path / "there.db")), environ={}) as two:
         with pytest.raises(InvalidRequestError, match=r"Entry 1 is not as it was exported: entries\.0\.at"):
@@ -62,15 +62,15 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
     gate = Gate()
     here = Settings(db=database, models=("mine",))
     async with open_manager(here, {"mine": gate.model}, environ={}) as one:
-        case = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
+        snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
         with anyio.fail_after(5):
             await gate.first_call.wait()
-        data = await export_debate(one, case.id)
+        data = await export_debate(one, snapshot.id)
     there = Settings(db=str(tmp_path / "there.db"))
     async with open_manager(there, {"mine": ScriptedModel()}, environ={}) as two:
         await restore_debate(two, data)
         assert await find_unfinished(two, 24) == ()
-        assert (await two.follow(case.id, wait=5)).status == "concluded"
+        assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
 
 
 @pytest.mark.requirement("D10")

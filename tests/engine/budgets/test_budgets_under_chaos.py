@@ -23,15 +23,17 @@ async def test_failures_take_no_more_calls_than_the_budget_has(
 ) -> None:
     settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
     with anyio.fail_after(20):
-        async with open_manager(settings, environ={}, chaos=chaos) as hall:
+        async with open_manager(settings, environ={}, chaos=chaos) as manager:
             for name in FORMATS:
                 options = OptionsInput(seed=most, limits=LimitsInput(max_calls=most))
                 try:
-                    proposal = DebateRequest(question="Ship it?", format=name, run=True, options=options)
-                    case = await hall.start(proposal, actor="test")
+                    debate_request = DebateRequest(
+                        question="Ship it?", format=name, run=True, options=options
+                    )
+                    snapshot = await manager.start(debate_request, actor="test")
                 except InvalidRequestError:  # its first round alone takes more
                     continue
-                case = await hall.follow(case.id, wait=5)
+                snapshot = await manager.follow(snapshot.id, wait=5)
 
-                assert case.status in ("concluded", "truncated", "paused")
-                assert compute_spending(case.debate).calls <= most
+                assert snapshot.status in ("concluded", "truncated", "paused")
+                assert compute_spending(snapshot.debate).calls <= most

@@ -37,7 +37,7 @@ async def stub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
 
 
 async def debated(database: str, rounds: int, limits: LimitsInput, **settings: Any) -> DebateSnapshot:
-    proposal = DebateRequest(
+    debate_request = DebateRequest(
         question="Ship it?",
         format="verdict",
         run=True,
@@ -46,15 +46,15 @@ async def debated(database: str, rounds: int, limits: LimitsInput, **settings: A
         options=OptionsInput(limits=limits),
     )
     read = Settings.model_validate({"db": database, "prices": json.loads(PRICES), **settings})
-    async with open_manager(read, environ=ENVIRON) as hall:
-        case = await hall.start(proposal, actor="test")
-        return await hall.follow(case.id, wait=60)
+    async with open_manager(read, environ=ENVIRON) as manager:
+        snapshot = await manager.start(debate_request, actor="test")
+        return await manager.follow(snapshot.id, wait=60)
 
 
 async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:
-    case = await debated(database, 1, LimitsInput())
+    snapshot = await debated(database, 1, LimitsInput())
 
-    used = case.debate.usage
+    used = snapshot.debate.usage
     paid = sum(Decimal(usage.input_tokens * 10 + usage.output_tokens * 40) / 10**6 for usage in used)
     total = views.usage_sum(used)
     assert (len(stub.chat_requests), total.calls, total.calls_of_unknown_cost) == (3, 3, 0)
@@ -62,18 +62,18 @@ async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database
 
 
 async def test_a_budget_of_money_at_the_operators_own_price_ends_the_talk(database: str, stub: Stub) -> None:
-    case = await debated(database, 20, LimitsInput(max_cost_usd=0.15))
+    snapshot = await debated(database, 20, LimitsInput(max_cost_usd=0.15))
 
-    assert case.status == "concluded"
-    assert case.debate.ended is not None
-    assert case.debate.ended.reason.startswith("budget: ")
-    assert 0 < Decimal(views.usage_sum(case.debate.usage).cost_usd) <= Decimal("0.15")
+    assert snapshot.status == "concluded"
+    assert snapshot.debate.ended is not None
+    assert snapshot.debate.ended.reason.startswith("budget: ")
+    assert 0 < Decimal(views.usage_sum(snapshot.debate.usage).cost_usd) <= Decimal("0.15")
     assert len(stub.chat_requests) < 20
 
 
 async def test_the_days_money_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:
-    case = await debated(database, 20, LimitsInput(), daily_cost_usd="0.05")
+    snapshot = await debated(database, 20, LimitsInput(), daily_cost_usd="0.05")
 
-    assert case.debate.paused is not None
-    assert case.debate.paused.reason.startswith("the day's budget: 0.0")
+    assert snapshot.debate.paused is not None
+    assert snapshot.debate.paused.reason.startswith("the day's budget: 0.0")
     assert len(stub.chat_requests) < 20

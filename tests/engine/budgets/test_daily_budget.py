@@ -61,20 +61,20 @@ async def limited(
 ) -> AsyncIterator[DebateManager]:
     settings = Settings(db=database, models=("mine",), **limits)
     mine = {"mine": model or ScriptedModel()}
-    async with open_manager(settings, mine, environ={}, clock=clock, recover=recovering) as hall:
-        yield hall
+    async with open_manager(settings, mine, environ={}, clock=clock, recover=recovering) as manager:
+        yield manager
 
 
-async def run(hall: DebateManager, question: str = "Ship it?") -> DebateSnapshot:
-    case = await hall.start(DebateRequest(question=question, run=True), actor=ACTOR)
-    return await hall.follow(case.id, wait=5)
+async def run(manager: DebateManager, question: str = "Ship it?") -> DebateSnapshot:
+    snapshot = await manager.start(DebateRequest(question=question, run=True), actor=ACTOR)
+    return await manager.follow(snapshot.id, wait=5)
 
 
 async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> None:
     model = ScriptedModel()
-    async with limited(database, model, daily_calls=8) as hall:
-        assert (await run(hall)).status == "concluded"
-        second = await run(hall)
+    async with limited(database, model, daily_calls=8) as manager:
+        assert (await run(manager)).status == "concluded"
+        second = await run(manager)
 
     assert (second.status, len(model.requests)) == ("paused", 8)
     assert second.debate.paused
@@ -84,8 +84,8 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
 
 
 async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
-    async with limited(database) as hall:
-        await run(hall)
+    async with limited(database) as manager:
+        await run(manager)
     model = ScriptedModel()
     async with limited(database, model, daily_calls=6) as later:
         assert (await run(later)).status == "paused"
@@ -94,104 +94,104 @@ async def test_another_process_and_another_start_count_what_was_spent_before(dat
 
 async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
     model = ScriptedModel(delay=0.02)
-    async with limited(database, model, daily_calls=10) as hall:
-        cases = [
-            await hall.start(DebateRequest(question=f"Ship {n}?", run=True), actor=ACTOR) for n in range(4)
+    async with limited(database, model, daily_calls=10) as manager:
+        snapshots = [
+            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor=ACTOR) for n in range(4)
         ]
-        ends = [(await hall.follow(case.id, wait=5)).status for case in cases]
+        ends = [(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots]
     assert "paused" in ends
     assert len(model.requests) <= 10
 
 
 async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
-    async with limited(database, Dear(), daily_cost_usd=Decimal("0.06")) as hall:
-        assert (await run(hall)).status == "concluded"
-        second = await run(hall)
+    async with limited(database, Dear(), daily_cost_usd=Decimal("0.06")) as manager:
+        assert (await run(manager)).status == "concluded"
+        second = await run(manager)
     assert second.debate.paused
     assert second.debate.paused.reason.startswith("the day's budget: 0.06 of 0.06 US dollars")
 
 
 async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as hall:
-        await run(hall)
-        case = await run(hall)
-        assert (await hall.follow(case.id, wait=5)).status == "paused"
+    async with limited(database, clock=clock, daily_calls=6) as manager:
+        await run(manager)
+        snapshot = await run(manager)
+        assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
-        assert (await hall.follow(case.id, wait=5)).status == "concluded"
+        assert (await manager.follow(snapshot.id, wait=5)).status == "concluded"
 
 
 async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as hall:
-        await run(hall)
-        case = await hall.start(DebateRequest(question="Step it?"), actor=ACTOR)
-        assert (await hall.step(case.id, wait=5)).status == "paused"
+    async with limited(database, clock=clock, daily_calls=6) as manager:
+        await run(manager)
+        snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        assert (await manager.step(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
-        assert len((await hall.step(case.id, expected_round=1, wait=5)).debate.turns) == 2
+        assert len((await manager.step(snapshot.id, expected_round=1, wait=5)).debate.turns) == 2
 
 
 async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
-    async with limited(database, daily_calls=6) as hall:
-        await run(hall)
-        case = await run(hall)
-        await hall.intervene(case.id, "resume", InterventionRequest(), actor=ACTOR)
-        assert (await hall.follow(case.id, wait=5)).status == "paused"
+    async with limited(database, daily_calls=6) as manager:
+        await run(manager)
+        snapshot = await run(manager)
+        await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor=ACTOR)
+        assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
 
 
 async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
     prices = {"mine": ModelPrice(input=10, output=10)}
-    async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
-        ends = [(await run(hall, f"Ship {n}?")).status for n in range(4)]
-        assert (await hall.spending_today())[1] > Decimal("0.05")
+    async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
+        ends = [(await run(manager, f"Ship {n}?")).status for n in range(4)]
+        assert (await manager.spending_today())[1] > Decimal("0.05")
     assert ends[-1] == "paused"
 
 
 @pytest.mark.requirement("D7")
 async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as hall:
-        await run(hall)
-        case = await run(hall)
-        stepped = await hall.start(DebateRequest(question="Step it?"), actor=ACTOR)
-        await hall.step(stepped.id, wait=5)
+    async with limited(database, clock=clock, daily_calls=6) as manager:
+        await run(manager)
+        snapshot = await run(manager)
+        stepped = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        await manager.step(stepped.id, wait=5)
     async with limited(database, clock=clock, daily_calls=6) as later:
         assert (await find_unfinished(later, 24)) == ()
         clock.tomorrow()
-        assert (await find_unfinished(later, 24)) == (case.id,)
+        assert (await find_unfinished(later, 24)) == (snapshot.id,)
         clock.tomorrow()
         assert (await find_unfinished(later, 23)) == ()
-        assert (await later.load(case.id)).status == "paused"
+        assert (await later.load(snapshot.id)).status == "paused"
     clock.now -= timedelta(days=1)
     over = anyio.Event()
     async with limited(database, clock=clock, recovering=True, daily_calls=6) as restarted:
         restarted.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
         with anyio.fail_after(5):
             await over.wait()
-        assert (await restarted.load(case.id)).status == "concluded"
+        assert (await restarted.load(snapshot.id)).status == "concluded"
         assert (await restarted.load(stepped.id)).status == "paused"
 
 
 @pytest.mark.requirement("D7")
 async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as hall, anyio.create_task_group() as tasks:
-        await run(hall)
-        case = await run(hall)
+    async with limited(database, clock=clock, daily_calls=6) as manager, anyio.create_task_group() as tasks:
+        await run(manager)
+        snapshot = await run(manager)
         over = anyio.Event()
-        hall.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
-        tasks.start_soon(partial(Recovery(hall, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
+        manager.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
+        tasks.start_soon(partial(Recovery(manager, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         await anyio.wait_all_tasks_blocked()
         clock.tomorrow()
         with anyio.fail_after(5):
             await over.wait()
         tasks.cancel_scope.cancel()
-        assert (await hall.load(case.id)).status == "concluded"
+        assert (await manager.load(snapshot.id)).status == "concluded"
 
 
 async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database: str) -> None:
     model = ScriptedModel()
-    async with limited(database, model, daily_calls=7) as hall:
-        assert (await run(hall)).status == "concluded"
-        await run(hall)
+    async with limited(database, model, daily_calls=7) as manager:
+        assert (await run(manager)).status == "concluded"
+        await run(manager)
     assert (len(model.requests), model.requests[-1].max_attempts) == (7, 1)

@@ -44,7 +44,7 @@ class Slow:
 
 
 async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
-    proposal = DebateRequest.model_validate(
+    debate_request = DebateRequest.model_validate(
         {
             "question": "Ship it?",
             "format": "verdict",
@@ -55,17 +55,17 @@ async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
         }
     )
     settings = Settings(db=database, models=("slow",))
-    async with open_manager(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as hall:
-        case = await hall.start(proposal, actor="test")
-        return await hall.follow(case.id, wait=5)
+    async with open_manager(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as manager:
+        snapshot = await manager.start(debate_request, actor="test")
+        return await manager.follow(snapshot.id, wait=5)
 
 
 async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off(database: str) -> None:
     slow = Slow(59.8)
-    case = await run(database, slow, round_timeout=60)
-    assert case.status == "concluded"
-    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Bob"] * 2
-    assert [(f.seat, f.cause, f.attempts, f.detail) for f in case.debate.failures] == [
+    snapshot = await run(database, slow, round_timeout=60)
+    assert snapshot.status == "concluded"
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Bob"] * 2
+    assert [(f.seat, f.cause, f.attempts, f.detail) for f in snapshot.debate.failures] == [
         ("Cid", "late", 1, "slow had not answered when the 60 s of the round were over")
     ] * 2
     assert slow.broken_off == 2
@@ -80,24 +80,24 @@ async def test_a_model_that_times_out_with_its_round_is_late(database: str) -> N
         return build_reply_text(request)
 
     slow.model = ScriptedModel(script)
-    case = await run(database, slow, round_timeout=60)
-    assert [(f.seat, f.cause, f.attempts) for f in case.debate.failures] == [("Cid", "late", 2)] * 2
+    snapshot = await run(database, slow, round_timeout=60)
+    assert [(f.seat, f.cause, f.attempts) for f in snapshot.debate.failures] == [("Cid", "late", 2)] * 2
 
 
 async def test_each_round_has_its_own_time(database: str) -> None:
     slow = Slow(61)
-    case = await run(database, slow, round_timeout=60)
-    assert case.debate.paused
-    reason = case.debate.paused.reason
+    snapshot = await run(database, slow, round_timeout=60)
+    assert snapshot.debate.paused
+    reason = snapshot.debate.paused.reason
     assert reason.startswith("1 of 3 answered in round 1 (argumentation), 2 needed. Bob: not asked: the 60")
     assert slow.broken_off == 0
 
 
 async def test_when_the_time_of_the_talk_is_over_it_is_judged_on_what_was_said(database: str) -> None:
     slow = Slow(79.8)
-    case = await run(database, slow, max_seconds=100)
-    assert case.status == "concluded"
-    assert case.debate.ended
-    assert case.debate.ended.reason.startswith("budget: ")
-    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Bob"]
+    snapshot = await run(database, slow, max_seconds=100)
+    assert snapshot.status == "concluded"
+    assert snapshot.debate.ended
+    assert snapshot.debate.ended.reason.startswith("budget: ")
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Bob"]
     assert slow.broken_off == 1

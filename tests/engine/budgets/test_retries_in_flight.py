@@ -45,39 +45,40 @@ class Struggling:
                 await self.failed.wait()
         return Reply(text, Usage(model="mine", cost_usd="0.01", attempts=attempts))
 
-    def committed(self, case: DebateSnapshot) -> None:
-        if case.debate.failures:
+    def committed(self, snapshot: DebateSnapshot) -> None:
+        if snapshot.debate.failures:
             self.failed.set()
 
 
 @asynccontextmanager
 async def opened(folder: Path, model: Model, **limits: Any) -> AsyncIterator[DebateManager]:
     settings = Settings(db=str(folder / "debates.db"), models=("mine",), **limits)
-    async with open_manager(settings, {"mine": model}, environ={}) as hall:
-        yield hall
+    async with open_manager(settings, {"mine": model}, environ={}) as manager:
+        yield manager
 
 
 async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_path: Path) -> None:
     model = Struggling()
     options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
-    proposal = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
-    async with opened(tmp_path, model) as hall:
-        hall.subscribe(model.committed)
-        case = await hall.start(proposal, actor="test")
-        case = await hall.follow(case.id, wait=5)
+    debate_request = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
+    async with opened(tmp_path, model) as manager:
+        manager.subscribe(model.committed)
+        snapshot = await manager.start(debate_request, actor="test")
+        snapshot = await manager.follow(snapshot.id, wait=5)
 
-    assert case.status == "concluded"
-    assert model.requests == compute_spending(case.debate).calls <= 12
+    assert snapshot.status == "concluded"
+    assert model.requests == compute_spending(snapshot.debate).calls <= 12
 
 
 async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: Path) -> None:
     model = Struggling()
     model.failed.set()
-    async with opened(tmp_path, model, daily_calls=30) as hall:
-        cases = [
-            await hall.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test") for n in range(8)
+    async with opened(tmp_path, model, daily_calls=30) as manager:
+        snapshots = [
+            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
+            for n in range(8)
         ]
-        ends = {(await hall.follow(case.id, wait=5)).status for case in cases}
+        ends = {(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots}
 
     assert "paused" in ends
     assert model.requests <= 30
@@ -85,11 +86,12 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
 
 async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
     model = ScriptedModel(delay=0.01)
-    async with opened(tmp_path, model, daily_calls=30) as hall:
-        cases = [
-            await hall.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test") for n in range(8)
+    async with opened(tmp_path, model, daily_calls=30) as manager:
+        snapshots = [
+            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
+            for n in range(8)
         ]
-        ends = [(await hall.follow(case.id, wait=5)).debate for case in cases]
+        ends = [(await manager.follow(snapshot.id, wait=5)).debate for snapshot in snapshots]
 
     assert len(model.requests) == 30
     assert {debate.paused.reason for debate in ends if debate.paused} == {
@@ -101,11 +103,16 @@ async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> 
     prices = {"mine": {"input": "10", "output": "10"}}  # a question is taken for about a cent
     model = Struggling()
     model.failed.set()
-    async with opened(tmp_path, model, daily_cost_usd=Decimal("0.1"), prices=prices) as hall:
-        cases = [
-            await hall.start(DebateRequest(question=f"Ship {n}?", run=True, format="verdict"), actor="test")
+    async with opened(tmp_path, model, daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
+        snapshots = [
+            await manager.start(
+                DebateRequest(question=f"Ship {n}?", run=True, format="verdict"), actor="test"
+            )
             for n in range(20)
         ]
-        spendings = [compute_spending((await hall.follow(case.id, wait=5)).debate).cost_usd for case in cases]
+        spendings = [
+            compute_spending((await manager.follow(snapshot.id, wait=5)).debate).cost_usd
+            for snapshot in snapshots
+        ]
 
     assert sum(spendings) <= Decimal("0.12")

@@ -75,17 +75,17 @@ class Lives:
     async def check(self) -> None:
         """Nothing that was recorded is gone, changed or there twice."""
         for debate_id in self.debates.values():
-            case = await self.victim.load_snapshot(debate_id)
+            snapshot = await self.victim.load_snapshot(debate_id)
             if past := self.before.get(debate_id):
-                assert case.entries[: len(past.entries)] == past.entries
-            assert not repeated(case)
-            self.in_flight += 0 if case.debate.ended else len(pending_calls(case.debate))
-            self.before[debate_id] = case
+                assert snapshot.entries[: len(past.entries)] == past.entries
+            assert not repeated(snapshot)
+            self.in_flight += 0 if snapshot.debate.ended else len(pending_calls(snapshot.debate))
+            self.before[debate_id] = snapshot
 
 
-def repeated(case: DebateSnapshot) -> list[Any]:
+def repeated(snapshot: DebateSnapshot) -> list[Any]:
     """Answers of which there are two."""
-    debate = case.debate
+    debate = snapshot.debate
     spoken = [(turn.round, turn.seat, turn.slot_index) for turn in debate.turns]
     judged = [(found.round, found.seat, found.slot_index) for found in debate.judgments]
     voted = [(ballot.round, ballot.seat, "ballot") for ballot in debate.ballots]
@@ -102,10 +102,12 @@ async def test_a_debate_of_every_format_survives_kills(tmp_path: Path) -> None:
             await lives.check()
         await lives.check()
 
-    cases = {name: lives.before[debate_id] for name, debate_id in lives.debates.items()}
-    assert {name: case.status for name, case in cases.items()} == dict.fromkeys(FORMATS, "concluded")
-    assert all(not case.debate.failures for case in cases.values())
+    snapshots = {name: lives.before[debate_id] for name, debate_id in lives.debates.items()}
+    assert {name: snapshot.status for name, snapshot in snapshots.items()} == dict.fromkeys(
+        FORMATS, "concluded"
+    )
+    assert all(not snapshot.debate.failures for snapshot in snapshots.values())
     asked = len(lives.victim.ledger.read_text().splitlines())
-    recorded = sum(len(case.debate.usage) for case in cases.values())
+    recorded = sum(len(snapshot.debate.usage) for snapshot in snapshots.values())
     assert lives.kills >= 2
     assert recorded <= asked <= recorded + lives.in_flight

@@ -42,7 +42,7 @@ REAL = Clock()
 
 
 @asynccontextmanager
-async def hall(
+async def open_engine(
     database: str | SqliteJournal, models: Mapping[str, Model], clock: Clock = REAL
 ) -> AsyncIterator[DebateManager]:
     journal = await SqliteJournal.open(database) if isinstance(database, str) else database
@@ -70,52 +70,58 @@ async def until_it_has_turns(running: DebateManager, debate_id: str, count: int)
 async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:
     asleep, awake, clock = Gate(), Gate(), Clock()
     async with (
-        hall(database, {"mine": asleep.model}, clock) as one,
-        hall(database, {"mine": awake.model}, Clock(ahead=60)) as two,
+        open_engine(database, {"mine": asleep.model}, clock) as one,
+        open_engine(database, {"mine": awake.model}, Clock(ahead=60)) as two,
     ):
-        case = await one.start(OWN, actor=ACTOR)
+        snapshot = await one.start(OWN, actor=ACTOR)
         with anyio.fail_after(5):
             await asleep.first_call.wait()
-        await two.follow(case.id, wait=0)
+        await two.follow(snapshot.id, wait=0)
         with anyio.fail_after(5):
             await awake.first_call.wait()
 
         clock.ahead = 61  # it wakes up, and its answer has come
         asleep.release.set()
-        await until_it_has_turns(one, case.id, 1)
+        await until_it_has_turns(one, snapshot.id, 1)
         awake.release.set()
-        await one.follow(case.id, wait=5)
+        await one.follow(snapshot.id, wait=5)
 
         assert [request.seat for request in asleep.model.requests] == ["Proponent"]
-        assert len((await two.load(case.id)).debate.turns) == 4
+        assert len((await two.load(snapshot.id)).debate.turns) == 4
 
 
 Act = Callable[[DebateManager, str], Awaitable[Any]]
 
 PROMISES: list[tuple[DebateRequest, int, Act]] = [
-    (OWN, 0, lambda hall, _: hall.start(OWN, actor=ACTOR)),
-    (STEPPED, 1, lambda hall, name: hall.conclude(name, actor=ACTOR)),
-    (STEPPED, 1, lambda hall, name: hall.intervene(name, "conclude", InterventionRequest(), actor=ACTOR)),
-    (TOGETHER, 0, lambda hall, name: hall.submit(name, "Me", "I say so.", actor=ACTOR)),
+    (OWN, 0, lambda manager, _: manager.start(OWN, actor=ACTOR)),
+    (STEPPED, 1, lambda manager, name: manager.conclude(name, actor=ACTOR)),
+    (
+        STEPPED,
+        1,
+        lambda manager, name: manager.intervene(name, "conclude", InterventionRequest(), actor=ACTOR),
+    ),
+    (TOGETHER, 0, lambda manager, name: manager.submit(name, "Me", "I say so.", actor=ACTOR)),
 ]
 
 
-@pytest.mark.parametrize(("proposal", "rounds", "act"), PROMISES)
+@pytest.mark.parametrize(("debate_request", "rounds", "act"), PROMISES)
 async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_written(
-    database: str, proposal: DebateRequest, rounds: int, act: Act
+    database: str, debate_request: DebateRequest, rounds: int, act: Act
 ) -> None:
     model = ScriptedModel()
     journal = await SqliteJournal.open(database)
-    async with hall(journal, {"mine": model}) as running, anyio.create_task_group() as tasks:
-        case = await running.start(proposal.model_copy(update={"run": proposal is TOGETHER}), actor=ACTOR)
+    async with open_engine(journal, {"mine": model}) as running, anyio.create_task_group() as tasks:
+        snapshot = await running.start(
+            debate_request.model_copy(update={"run": debate_request is TOGETHER}), actor=ACTOR
+        )
         for _ in range(rounds):
-            await running.step(case.id, wait=5)
-        await until(lambda: not running.is_working(case.id))
+            await running.step(snapshot.id, wait=5)
+        await until(lambda: not running.is_working(snapshot.id))
         asked = len(model.requests)
         with sqlite3.connect(database, isolation_level=None) as other:
             other.execute("begin immediate")
             request = anyio.CancelScope()
-            tasks.start_soon(asking, request, act, running, case.id)
+            tasks.start_soon(asking, request, act, running, snapshot.id)
             await until(lambda: is_writing(journal))
             request.cancel()
             await anyio.lowlevel.checkpoint()
@@ -157,15 +163,15 @@ async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(
 
 async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash(database: str) -> None:
     gate, judge = Gate(), ScriptedModel()
-    async with hall(database, {"mine": gate.model}) as running:
-        case = await running.start(STEPPED, actor=ACTOR)
+    async with open_engine(database, {"mine": gate.model}) as running:
+        snapshot = await running.start(STEPPED, actor=ACTOR)
         gate.release.set()
-        await running.step(case.id, wait=5)
+        await running.step(snapshot.id, wait=5)
         gate.release = anyio.Event()
-        await running.conclude(case.id, actor=ACTOR)
+        await running.conclude(snapshot.id, actor=ACTOR)
         await until(lambda: len(gate.model.requests) == 3)
 
-    async with hall(database, {"mine": judge}) as running:
-        case = await running.follow(case.id, wait=5)
+    async with open_engine(database, {"mine": judge}) as running:
+        snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert (case.status, len(judge.requests)) == ("concluded", 1)
+    assert (snapshot.status, len(judge.requests)) == ("concluded", 1)

@@ -33,33 +33,33 @@ def settings(database: str, **more: Any) -> Settings:
     return Settings(db=database, models=("mine",), **more)
 
 
-async def left_behind(database: str, *proposals: DebateRequest) -> list[str]:
+async def left_behind(database: str, *debate_requests: DebateRequest) -> list[str]:
     """Debates whose process ended with their first round asked for and not answered."""
     found = []
-    for proposal in proposals:
+    for debate_request in debate_requests:
         gate = Gate()
-        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as hall:
-            case = await hall.start(proposal, actor=ACTOR)
-            await hall.step(case.id, wait=0)
+        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as manager:
+            snapshot = await manager.start(debate_request, actor=ACTOR)
+            await manager.step(snapshot.id, wait=0)
             with anyio.fail_after(5):
                 await gate.first_call.wait()
-            found.append(case.id)
+            found.append(snapshot.id)
     return found
 
 
-async def ended(hall: DebateManager, debate_id: str) -> str:
+async def ended(manager: DebateManager, debate_id: str) -> str:
     """The status of a debate once nobody drives it any more; nothing here drives it either."""
     with anyio.fail_after(5):
-        while hall.is_working(debate_id) or (await hall.load(debate_id)).status == "running":
+        while manager.is_working(debate_id) or (await manager.load(debate_id)).status == "running":
             await anyio.lowlevel.checkpoint()
-    return (await hall.load(debate_id)).status
+    return (await manager.load(debate_id)).status
 
 
 async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     model = ScriptedModel()
-    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as hall:
-        assert await ended(hall, debate_id) == "concluded"
+    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as manager:
+        assert await ended(manager, debate_id) == "concluded"
     assert len(model.requests) == 6
 
 
@@ -68,10 +68,10 @@ async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> No
         database, DebateRequest(question="Ship it?", run=True), DebateRequest(question="Step it?")
     )
     model = ScriptedModel()
-    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as hall:
-        assert await ended(hall, own) == "concluded"
-        case = await hall.load(stepped)
-    assert (case.status, case.debate.turns) == ("running", ())
+    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as manager:
+        assert await ended(manager, own) == "concluded"
+        snapshot = await manager.load(stepped)
+    assert (snapshot.status, snapshot.debate.turns) == ("running", ())
     assert len(model.requests) == 6
 
 
@@ -84,73 +84,67 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
             await anyio.sleep_forever()
         return build_reply_text(request)
 
-    async with open_manager(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as hall:
-        case = await hall.start(DebateRequest(question="Step it?"), actor=ACTOR)
-        await hall.step(case.id, wait=5)
-        await hall.conclude(case.id, actor=ACTOR)
+    async with open_manager(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as manager:
+        snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        await manager.step(snapshot.id, wait=5)
+        await manager.conclude(snapshot.id, actor=ACTOR)
         with anyio.fail_after(5):
             await judging.wait()
     async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}, recover=True) as later:
-        assert await ended(later, case.id) == "concluded"
-
-
-async def test_the_doctor_asks_a_server_for_its_tools_and_goes_on_with_nothing(database: str) -> None:
-    gate = Gate()
-    scripted = Settings(db=database, models=("scripted",))
-    async with open_manager(scripted, {"scripted": gate.model}, environ={}) as hall:
-        case = await hall.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-        with anyio.fail_after(5):
-            await gate.first_call.wait()
-    assert (await check_handshake(scripted)).ok
-    async with open_manager(scripted, environ={}) as after:
-        assert (await after.load(case.id)).debate.turns == ()
+        assert await ended(later, snapshot.id) == "concluded"
 
 
 @pytest.mark.requirement("D6")
-async def test_the_doctor_s_server_runs_no_hooks(
+async def test_the_server_that_the_doctor_starts_resumes_no_debate_and_runs_no_hook(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gate = Gate()
     scripted = Settings(db=database, models=("scripted",))
-    async with open_manager(scripted, environ={}) as hall:
-        case = await hall.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        await hall.intervene(case.id, "pause", InterventionRequest(), actor=ACTOR)
+    async with open_manager(scripted, {"scripted": gate.model}, environ={}) as manager:
+        running = await manager.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+        with anyio.fail_after(5):
+            await gate.first_call.wait()
+        paused = await manager.start(DebateRequest(question="Wait?"), actor=ACTOR)
+        await manager.intervene(paused.id, "pause", InterventionRequest(), actor=ACTOR)
     resume = {"name": "on", "on": ["debate_pause"], "do": [{"intervene": {"action": "resume"}}]}
     path = tmp_path / "hooks.yaml"
     path.write_text(json.dumps({"hooks": [resume]}), "utf-8")
     monkeypatch.setenv("COUNTERPOINT_HOOKS", str(path))
+
     assert (await check_handshake(scripted)).ok
     async with open_manager(scripted, environ={}) as after:
-        assert (await after.load(case.id)).status == "paused"
+        assert (await after.load(running.id)).debate.turns == ()
+        assert (await after.load(paused.id)).status == "paused"
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
-        assert not hall.is_working(debate_id)
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+        assert not manager.is_working(debate_id)
 
 
 async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall:
-        assert await find_unfinished(hall, 1) == (debate_id,)
-        hall.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
-        assert await find_unfinished(hall, 1) == ()
+    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+        assert await find_unfinished(manager, 1) == (debate_id,)
+        manager.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
+        assert await find_unfinished(manager, 1) == ()
 
 
 async def test_only_so_many_go_on_at_a_time(database: str) -> None:
     asked = [DebateRequest(question=f"Ship {n}?", run=True) for n in range(3)]
     debates = await left_behind(database, *asked)
     gate = Gate()
-    async with open_manager(settings(database), {"mine": gate.model}, environ={}) as hall:
-        recovery = Recovery(hall, max_age_hours=24, concurrency=1)
+    async with open_manager(settings(database), {"mine": gate.model}, environ={}) as manager:
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run)
             with anyio.fail_after(5):
                 await gate.first_call.wait()
-            assert [hall.is_working(debate_id) for debate_id in debates] == [True, False, False]
+            assert [manager.is_working(debate_id) for debate_id in debates] == [True, False, False]
             gate.release.set()
             # What the gate lets through is no finding, so that each stops at its judges.
-            assert [await ended(hall, debate_id) for debate_id in debates] == ["paused"] * 3
+            assert [await ended(manager, debate_id) for debate_id in debates] == ["paused"] * 3
             tasks.cancel_scope.cancel()
 
 
@@ -161,12 +155,12 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
         anyio.create_task_group() as tasks,
     ):
         async with open_manager(settings(database), {"mine": gate.model}, environ={}) as busy:
-            case = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
+            snapshot = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
             with anyio.fail_after(5):
                 await gate.first_call.wait()
             assert await find_unfinished(idle, 24) == ()
         tasks.start_soon(partial(Recovery(idle, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
-        assert await ended(idle, case.id) == "concluded"
+        assert await ended(idle, snapshot.id) == "concluded"
         tasks.cancel_scope.cancel()
 
 
@@ -177,10 +171,10 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
         raw.execute("drop trigger journal_no_update")
         raw.execute(change, ("Break", "Brake", debate_id))
     async with (
-        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as hall,
+        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager,
         anyio.create_task_group() as tasks,
     ):
-        recovery = Recovery(hall, max_age_hours=24, concurrency=1)
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         tasks.start_soon(partial(recovery.run, poll_interval=0.01))
         with anyio.fail_after(5):
             while debate_id not in recovery.failure_counts:
@@ -188,7 +182,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
         with sqlite3.connect(database) as raw:
             raw.execute(change, ("Brake", "Break", debate_id))
         with anyio.fail_after(5):
-            while (await finished(hall, debate_id)) != "concluded":
+            while (await finished(manager, debate_id)) != "concluded":
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
 
@@ -241,9 +235,9 @@ async def test_all_pages_of_unfinished_debates_are_read(database: str) -> None:
         assert len(await find_unfinished(manager, 24)) == PAGE_SIZE + 1
 
 
-async def finished(hall: DebateManager, debate_id: str) -> str:
+async def finished(manager: DebateManager, debate_id: str) -> str:
     try:
-        return (await hall.load(debate_id)).status
+        return (await manager.load(debate_id)).status
     except StorageUnavailableError:
         return ""
 
@@ -260,8 +254,8 @@ async def test_a_damaged_debate_keeps_no_other_from_going_on(
     with caplog.at_level(logging.WARNING):
         async with open_manager(
             settings(database), {"mine": ScriptedModel()}, environ={}, recover=True
-        ) as hall:
-            assert await ended(hall, whole) == "concluded"
+        ) as manager:
+            assert await ended(manager, whole) == "concluded"
     assert broken in caplog.text
     assert "was altered" in caplog.text
 

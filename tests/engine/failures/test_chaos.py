@@ -34,7 +34,7 @@ pytestmark = pytest.mark.requirement("D16", "D3")
 
 
 @asynccontextmanager
-async def hall(folder: Path, chaos: Chaos | None) -> AsyncIterator[DebateManager]:
+async def open_engine(folder: Path, chaos: Chaos | None) -> AsyncIterator[DebateManager]:
     logging.getLogger("server.engine.model_calls").setLevel(logging.CRITICAL)
     settings = Settings(db=str(folder / "debates.db"), models=("scripted",))
     try:
@@ -54,11 +54,11 @@ def wanted(name: str, seed: int = 1, **more: Any) -> DebateRequest:
 HEAVY = Chaos(failure=0.08, corrupt=0.25, truncated=0.1, empty=0.15, crash=0.12, seed=5)
 
 
-def facts_of(case: DebateSnapshot) -> list[str]:
+def facts_of(snapshot: DebateSnapshot) -> list[str]:
     """What happened, without who was faster."""
     return sorted(
         entry.event.model_dump_json(exclude={"usage": {"milliseconds"}, "reason": True, "detail": True})
-        for entry in case.entries
+        for entry in snapshot.entries
     )
 
 
@@ -68,25 +68,25 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
     name: str, tmp_path: Path
 ) -> None:
     failures = 0
-    async with hall(tmp_path, HEAVY) as running:
+    async with open_engine(tmp_path, HEAVY) as running:
         for seed in (1, 2, 3):
-            case = await running.start(wanted(name, seed), actor="test")
-            case = await running.follow(case.id, wait=20)
+            snapshot = await running.start(wanted(name, seed), actor="test")
+            snapshot = await running.follow(snapshot.id, wait=20)
             for _ in range(3):
-                if case.debate.paused:
-                    await running.intervene(case.id, "resume", InterventionRequest(), actor="test")
-                    case = await running.follow(case.id, wait=20)
+                if snapshot.debate.paused:
+                    await running.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
+                    snapshot = await running.follow(snapshot.id, wait=20)
 
-            assert case.status in ("concluded", "paused")
-            told = cautions.failure_lines(case.debate)
-            failures += len(case.debate.failures)
-            for failure in case.debate.failures:
+            assert snapshot.status in ("concluded", "paused")
+            told = cautions.failure_lines(snapshot.debate)
+            failures += len(snapshot.debate.failures)
+            for failure in snapshot.debate.failures:
                 assert any(
                     line.startswith(failure.seat) and f": {failure.detail} ({failure.cause}" in line
                     for line in told
                 )
-            if case.debate.paused:
-                assert any(f.detail in case.debate.paused.reason for f in case.debate.round_failures)
+            if snapshot.debate.paused:
+                assert any(f.detail in snapshot.debate.paused.reason for f in snapshot.debate.round_failures)
     assert failures
 
 
@@ -94,9 +94,9 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
 async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_path: Path) -> None:
     met = []
     for chaos in (HEAVY, HEAVY, replace(HEAVY, seed=6)):
-        async with hall(tmp_path, chaos) as running:
-            case = await running.start(wanted("second_opinion"), actor="test")
-            met.append(facts_of(await running.follow(case.id, wait=20)))
+        async with open_engine(tmp_path, chaos) as running:
+            snapshot = await running.start(wanted("second_opinion"), actor="test")
+            met.append(facts_of(await running.follow(snapshot.id, wait=20)))
 
     assert met[0] == met[1] != met[2]
 
@@ -113,21 +113,21 @@ async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_pa
 async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
     fault: str, causes: set[str], tmp_path: Path
 ) -> None:
-    async with hall(tmp_path, Chaos.from_mapping({fault: "1"})) as running:
-        case = await running.start(wanted("second_opinion"), actor="test")
-        case = await running.follow(case.id, wait=20)
+    async with open_engine(tmp_path, Chaos.from_mapping({fault: "1"})) as running:
+        snapshot = await running.start(wanted("second_opinion"), actor="test")
+        snapshot = await running.follow(snapshot.id, wait=20)
 
-    assert case.debate.paused is not None
-    assert "0 of 2 answered in round 1" in case.debate.paused.reason
-    assert {failure.cause for failure in case.debate.failures} <= causes
-    assert {failure.seat for failure in case.debate.failures} == {"Proponent", "Opponent"}
+    assert snapshot.debate.paused is not None
+    assert "0 of 2 answered in round 1" in snapshot.debate.paused.reason
+    assert {failure.cause for failure in snapshot.debate.failures} <= causes
+    assert {failure.seat for failure in snapshot.debate.failures} == {"Proponent", "Opponent"}
 
 
 @pytest.mark.asyncio
 async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path) -> None:
-    async with hall(tmp_path, None) as running:
-        case = await running.start(wanted("verdict", run=False), actor="test")
-    debate = replace(case.debate, setup=case.debate.setup.model_copy(update={"turn_timeout": 0}))
+    async with open_engine(tmp_path, None) as running:
+        snapshot = await running.start(wanted("verdict", run=False), actor="test")
+    debate = replace(snapshot.debate, setup=snapshot.debate.setup.model_copy(update={"turn_timeout": 0}))
     first = decide(debate)
     assert isinstance(first, Record)
     debate = replay(first.events, debate)
@@ -157,12 +157,12 @@ async def test_whatever_a_model_raises_only_its_seat_fails(
     debaters = [{"name": name, "stance": name, "model": "mine" * (name == "A")} for name in "ABC"]
     with anyio.fail_after(10):
         async with open_manager(settings, {"mine": Raising(error)}, environ={}) as running:
-            case = await running.start(wanted("verdict", debaters=debaters), actor="test")
-            case = await running.follow(case.id, wait=5)
+            snapshot = await running.start(wanted("verdict", debaters=debaters), actor="test")
+            snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert case.status == "concluded"
-    assert {(failure.seat, failure.cause) for failure in case.debate.failures} == {("A", cause)}
-    assert told in case.debate.failures[0].detail
+    assert snapshot.status == "concluded"
+    assert {(failure.seat, failure.cause) for failure in snapshot.debate.failures} == {("A", cause)}
+    assert told in snapshot.debate.failures[0].detail
 
 
 class Raising:

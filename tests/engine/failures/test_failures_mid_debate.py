@@ -24,10 +24,10 @@ ACTOR = "test"
 
 
 @asynccontextmanager
-async def hall(
+async def open_engine(
     database: str, models: Mapping[str, Model], *, ahead: float = 0, patience: float = 5
 ) -> AsyncIterator[DebateManager]:
-    """A hall whose clock is so many seconds ahead."""
+    """A manager whose clock is so many seconds ahead."""
     journal = await SqliteJournal.open(database, lock_timeout=patience)
     try:
         async with DebateManager(
@@ -57,12 +57,15 @@ class Odd:
 async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
     slept, awake = Gate(), ScriptedModel()
     question = DebateRequest(question="Ship it?", format="verdict", max_rounds=3, run=True)
-    async with hall(database, {"mine": slept.model}) as one, hall(database, {"mine": awake}, ahead=60) as two:
-        case = await one.start(question, actor=ACTOR)
+    async with (
+        open_engine(database, {"mine": slept.model}) as one,
+        open_engine(database, {"mine": awake}, ahead=60) as two,
+    ):
+        snapshot = await one.start(question, actor=ACTOR)
         with anyio.fail_after(5):
             await slept.first_call.wait()
-            finished = await two.follow(case.id, wait=5)
-            seen = await one.follow(case.id, wait=5)
+            finished = await two.follow(snapshot.id, wait=5)
+            seen = await one.follow(snapshot.id, wait=5)
 
         assert finished.status == "concluded"
         assert seen.debate == finished.debate
@@ -102,44 +105,44 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     debaters = [DebaterInput(name=name, stance=name, model="mine") for name in ("Ada", "Ben")]
     debaters.append(DebaterInput(name="Cy", stance="neither", model="odd"))
     models: dict[str, Model] = {"mine": ScriptedModel(), "odd": Odd(act)}
-    async with hall(database, models) as running:
-        case = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+    async with open_engine(database, models) as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
         with anyio.fail_after(5):
-            case = await running.step(case.id, wait=5)
+            snapshot = await running.step(snapshot.id, wait=5)
 
-    assert [turn.seat for turn in case.debate.turns] == ["Ada", "Ben"]
-    assert [(failure.seat, failure.cause, failure.detail) for failure in case.debate.failures] == [
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Ben"]
+    assert [(failure.seat, failure.cause, failure.detail) for failure in snapshot.debate.failures] == [
         ("Cy", cause, detail)
     ]
 
 
 async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
-    async with hall(database, {"mine": Odd(lambda: used(model="a\n\ud800b" + "c" * 300))}) as running:
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        case = await running.step(case.id, wait=5)
+    async with open_engine(database, {"mine": Odd(lambda: used(model="a\n\ud800b" + "c" * 300))}) as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        snapshot = await running.step(snapshot.id, wait=5)
 
-    assert case.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
+    assert snapshot.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
 
 
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
     database: str,
 ) -> None:
     model = ScriptedModel(delay=0.05)
-    async with hall(database, {"mine": model}, patience=0.05) as running:
-        case = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        await running.step(case.id, wait=0)
+    async with open_engine(database, {"mine": model}, patience=0.05) as running:
+        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        await running.step(snapshot.id, wait=0)
         while not model.requests:
             await anyio.lowlevel.checkpoint()
         other = sqlite3.connect(database, isolation_level=None)
         other.execute("begin immediate")
-        late = await running.step(case.id, wait=0.4)
+        late = await running.step(snapshot.id, wait=0.4)
         other.execute("rollback")
         other.close()
         with anyio.fail_after(5):
-            case = await running.step(case.id, expected_round=1, wait=5)
+            snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
 
     assert late.debate.turns == ()
-    assert len(case.debate.turns) == 2
+    assert len(snapshot.debate.turns) == 2
     assert len(model.requests) == 2
 
 
@@ -149,20 +152,22 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
     journal = await SqliteJournal.open(database)
     async with DebateManager(journal, ModelRegistry(), environ={}) as running:
-        case = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+        snapshot = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
     await journal.close()
 
-    assert case.debate.setup.judges.models == ("scripted",)
+    assert snapshot.debate.setup.judges.models == ("scripted",)
 
 
 async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> None:
     options = OptionsInput(judges=JudgesInput(models=["scripted"], count=3))
-    async with hall(database, {"mine": ScriptedModel()}) as running:
-        case = await running.start(DebateRequest(question="Ship it?", options=options, run=True), actor=ACTOR)
-        case = await running.follow(case.id, wait=5)
+    async with open_engine(database, {"mine": ScriptedModel()}) as running:
+        snapshot = await running.start(
+            DebateRequest(question="Ship it?", options=options, run=True), actor=ACTOR
+        )
+        snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert case.debate.verdict is not None
-    assert [vote.judge for vote in case.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
+    assert snapshot.debate.verdict is not None
+    assert [vote.judge for vote in snapshot.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
 
 
 async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichever_comes_first(
@@ -176,20 +181,20 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichev
     ]
     options = OptionsInput(judges=JudgesInput(models=["scripted"]))
     models: dict[str, Model] = {"first": first.model, "second": second.model, "mine": ScriptedModel()}
-    async with hall(database, models) as running:
-        proposal = DebateRequest(question="Q?", debaters=debaters, options=options, run=True)
-        case = await running.start(proposal, actor=ACTOR)
+    async with open_engine(database, models) as running:
+        debate_request = DebateRequest(question="Q?", debaters=debaters, options=options, run=True)
+        snapshot = await running.start(debate_request, actor=ACTOR)
         with anyio.fail_after(5):
             await first.first_call.wait()
             await second.first_call.wait()
-            while not (await running.load(case.id)).debate.turns:
+            while not (await running.load(snapshot.id)).debate.turns:
                 await anyio.lowlevel.checkpoint()
-            await running.conclude(case.id, actor=ACTOR)
+            await running.conclude(snapshot.id, actor=ACTOR)
             first.release.set()
-            while len((await running.load(case.id)).debate.turns) < 2:
+            while len((await running.load(snapshot.id)).debate.turns) < 2:
                 await anyio.lowlevel.checkpoint()
             second.release.set()
-            case = await running.follow(case.id, wait=5)
+            snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert [turn.seat for turn in case.debate.turns] == ["Cy", "Ada", "Ben"]
-    assert (case.status, case.debate.talk_round_count) == ("concluded", 1)
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Cy", "Ada", "Ben"]
+    assert (snapshot.status, snapshot.debate.talk_round_count) == ("concluded", 1)

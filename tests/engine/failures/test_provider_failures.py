@@ -43,7 +43,7 @@ async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine")
     """A debate of two who are fine and a third whose model is named after what goes wrong with it."""
     names = {"fine", third, judge}
     models = {name: LitellmModel(f"openai/{name}", api_base=stub.url, sleep=no_wait) for name in names}
-    proposal = DebateRequest(
+    debate_request = DebateRequest(
         question="Ship it?",
         run=True,
         debaters=[
@@ -51,16 +51,16 @@ async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine")
             for name, model in (("Ada", "fine"), ("Ben", "fine"), ("Cy", third))
         ],
         options=OptionsInput(
-            judges=JudgesInput(models=[judge]), limits=LimitsInput(turn_timeout=3 if third == "hang" else 30)
+            judges=JudgesInput(models=[judge]), limits=LimitsInput(turn_timeout=1 if third == "hang" else 30)
         ),
     )
-    async with open_manager(Settings(db=database), models, environ={}) as hall:
-        return await finished(hall, proposal)
+    async with open_manager(Settings(db=database), models, environ={}) as manager:
+        return await finished(manager, debate_request)
 
 
-async def finished(hall: DebateManager, proposal: DebateRequest) -> DebateSnapshot:
-    case = await hall.start(proposal, actor="test")
-    return await hall.follow(case.id, wait=60)
+async def finished(manager: DebateManager, debate_request: DebateRequest) -> DebateSnapshot:
+    snapshot = await manager.start(debate_request, actor="test")
+    return await manager.follow(snapshot.id, wait=60)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def finished(hall: DebateManager, proposal: DebateRequest) -> DebateSnapsh
         ("401", "unauthorized", "key", 1),
         ("429", "rate_limited", "429", 3),
         ("500", "unavailable", "500", 3),
-        ("hang", "timeout", "3 s", 1),
+        ("hang", "timeout", "1 s", 1),
         ("empty", "empty", "the model said nothing", 2),
         ("reset", "unavailable", "openai/reset", 3),
         ("filtered", "refused", "", 1),
@@ -78,37 +78,37 @@ async def finished(hall: DebateManager, proposal: DebateRequest) -> DebateSnapsh
 async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
     database: str, stub: Stub, third: str, cause: str, told: str, asked: int
 ) -> None:
-    case = await debated(database, stub, third)
+    snapshot = await debated(database, stub, third)
 
-    assert case.status == "concluded"
-    first_round = [failure for failure in case.debate.failures if failure.round == 1]
+    assert snapshot.status == "concluded"
+    first_round = [failure for failure in snapshot.debate.failures if failure.round == 1]
     assert {(failure.seat, failure.cause) for failure in first_round} == {("Cy", cause)}
     assert told in first_round[0].detail
     assert (
         Counter(chat.body["model"] for chat in stub.chat_requests)[third] == asked * 2
     )  # in each of two rounds
-    assert all(turn.seat != "Cy" for turn in case.debate.turns)
+    assert all(turn.seat != "Cy" for turn in snapshot.debate.turns)
 
 
 async def test_prose_in_place_of_a_verdict_is_asked_again_once_and_is_never_a_vote(
     database: str, stub: Stub
 ) -> None:
-    case = await debated(database, stub, "fine", judge="prose")
+    snapshot = await debated(database, stub, "fine", judge="prose")
 
-    assert case.status == "paused"
-    assert [failure.cause for failure in case.debate.failures] == ["unreadable"] * 4
-    assert "no JSON object" in case.debate.failures[0].detail
-    assert case.debate.verdict is None
+    assert snapshot.status == "paused"
+    assert [failure.cause for failure in snapshot.debate.failures] == ["unreadable"] * 4
+    assert "no JSON object" in snapshot.debate.failures[0].detail
+    assert snapshot.debate.verdict is None
     repairs = [chat for chat in stub.chat_requests if "could not be used" in str(chat.body["messages"])]
     assert len(repairs) == 2
 
 
 async def test_a_million_characters_are_cut_to_a_turn(database: str, stub: Stub) -> None:
-    case = await debated(database, stub, "huge")
+    snapshot = await debated(database, stub, "huge")
 
-    turns = [turn for turn in case.debate.turns if turn.seat == "Cy"]
+    turns = [turn for turn in snapshot.debate.turns if turn.seat == "Cy"]
     assert all(turn.cut and len(turn.text) <= 12_000 for turn in turns)
-    assert case.status == "concluded"
+    assert snapshot.status == "concluded"
 
 
 @pytest.mark.parametrize("third", ["401", "500"])
@@ -129,13 +129,13 @@ async def test_the_key_is_in_no_file_and_no_log(
 
 
 async def test_usage_is_recorded_with_every_answer(database: str, stub: Stub) -> None:
-    case = await debated(database, stub, "fine")
+    snapshot = await debated(database, stub, "fine")
 
-    assert len(case.debate.usage) == 8
+    assert len(snapshot.debate.usage) == 8
     assert all(
-        usage.input_tokens and usage.output_tokens and usage.milliseconds for usage in case.debate.usage
+        usage.input_tokens and usage.output_tokens and usage.milliseconds for usage in snapshot.debate.usage
     )
-    assert {usage.cost_usd for usage in case.debate.usage} == {""}  # nobody knows what the stub charges
+    assert {usage.cost_usd for usage in snapshot.debate.usage} == {""}  # nobody knows what the stub charges
 
 
 @pytest.mark.parametrize("setting", ["concurrency", "provider_concurrency"])
@@ -143,7 +143,7 @@ async def test_the_settings_bound_what_all_debates_ask_at_a_time(
     database: str, stub: Stub, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", stub.url)
-    proposal = DebateRequest(
+    debate_request = DebateRequest(
         question="Ship it?",
         run=True,
         models=["openai/fine"],
@@ -152,9 +152,9 @@ async def test_the_settings_bound_what_all_debates_ask_at_a_time(
 
     async with open_manager(
         Settings.model_validate({"db": database, setting: 2}), environ={"OPENAI_API_KEY": KEY}
-    ) as hall:
-        cases = [await hall.start(proposal, actor="test") for _ in range(2)]
-        ended = [await hall.follow(case.id, wait=60) for case in cases]
+    ) as manager:
+        snapshots = [await manager.start(debate_request, actor="test") for _ in range(2)]
+        ended = [await manager.follow(snapshot.id, wait=60) for snapshot in snapshots]
 
-    assert [case.status for case in ended] == ["concluded", "concluded"]
+    assert [snapshot.status for snapshot in ended] == ["concluded", "concluded"]
     assert stub.max_in_flight == 2
