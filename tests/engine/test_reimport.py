@@ -73,7 +73,7 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
         assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
 
 
-@pytest.mark.requirement("D10")
+@pytest.mark.requirement("N9")
 async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_path: Path) -> None:
     here, there = Settings(db=database), Settings(db=str(tmp_path / "there.db"))
     async with open_manager(here, environ={}) as one, open_manager(there, environ={}) as two:
