@@ -90,13 +90,13 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
     assert (len(at.calls), at.repeated_call_count) == (3 + 1 + 2 + 1, 1)
 
     model = ScriptedModel()
-    async with open_manager(Settings(db=database), {"mine": model}, environ={}) as hall:
-        case = await hall.step(step["debate_id"], wait=5)
+    async with open_manager(Settings(db=database), {"mine": model}, environ={}) as manager:
+        snapshot = await manager.step(step["debate_id"], wait=5)
     both = ("Proponent", "Opponent")
-    assert [(turn.round, turn.seat) for turn in case.debate.turns] == [
+    assert [(turn.round, turn.seat) for turn in snapshot.debate.turns] == [
         (n, seat) for n in (1, 2) for seat in both
     ]
-    assert [note.text for note in case.debate.notes] == ["note 3", "note 6"]
+    assert [note.text for note in snapshot.debate.notes] == ["note 3", "note 6"]
     assert (model.requests[0].seat, model.requests[0].seed) == (at.calls[-1].seat, at.calls[-1].seed)
     assert len(model.requests) == 2
 

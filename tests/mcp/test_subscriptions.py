@@ -132,14 +132,14 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
 
     updates.subscribe(note)
     updates.legacy_subscribers["debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
-    async with DebateManager(journal, ModelRegistry({}), configured_models=["scripted"], environ={}) as hall:
-        hall.start_task(updates.run, hall)
+    async with DebateManager(journal, ModelRegistry({}), configured_models=["scripted"], environ={}) as manager:
+        manager.start_task(updates.run, manager)
         with anyio.fail_after(5):
             while not gone.told.is_set():
-                await hall.start(DebateRequest(question="Ship it?"), actor="test")
+                await manager.start(DebateRequest(question="Ship it?"), actor="test")
                 with anyio.move_on_after(0.1):
                     await gone.told.wait()
-            await hall.start(DebateRequest(question="Another?"), actor="test")
+            await manager.start(DebateRequest(question="Another?"), actor="test")
             await more.wait()
     await journal.close()
 

@@ -151,16 +151,16 @@ async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern
 async def test_a_fork_that_is_to_run_does_so_without_being_asked_and_knows_its_predicate(
     database: str,
 ) -> None:
-    async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as hall:
-        parent = await hall.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
-        await hall.step(parent.id, wait=5)
-        child = await fork(hall, parent.id, 1, actor="me", terminate_when=lambda _debate: True)
+    async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
+        parent = await manager.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
+        await manager.step(parent.id, wait=5)
+        child = await fork(manager, parent.id, 1, actor="me", terminate_when=lambda _debate: True)
         with anyio.fail_after(5):
             while not child.debate.ended:
-                child = await hall.step(child.id, wait=5)
-        related = await load_debate_family(hall, child)
+                child = await manager.step(child.id, wait=5)
+        related = await load_debate_family(manager, child)
         with pytest.raises(DebateNotFoundError):
-            await fork(hall, "nosuchdebate", 0, actor="me")
+            await fork(manager, "nosuchdebate", 0, actor="me")
 
     assert child.debate.ended.reason == "terminate_when"
     assert {entry.actor for entry in child.entries[:3]} == {"me"}

@@ -29,8 +29,8 @@ class InFlight:
         self.gate = gate
         self.step = step
 
-    async def intervene(self, action: str, **wish: Any) -> str:
-        arguments = {"debate_id": self.step["debate_id"], "action": action, **wish}
+    async def intervene(self, action: str, **given: Any) -> str:
+        arguments = {"debate_id": self.step["debate_id"], "action": action, **given}
         result = await self.client.call_tool("intervene", arguments)
         assert not result.is_error, result_text(result)
         return result_text(result)
@@ -71,12 +71,12 @@ STEERED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("action", "wish", "effect"), STEERED)
+@pytest.mark.parametrize(("action", "given", "effect"), STEERED)
 async def test_the_answer_on_its_way_is_kept_and_it_says_from_when_on_it_counts(
-    open_client: Any, action: str, wish: dict[str, Any], effect: str
+    open_client: Any, action: str, given: dict[str, Any], effect: str
 ) -> None:
     async with in_flight(open_client) as debate:
-        assert effect in await debate.intervene(action, reason="to try it", **wish)
+        assert effect in await debate.intervene(action, reason="to try it", **given)
         first, second = await debate.turns(2)
         row, *_ = (await read_view(debate.client, debate.step, "interventions"))["log"]
 

@@ -111,16 +111,16 @@ async def test_terminate_when_is_asked_last_after_each_round(database: str) -> N
         seen.append(debate.talk_round_count)
         return debate.talk_round_count == 2
 
-    proposal = DebateRequest(
+    request = DebateRequest(
         question="Ship it?", format="verdict", models=["scripted"], max_rounds=4, run=True
     )
-    async with open_manager(Settings(db=database)) as hall:
+    async with open_manager(Settings(db=database)) as manager:
         with anyio.fail_after(5):
-            started = await hall.start(proposal, actor="test", terminate_when=enough)
-            case = await hall.follow(started.id, wait=5)
+            started = await manager.start(request, actor="test", terminate_when=enough)
+            snapshot = await manager.follow(started.id, wait=5)
 
-    assert case.debate.ended is not None
-    assert (case.debate.ended.reason, case.debate.talk_round_count) == ("terminate_when", 2)
+    assert snapshot.debate.ended is not None
+    assert (snapshot.debate.ended.reason, snapshot.debate.talk_round_count) == ("terminate_when", 2)
     assert set(seen) == {1, 2}
 
 

@@ -197,11 +197,11 @@ def told(model: ScriptedModel, seat: str, kind: SeatKind, word: str) -> bool:
 @pytest.mark.requirement("M5")
 def test_the_terminal_hides_it_too(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = OptionsInput(visibility=VisibilityInput(hide_from_client=["debaters"]))
-    proposal = DebateRequest(question="Ship it?", models=["scripted"], options=options)
+    request = DebateRequest(question="Ship it?", models=["scripted"], options=options)
 
     async def begin() -> str:
-        async with open_manager(Settings(db=database)) as hall:
-            return (await hall.start(proposal, actor="test")).id
+        async with open_manager(Settings(db=database)) as manager:
+            return (await manager.start(request, actor="test")).id
 
     monkeypatch.setenv("COUNTERPOINT_DB", database)
     result = CliRunner().invoke(counterpoint, ["debate", "--continue", anyio.run(begin)])

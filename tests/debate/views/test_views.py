@@ -33,7 +33,7 @@ def plainly(call: Call) -> ScriptAnswer:
 
 
 def over(**asked: object) -> DebateSimulation:
-    return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a proposal may hold
+    return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a request may hold
 
 
 class TestTranscript:
