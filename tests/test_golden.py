@@ -24,10 +24,11 @@ from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import Over, decide, status
 from server.debate.rules.transitions import replay
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
-from server.debate.views import warnings as cautions
+from server.debate.views.events import build_receipt
+from server.debate.views.markdown import render_transcript
+from server.debate.views.state import build_state, status_reason, sum_usage
+from server.debate.views.verdict import build_verdict
+from server.debate.views.warnings import failure_lines
 from storage.chain import verify_stored_entries
 from storage.journal import encode_canonical
 from tests.support.golden_debates import render_golden_journal
@@ -169,21 +170,19 @@ def golden() -> list[tuple[str, str, list[dict[str, Any]]]]:
 
 
 def came_to(debate: Debate) -> dict[str, Any]:
-    found = views.build_verdict(debate)
+    found = build_verdict(debate)
     return {
         "status": status(debate),
-        "reason": views.status_reason(debate),
+        "reason": status_reason(debate),
         "rounds": [(entered.phase, entered.because) for entered in debate.rounds],
         "outcome": found.outcome,
         "winner": found.winner,
         "votes": found.votes,
         # The oldest journals do not say which model it was that failed.
-        "failures": [
-            re.sub(r"^([^:]+?) \([^)]*\): ", r"\1: ", line) for line in cautions.failure_lines(debate)
-        ],
+        "failures": [re.sub(r"^([^:]+?) \([^)]*\): ", r"\1: ", line) for line in failure_lines(debate)],
         "turns": [len(debate.round_turns(entered.round)) for entered in debate.rounds],
         "notes": [note.text for note in debate.notes],
-        "cost": views.usage_sum(debate.usage).cost_usd,
+        "cost": sum_usage(debate.usage).cost_usd,
     }
 
 
@@ -239,9 +238,9 @@ def without_new_fields(read_back: Any, body: Any) -> Any:
 def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
     debate = replay(entry.event for entry in log)
-    assert views.build_state(stream, debate, log).entries == len(kept)
-    assert logs.receipt(stream, debate, log)["head"] == kept[-1]["hash"]
-    assert "## Verdict: " in markdown.render_transcript(debate, log)
+    assert build_state(stream, debate, log).entries == len(kept)
+    assert build_receipt(stream, debate, log)["head"] == kept[-1]["hash"]
+    assert "## Verdict: " in render_transcript(debate, log)
 
 
 def test_every_way_of_steering_is_in_a_journal_that_is_kept() -> None:

@@ -24,7 +24,8 @@ from server.cli.session import SigtermAsInterrupt, format_json, run_with_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import Limits
-from server.debate.views.state import build_state, build_verdict, raw_result, status_reason
+from server.debate.views.state import build_state, status_reason
+from server.debate.views.verdict import build_result, build_verdict
 from server.engine import forks
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
@@ -201,7 +202,7 @@ def build_summary(snapshot: DebateSnapshot) -> dict[str, Any]:
     return {
         "debate_id": snapshot.id,
         "state": build_state(snapshot.id, snapshot.debate, snapshot.entries).model_dump(),
-        "result": raw_result(snapshot.debate),
+        "result": build_result(snapshot.debate),
         "verdict": build_verdict(snapshot.debate).model_dump(),
     }
 

@@ -19,8 +19,8 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_calls
-from server.debate.views import markdown
-from server.debate.views.audit import find_seat_kind
+from server.debate.views.events import find_seat_kind
+from server.debate.views.markdown import has_result, render_verdict
 from server.debate.views.state import awaited_seats, is_visible
 from server.debate.views.warnings import has_uninformative_decision
 from server.engine.debates import DebateManager
@@ -181,7 +181,7 @@ async def run_and_display(
 
 def print_summary(snapshot: DebateSnapshot, out: Terminal) -> None:
     """The verdict, if there is one, and how to read the debate again."""
-    if markdown.has_result(snapshot.debate):
+    if has_result(snapshot.debate):
         out.print_line()
         if has_uninformative_decision(snapshot.debate):
             warning = (
@@ -190,5 +190,5 @@ def print_summary(snapshot: DebateSnapshot, out: Terminal) -> None:
             )
             out.print_wrapped(warning, "! ", "yellow")
             out.print_line()
-        out.print_markdown(markdown.render_verdict(snapshot.debate))
+        out.print_markdown(render_verdict(snapshot.debate))
     out.print_line(f"\ndebate {snapshot.id}\nRead it again: counterpoint show {snapshot.id}")

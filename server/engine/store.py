@@ -15,8 +15,8 @@ from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.rules.transitions import replay
-from server.debate.views import markdown
-from server.debate.views.state import winner_stance
+from server.debate.views.markdown import build_search_text
+from server.debate.views.verdict import winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
 from storage.journal import ConflictError, Entry, Journal, StreamListing, StreamSummary
@@ -233,5 +233,5 @@ def build_stream_summary(
             "paused_until": debate.paused.until if debate.paused else "",
             "spending": spending_by_day(entries, debate.setup.forked_at_round, price),
         },
-        search_text=None if is_turn_only else markdown.build_search_text(debate),
+        search_text=None if is_turn_only else build_search_text(debate),
     )

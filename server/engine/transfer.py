@@ -19,8 +19,8 @@ from server.debate.commands.restore import NEWER_RELEASE_HINT, rebuild_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Moment
 from server.debate.facts.text import collapse_whitespace
-from server.debate.views.audit import receipt
-from server.debate.views.state import raw_result
+from server.debate.views.events import build_receipt
+from server.debate.views.verdict import build_result
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
 from server.engine.store import DebateSnapshot
@@ -82,8 +82,8 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
             {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": dict(e.body)}
             for e in entries
         ],
-        "receipt": receipt(snapshot.id, snapshot.debate, snapshot.entries),
-        "result": raw_result(snapshot.debate),
+        "receipt": build_receipt(snapshot.id, snapshot.debate, snapshot.entries),
+        "result": build_result(snapshot.debate),
     }
 
 

@@ -11,7 +11,7 @@ from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
-from server.debate.views.audit import EVENT_NAMES, event_names
+from server.debate.views.events import EVENT_NAMES, PHASE_END, event_names
 
 ANY_EVENT = "*"
 
@@ -28,7 +28,7 @@ FieldValue = str | tuple[str, ...]
 
 def all_event_names() -> tuple[str, ...]:
     """All event names that `on` accepts, except `*`."""
-    return tuple(sorted({"phase_end", *(name for row in EVENT_NAMES.values() for name in row)}))
+    return tuple(sorted({PHASE_END, *EVENT_NAMES.values()}))
 
 
 def event_models() -> dict[str, type[Fact]]:
@@ -38,13 +38,9 @@ def event_models() -> dict[str, type[Fact]]:
 
 def find_event_kinds(event_name: str) -> list[str]:
     """The kinds of facts with this event name."""
-    if event_name == "phase_end":
+    if event_name == PHASE_END:
         return ["phase_entered", "ended"]
-    return [
-        kind
-        for kind, row in EVENT_NAMES.items()
-        if event_name in (*row, ANY_EVENT) or event_name == ANY_EVENT
-    ]
+    return [kind for kind, name in EVENT_NAMES.items() if event_name in (name, ANY_EVENT)]
 
 
 def own_fields(kind: str) -> list[str]:

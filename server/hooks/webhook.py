@@ -21,7 +21,7 @@ import httpx2
 from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
-from server.debate.views.audit import event_row
+from server.debate.views.events import build_event_row
 from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
@@ -50,7 +50,7 @@ def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate,
     content: dict[str, Any] = {
         "id": delivery_id,
         "hook": hook_name,
-        "event": event_row(entry),
+        "event": build_event_row(entry),
         "debate": {
             "id": debate_id,
             "question": debate.setup.question,

@@ -15,7 +15,7 @@ from server.debate.commands.requests import (
     OfficerInput,
     OptionsInput,
 )
-from server.debate.views import state as views
+from server.debate.views.verdict import build_moderator_decision
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -71,7 +71,7 @@ async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
             snapshot = await manager.follow((await manager.start(debate_request, actor="test")).id, wait=5)
 
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
-    assert views.moderator_decision(snapshot.debate.round_plans[0])["briefing"] == "Mine."
+    assert build_moderator_decision(snapshot.debate.round_plans[0])["briefing"] == "Mine."
     assert snapshot.debate.round_summaries[0].summary == "My own summary."
     assert snapshot.debate.audits[0].text == "My own audit."
     assert snapshot.debate.verdict is not None

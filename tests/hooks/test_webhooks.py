@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from server.debate.views.audit import event_row
+from server.debate.views.events import build_event_row
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.webhook import build_headers
@@ -52,7 +52,7 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
     assert posted.json == {
         "id": posted.id,
         "hook": "ops",
-        "event": event_row(case.entries[-1]),
+        "event": build_event_row(case.entries[-1]),
         "debate": {
             "id": case.id,
             "question": "Ship it?",

@@ -132,7 +132,9 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
 
     updates.subscribe(note)
     updates.legacy_subscribers["debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
-    async with DebateManager(journal, ModelRegistry({}), configured_models=["scripted"], environ={}) as manager:
+    async with DebateManager(
+        journal, ModelRegistry({}), configured_models=["scripted"], environ={}
+    ) as manager:
         manager.start_task(updates.run, manager)
         with anyio.fail_after(5):
             while not gone.told.is_set():

@@ -24,8 +24,9 @@ from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
 from server.debate.rules.transitions import apply, replay
-from server.debate.views import audit as logs
-from server.debate.views import state as views
+from server.debate.views.rounds import build_analysis
+from server.debate.views.state import sum_usage
+from server.debate.views.verdict import build_result, build_verdict
 
 FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 """The same examples on every run."""
@@ -211,10 +212,10 @@ def build_phase_entered(debate: Debate, phase: str, round_number: int | None = N
 def summarize_debate(debate: Debate) -> dict[str, Any]:
     """What a debate came to, without the order in which its answers arrived."""
     return {
-        "result": views.raw_result(debate),
-        "verdict": views.build_verdict(debate).model_dump(),
-        "analysis": logs.analysis(debate),
-        "usage": views.usage_sum(debate.usage),
+        "result": build_result(debate),
+        "verdict": build_verdict(debate).model_dump(),
+        "analysis": build_analysis(debate),
+        "usage": sum_usage(debate.usage),
     }
 
 

@@ -9,11 +9,15 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
-from server.debate.views.audit import analysis, event_row, interventions, receipt, round_view, tasks
 from server.debate.views.awaited import awaited_turns, render_awaited_turns
 from server.debate.views.compare import DebateFamily
+from server.debate.views.events import build_event_row, build_receipt, entries_since
+from server.debate.views.interventions import build_interventions
 from server.debate.views.markdown import has_result, render_transcript, render_verdict
-from server.debate.views.state import build_state, build_verdict, raw_result, turns, usage_by_model, usage_sum
+from server.debate.views.rounds import build_analysis, build_round
+from server.debate.views.state import build_state, sum_usage, usage_by_model
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import build_result, build_verdict, visible_turns
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
@@ -54,47 +58,38 @@ class View:
         return self.render(source) if self.render else format_json(self.build(source))
 
 
-def build_transcript(source: ViewSource) -> ViewData:
+def build_transcript_view(source: ViewSource) -> ViewData:
     return {
         "debate_id": source.id,
         "question": source.debate.setup.question,
         "status": status(source.debate),
         "turns": [
-            turn.model_dump(exclude_defaults=True) for turn in turns(source.debate, source.since_round)
+            turn.model_dump(exclude_defaults=True)
+            for turn in visible_turns(source.debate, source.since_round)
         ],
     }
 
 
-def build_usage(source: ViewSource) -> ViewData:
+def build_usage_view(source: ViewSource) -> ViewData:
     debate = source.debate
     models = {model: used.model_dump() for model, used in usage_by_model(debate).items()}
-    return {"total": usage_sum(debate.usage).model_dump(), "models": models}
+    return {"total": sum_usage(debate.usage).model_dump(), "models": models}
 
 
-def build_events(source: ViewSource) -> ViewData:
+def build_events_view(source: ViewSource) -> ViewData:
     hidden = source.debate.setup.hidden_from_client
     entries = entries_since(source.entries, source.since_round)
-    return {"events": [event_row(entry, hidden) for entry in entries]}
+    return {"events": [build_event_row(entry, hidden) for entry in entries]}
 
 
-def entries_since(entries: Sequence[Recorded], since_round: int) -> Sequence[Recorded]:
-    """The entries from the start of a round; all of them for 0, all but the opening for 1."""
-    if since_round <= 1:
-        return entries[since_round:]
-    for index, entry in enumerate(entries):
-        if entry.event.kind == "phase_entered" and entry.event.round >= since_round:
-            return entries[index:]
-    return ()
-
-
-def build_round(source: ViewSource) -> ViewData:
+def build_round_view(source: ViewSource) -> ViewData:
     debate = source.debate
     if not 1 <= (source.round or debate.round) <= debate.round:
         raise InvalidRequestError(f"Debate {source.id} has {debate.round} rounds so far, no {source.round}.")
-    return round_view(debate, source.round or debate.round)
+    return build_round(debate, source.round or debate.round)
 
 
-def build_family(source: ViewSource) -> ViewData:
+def build_family_view(source: ViewSource) -> ViewData:
     assert source.family is not None
     return source.family.as_data()
 
@@ -112,74 +107,64 @@ ALL_VIEWS = (
         "transcript",
         "Transcript",
         "Everything said, then the verdict.",
-        build_transcript,
-        lambda source: render_transcript(source.debate, source.entries, source.since_round),
+        build_transcript_view,
+        lambda of: render_transcript(of.debate, of.entries, of.since_round),
         ("since_round",),
     ),
     View(
         "state",
         "State",
         "Participants, progress, cost and outcome.",
-        lambda source: build_state(source.id, source.debate, source.entries).model_dump(),
+        lambda of: build_state(of.id, of.debate, of.entries).model_dump(),
     ),
     View(
         "verdict",
         "Verdict",
         "The finding with its votes, dissent and cost.",
-        lambda source: build_verdict(source.debate).model_dump(),
+        lambda of: build_verdict(of.debate).model_dump(),
         render_verdict_view,
     ),
-    View(
-        "result",
-        "Result",
-        "The whole outcome as plain data.",
-        lambda source: raw_result(source.debate),
-    ),
+    View("result", "Result", "The whole outcome as plain data.", lambda of: build_result(of.debate)),
     View(
         "round",
         "One round",
         "The turns, ballots, judgments and failures of one round.",
-        build_round,
+        build_round_view,
         parameters=("round",),
     ),
-    View(
-        "analysis",
-        "Analysis",
-        "Counts by round, debater and judge.",
-        lambda source: analysis(source.debate),
-    ),
+    View("analysis", "Analysis", "Counts by round, debater and judge.", lambda of: build_analysis(of.debate)),
     View(
         "interventions",
         "Interventions",
         "Who steered it, how and why, and what is in force.",
-        lambda source: interventions(source.debate, source.entries),
+        lambda of: build_interventions(of.debate, of.entries),
     ),
     View(
         "receipt",
         "Receipt",
         "The head of the journal's hash chain.",
-        lambda source: receipt(source.id, source.debate, source.entries),
+        lambda of: build_receipt(of.id, of.debate, of.entries),
     ),
-    View("usage", "Usage", "Calls, tokens and cost, in all and by model.", build_usage),
-    View("events", "Events", "Every recorded event, in order.", build_events, parameters=("since_round",)),
+    View("usage", "Usage", "Calls, tokens and cost, in all and by model.", build_usage_view),
+    View("events", "Events", "Every recorded event, in order.", build_events_view, None, ("since_round",)),
     View(
         "tasks",
         "Tasks",
         "Every model call: open, done or failed.",
-        lambda source: {"tasks": [row.model_dump() for row in tasks(source.debate)]},
+        lambda of: {"tasks": [row.model_dump() for row in list_tasks(of.debate)]},
     ),
     View(
         "prompt",
         "Prompt",
         "The turns that the caller is to write, with their prompts.",
-        lambda source: {"awaited": [turn.model_dump() for turn in awaited_turns(source.debate)]},
-        lambda source: render_awaited_turns(source.debate),
+        lambda of: {"awaited": [turn.model_dump() for turn in awaited_turns(of.debate)]},
+        lambda of: render_awaited_turns(of.debate),
     ),
     View(
         "family",
         "Family",
         "Comparisons with its parent, its forks and its siblings.",
-        build_family,
+        build_family_view,
         needs_family=True,
     ),
 )

@@ -13,7 +13,8 @@ from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
 from server.debate.views.markdown import cost_line, format_heading
-from server.debate.views.state import UsageSum, build_verdict, usage_sum, vote_line
+from server.debate.views.state import UsageSum, sum_usage
+from server.debate.views.verdict import build_verdict, vote_line
 
 MAX_VALUE_LENGTH = 300
 """Bytes of what differs in a set-up; the events have it whole."""
@@ -108,7 +109,7 @@ def build_compared_debate(debate_id: str, debate: Debate) -> ComparedDebate:
         rounds_of_talk=debate.held_round_count,
         turns=len(debate.turns),
         models={seat: candidate_models(debate, seat)[0] for seat in seat_models(debate.setup)},
-        usage=usage_sum(debate.usage),
+        usage=sum_usage(debate.usage),
     )
 
 

@@ -21,16 +21,8 @@ from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
-from server.debate.views.state import (
-    UsageSum,
-    Verdict,
-    build_verdict,
-    fork_origin_line,
-    is_visible,
-    judgments,
-    status_reason,
-    usage_sum,
-)
+from server.debate.views.state import UsageSum, fork_origin_line, is_visible, status_reason, sum_usage
+from server.debate.views.verdict import Verdict, build_verdict, visible_judgments
 from server.debate.views.warnings import failure_lines
 
 VERDICT_LIMIT = 4_000
@@ -95,7 +87,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     texts = debate.find_interventions(TextIntervention)
     lines += [text_block(made) for made in texts if max(made.round, 1) == round_number]
     lines += review_lines(debate, round_number)
-    for judged in judgments(debate):
+    for judged in visible_judgments(debate):
         if judged.round == round_number:
             found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
             lines.append(
@@ -203,7 +195,7 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
     ]
     if found.deliverable_problem:
         tail += section("No result in the shape asked for", [found.deliverable_problem])
-    last = f"\n{talk_summary_line(debate)}{cost_line(usage_sum(debate.usage))}"
+    last = f"\n{talk_summary_line(debate)}{cost_line(sum_usage(debate.usage))}"
     ended = "\n".join(tail)
     body = f"## {verdict_heading(debate, found)}"
     if found.verdict:

@@ -15,7 +15,8 @@ from server.debate.views.markdown import (
     render_moderation,
     render_verdict,
 )
-from server.debate.views.state import Turn, Verdict, build_verdict, status_reason, turns, usage_sum
+from server.debate.views.state import status_reason, sum_usage
+from server.debate.views.verdict import Turn, Verdict, build_verdict, visible_turns
 from server.debate.views.warnings import failure_lines
 from server.engine.queries import DebateRow
 from server.engine.store import DebateSnapshot
@@ -103,7 +104,7 @@ def build_progress_result(
         reason=status_reason(debate),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
-        turns=[turn for turn in turns(debate, shown) if turn.round == shown],
+        turns=[turn for turn in visible_turns(debate, shown) if turn.round == shown],
         moderator=render_moderation(debate, shown),
         awaited=[turn.shorten(MAX_PROMPT_BYTES // len(awaited)) for turn in awaited],
         failures=failure_lines(debate),
@@ -126,7 +127,7 @@ def build_verdict_result(snapshot: DebateSnapshot, *, working: bool) -> CallTool
         working=working,
         reason=status_reason(debate),
         failures=failure_lines(debate),
-        cost_usd=usage_sum(debate.usage).cost_usd,
+        cost_usd=sum_usage(debate.usage).cost_usd,
         next=suggest_next_tool(snapshot, working=working),
     )
     if has_result(debate):

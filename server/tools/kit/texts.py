@@ -8,9 +8,16 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.rules.decide import is_unattended
 from server.debate.views.awaited import AwaitedTurn, awaited_turns, truncate_start
-from server.debate.views.markdown import VERDICT_LIMIT as TEXT_LIMIT
-from server.debate.views.markdown import format_heading, has_result, render_verdict
-from server.debate.views.state import Turn, awaited_seats, status_reason
+from server.debate.views.markdown import (
+    VERDICT_LIMIT as TEXT_LIMIT,
+)
+from server.debate.views.markdown import (
+    format_heading,
+    has_result,
+    render_verdict,
+)
+from server.debate.views.state import awaited_seats, status_reason
+from server.debate.views.verdict import Turn
 from server.engine.debates import next_round
 from server.engine.queries import DebateRow, format_list_line
 from server.engine.store import DebateSnapshot

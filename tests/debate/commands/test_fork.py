@@ -13,10 +13,10 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Failed, Opened, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
-from server.debate.views import markdown
-from server.debate.views import state as views
-from server.debate.views import warnings as cautions
 from server.debate.views.compare import Comparison, build_comparison, render_comparison
+from server.debate.views.markdown import render_transcript, render_verdict
+from server.debate.views.state import build_state
+from server.debate.views.warnings import find_verdict_warnings
 from server.engine.store import DebateSnapshot
 from tests.support.simulation import (
     DebateSimulation,
@@ -175,16 +175,16 @@ class TestTheCost:
         child.play()
 
         assert len(child.debate.usage) == len(parent.debate.usage) - 2
-        assert views.build_state("x", child.debate, child.log).usage.calls == len(child.debate.usage)
-        assert f"{len(child.debate.usage)} calls" in markdown.render_verdict(child.debate)
+        assert build_state("x", child.debate, child.log).usage.calls == len(child.debate.usage)
+        assert f"{len(child.debate.usage)} calls" in render_verdict(child.debate)
 
     def test_the_verdict_and_the_transcript_say_where_the_past_is_from(self) -> None:
         child = forked(played(), 1).play()
 
-        assert "Forked from parent after round 1;" in markdown.render_verdict(child.debate)
-        assert "Forked from parent after round 1;" in markdown.render_transcript(child.debate, child.log)
-        assert "before its first round" in markdown.render_verdict(forked(played(), 0).play().debate)
-        assert "Forked" not in markdown.render_verdict(played().debate)
+        assert "Forked from parent after round 1;" in render_verdict(child.debate)
+        assert "Forked from parent after round 1;" in render_transcript(child.debate, child.log)
+        assert "before its first round" in render_verdict(forked(played(), 0).play().debate)
+        assert "Forked" not in render_verdict(played().debate)
 
 
 class TestChanges:
@@ -257,7 +257,7 @@ class TestChanges:
 
         told = "Up to round 1, Bob argued for another stance, before the fork."
         assert told in find_setup_warnings(child.debate.setup, 2)
-        assert told in cautions.find_verdict_warnings(child.debate)
+        assert told in find_verdict_warnings(child.debate)
         assert child.debate.turns[0] == parent.debate.turns[0]
         assert forked(child, 2).debate.setup.forked_restanced == ("Bob",)
         assert forked(parent, 0, stances={"Bob": "wait a year"}).debate.setup.forked_restanced == ()

@@ -10,8 +10,8 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.events import Event
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.transitions import replay
-from server.debate.views import audit as logs
 from server.debate.views.compare import Comparison, build_comparison
+from server.debate.views.interventions import build_interventions
 from server.engine.store import DebateSnapshot
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
@@ -38,7 +38,7 @@ def beside(parent: DebateSimulation, child: DebateSimulation) -> Comparison:
 
 
 def in_force(at: DebateSimulation) -> dict[str, Any]:
-    return dict(logs.interventions(at.debate, at.log)["settings"])
+    return dict(build_interventions(at.debate, at.log)["settings"])
 
 
 def test_rounds_are_shared_whoever_sits_on_the_bench_of_the_fork() -> None:

@@ -7,7 +7,8 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.transitions import replay
-from server.debate.views import audit, markdown
+from server.debate.views.interventions import build_interventions
+from server.debate.views.markdown import render_transcript
 from tests.support.simulation import DebateSimulation, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D4", "C14")
@@ -49,9 +50,9 @@ def test_an_instruction_for_one_seat_is_given_to_no_other(seat: str) -> None:
 def test_an_instruction_is_shown_with_the_other_interventions() -> None:
     at = simulate().play_through_round(1)
     instruct(at)
-    (row,) = audit.interventions(at.debate, at.log)["log"]
+    (row,) = build_interventions(at.debate, at.log)["log"]
     assert (row["action"], row["text"], row["reason"]) == ("instruct", TEXT, "clarity")
-    assert f"### Instruction to everybody\n\n{TEXT}" in markdown.render_transcript(at.debate, at.log)
+    assert f"### Instruction to everybody\n\n{TEXT}" in render_transcript(at.debate, at.log)
 
 
 @pytest.mark.parametrize(

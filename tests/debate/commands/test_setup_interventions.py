@@ -16,9 +16,10 @@ from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.interventions import build_interventions
+from server.debate.views.markdown import render_transcript
+from server.debate.views.state import build_state
+from server.debate.views.verdict import build_verdict, visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -68,7 +69,7 @@ class TestMoreRounds:
         assert "2 rounds more, 4 in all" in steer(at, "extend", rounds=2)
         at.play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", *["rebuttal"] * 3, "verdict"]
-        assert views.build_state("d", at.debate, at.log).max_rounds == 4
+        assert build_state("d", at.debate, at.log).max_rounds == 4
 
     def test_in_the_last_round_it_still_counts(self) -> None:
         at = simulate(build_setup(max_rounds=1)).play_to_round(1)
@@ -102,7 +103,7 @@ class TestWeightsAndThreshold:
         assert simulate(opened, judges_find("A", "B")).play().debate.verdict.outcome == "contested"  # type: ignore[union-attr]
         at = simulate(opened, judges_find("A", "B")).play_through_round(1)
         steer(at, "weights", weights={"judge 1": "2"})
-        found = views.build_verdict(at.play().debate)
+        found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Proponent")
         assert found.votes[0] == "judge 1 (scripted): Proponent, margin 2 of 3, weight 2"
 
@@ -111,7 +112,7 @@ class TestWeightsAndThreshold:
         for share, outcome in (("2/3", "leaning"), ("0.67", "contested")):
             at = simulate(opened, judges_find("A", "A", "B")).play_through_round(1)
             steer(at, "threshold", threshold=share)
-            assert views.build_verdict(at.play().debate).outcome == outcome
+            assert build_verdict(at.play().debate).outcome == outcome
 
     def test_below_a_half_the_position_must_still_be_ahead_alone(self) -> None:
         opened = build_setup(
@@ -119,7 +120,7 @@ class TestWeightsAndThreshold:
         )
         at = simulate(opened, judges_find("A", "B")).play_through_round(1)
         steer(at, "threshold", threshold="1/3")
-        assert views.build_verdict(at.play().debate).outcome == "contested"
+        assert build_verdict(at.play().debate).outcome == "contested"
 
     def test_ballots_are_weighed_too(self) -> None:
         def vote(call: Call) -> ScriptAnswer:
@@ -133,7 +134,7 @@ class TestWeightsAndThreshold:
         at = simulate(build_setup(options={"phases": ["opening", "voting"]}), vote).play_through_round(1)
         steer(at, "weights", weights={"Opponent": 1.5})
         assert at.debate.weights == {"Opponent": Fraction(3, 2)}
-        found = views.build_verdict(at.play().debate)
+        found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Opponent")
         assert found.votes == ["Proponent votes for Proponent", "Opponent votes for Opponent, weight 3/2"]
 
@@ -222,7 +223,7 @@ class TestFallbackModels:
         asked = [(call.round, call.model) for call, _ in at.calls_made if call.seat == "Proponent"]
         assert asked == [(1, "a/dead"), (1, "c/spare"), (2, "c/spare")]
         assert "2 of 3 models answered: a/dead could not be reached 1 time." in " ".join(
-            views.build_verdict(at.debate).cautions
+            build_verdict(at.debate).cautions
         )
 
     def test_two_bad_replies_are_a_failure_of_the_model_too(self) -> None:
@@ -262,7 +263,7 @@ class TestChallenges:
         at.play_to_round(2).step()
         for seat in ("Proponent", "Opponent"):
             assert "[challenge to B, to be answered]\n> Name one case." in last_prompt(at, seat)
-        assert "### Challenge to Opponent" in markdown.render_transcript(at.debate, at.log)
+        assert "### Challenge to Opponent" in render_transcript(at.debate, at.log)
 
     def test_a_challenge_to_all_names_everybody(self) -> None:
         at = simulate().play_through_round(1)
@@ -281,8 +282,8 @@ class TestRetractions:
         for call, prompt in at.calls_made:
             assert (call.round == 1) or "[B: retracted]" in render_prompt_text(prompt)
             assert "> Opponent lies." not in render_prompt_text(prompt).partition("# Round 2")[0]
-        assert "retracted\n\n~~Opponent lies.~~" in markdown.render_transcript(at.debate, at.log)
-        assert [turn.retracted for turn in views.turns(at.debate) if turn.round == 1].count(True) == 1
+        assert "retracted\n\n~~Opponent lies.~~" in render_transcript(at.debate, at.log)
+        assert [turn.retracted for turn in visible_turns(at.debate) if turn.round == 1].count(True) == 1
 
     def test_nobody_is_told_to_answer_it(self) -> None:
         at = simulate(
@@ -321,7 +322,7 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
     steer(at, "replace_model", to="Opponent", model="x/new")
     steer(at, "retract", to="Opponent", round=1)
     steer(at, "challenge", text="Why?")
-    found = logs.interventions(at.debate, at.log)
+    found = build_interventions(at.debate, at.log)
     assert found["settings"] | {"actions": (), "limits": {}} == {
         "limits": {},
         "paused": False,

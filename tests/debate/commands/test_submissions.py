@@ -12,8 +12,9 @@ from server.debate.facts.events import Paused, RoundOpened, Spoke
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.markdown import render_transcript
+from server.debate.views.state import build_state, status_reason
+from server.debate.views.verdict import build_moderator_decision, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
@@ -55,10 +56,10 @@ class TestWaiting:
         at = sitting_in()
         assert at.status == "waiting"
         assert decide(at.debate) == Wait("The caller is to write for Ada: call submit_turn.")
-        state = views.build_state("d-1", at.debate, at.log)
+        state = build_state("d-1", at.debate, at.log)
         assert (state.status, state.awaiting) == ("waiting", ["Ada"])
         assert state.reason == "The caller is to write for Ada: call submit_turn."
-        assert markdown.render_transcript(at.debate, at.log).endswith(
+        assert render_transcript(at.debate, at.log).endswith(
             "\n*waiting: The caller is to write for Ada: call submit_turn.*\n"
         )
 
@@ -76,7 +77,7 @@ class TestWaiting:
     def test_a_paused_debate_is_paused_and_one_that_lacks_voices_does_not_wait(self) -> None:
         at = sitting_in().add_events(Paused(reason="lunch"))
         assert at.status == "paused"
-        assert views.status_reason(at.debate) == "lunch"
+        assert status_reason(at.debate) == "lunch"
 
     def test_a_model_is_never_asked_for_the_callers_turn(self) -> None:
         at = sitting_in()
@@ -129,9 +130,9 @@ class TestSubmitting:
         submit(at, "judge 1", render_finding("B"))
         submit(at, "synthesizer", "Wait.")
         assert at.status == "concluded"
-        assert views.moderator_decision(at.debate.round_plans[0])["done"]
+        assert build_moderator_decision(at.debate.round_plans[0])["done"]
         assert at.debate.round_summaries[0].summary == "So."
-        assert views.build_verdict(at.debate).winner == "Opponent"
+        assert build_verdict(at.debate).winner == "Opponent"
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()

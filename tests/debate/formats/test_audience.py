@@ -6,8 +6,10 @@ import pytest
 
 from server.debate.rules.decide import Ask, Call, Wait, decide, is_round_over
 from server.debate.rules.schedule import find_voters
-from server.debate.views import audit, markdown
-from server.debate.views import state as views
+from server.debate.views.markdown import render_transcript, render_verdict
+from server.debate.views.rounds import build_round
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import tally_ballots
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -47,9 +49,9 @@ def test_the_last_vote_of_an_audience_makes_the_verdict_where_no_rule_is_named()
     assert find_voters(at.debate.setup) == ("judge 1", "judge 2", "judge 3")
     assert at.debate.verdict
     assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("leaning", "Opponent")
-    assert views.tally_ballots(at.debate)["votes"] == {"for": 1, "against": 2}
-    assert "*judge 2 votes for Opponent" in markdown.render_transcript(at.debate, at.log)
-    assert len(audit.round_view(at.debate, 1)["ballots"]) == 3
+    assert tally_ballots(at.debate)["votes"] == {"for": 1, "against": 2}
+    assert "*judge 2 votes for Opponent" in render_transcript(at.debate, at.log)
+    assert len(build_round(at.debate, 1)["ballots"]) == 3
 
 
 def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() -> None:
@@ -59,13 +61,13 @@ def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() ->
     at = audience(failing, judges={"count": 3, "quorum": 2}).play()
     assert (at.status, at.debate.round) == ("paused", 4)
     assert isinstance(decide(at.debate), Wait)
-    assert {row.task for row in audit.tasks(at.debate) if row.state == "failed"} == {"ballot"}
+    assert {row.task for row in list_tasks(at.debate) if row.state == "failed"} == {"ballot"}
 
 
 def test_ballots_of_a_hidden_audience_are_shown_to_nobody() -> None:
     at = audience(visibility={"hide_from_client": ["judges"]}).play()
-    assert "*judge 2 votes" not in markdown.render_transcript(at.debate, at.log)
-    assert audit.round_view(at.debate, 1)["ballots"] == []
+    assert "*judge 2 votes" not in render_transcript(at.debate, at.log)
+    assert build_round(at.debate, 1)["ballots"] == []
 
 
 @pytest.mark.parametrize("anonymize", [True, False])
@@ -81,5 +83,5 @@ def test_an_audience_is_asked_as_judges_and_not_as_debaters(anonymize: bool) -> 
 
 
 def test_the_models_of_an_audience_that_debated_themselves_are_named_in_the_verdict() -> None:
-    assert "The judges' models also debated" in markdown.render_verdict(audience().play().debate)
+    assert "The judges' models also debated" in render_verdict(audience().play().debate)
     assert isinstance(decide(audience().play_to_round(1).debate), Ask)

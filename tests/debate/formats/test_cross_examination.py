@@ -10,9 +10,10 @@ from server.debate.prompts.render import MAX_DIRECT_MESSAGES, render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.markdown import render_transcript
+from server.debate.views.rounds import build_round
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -79,14 +80,14 @@ class TestTheRound:
         pairs = said(at)
         for asked, answered in zip(pairs[::2], pairs[1::2], strict=True):
             assert (answered[1], answered[2]) == (asked[2], asked[1])
-        rows = [(row["act"], row["agent"], row["to"]) for row in logs.round_view(at.debate, 2)["turns"]]
+        rows = [(row["act"], row["agent"], row["to"]) for row in build_round(at.debate, 2)["turns"]]
         assert rows == pairs
-        assert [(turn.act, turn.agent, turn.to) for turn in views.turns(at.debate, 2)][:6] == pairs
+        assert [(turn.act, turn.agent, turn.to) for turn in visible_turns(at.debate, 2)][:6] == pairs
         assert "### A. Speaker 1 (stance 1), critique to Speaker 2\n\nWhy, asks 1?\n" in (
-            markdown.render_transcript(at.debate, at.log)
+            render_transcript(at.debate, at.log)
         )
         assert "### B. Speaker 2 (stance 2), answer to Speaker 1\n\nSo, 2 to 1.\n" in (
-            markdown.render_transcript(at.debate, at.log)
+            render_transcript(at.debate, at.log)
         )
 
     def test_who_is_asked_twice_answers_twice_each_time_the_one_message(self) -> None:
@@ -125,7 +126,7 @@ class TestTheRound:
         at.script = script
         assert at.play().status == "concluded"
         assert [act for act, *_ in said(at)] == ["critique"] * 3
-        assert [row.task for row in logs.tasks(at.debate) if row.state == "failed"] == ["answer"] * 3
+        assert [row.task for row in list_tasks(at.debate) if row.state == "failed"] == ["answer"] * 3
 
     def test_too_few_messages_pause_the_debate(self) -> None:
         at = examined()

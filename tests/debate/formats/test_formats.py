@@ -7,7 +7,7 @@ import pytest
 from server.debate.commands.formats import FORMATS, render_phase_diagram
 from server.debate.facts.events import Ended
 from server.debate.rules.decide import Over, decide
-from server.debate.views import markdown
+from server.debate.views.markdown import render_transcript, render_verdict
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate, task_script
 
 P, OPP = "Proponent", "Opponent"
@@ -125,7 +125,7 @@ def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
     assert {turn.seat for turn in at.debate.turns} <= set(at.debate.names)
     if name != "handoff":
         assert len({turn.seat for turn in at.debate.turns}) == 12
-    assert markdown.render_transcript(at.debate, at.log).startswith("# ")
+    assert render_transcript(at.debate, at.log).startswith("# ")
 
 
 @pytest.mark.requirement("C1")
@@ -143,7 +143,7 @@ def test_three_judges_can_find_for_sides_that_are_neither_for_nor_against() -> N
     at = simulate(build_setup(debaters=sides, options={"judges": {"count": 3}}), task_script(judged)).play()
     assert at.debate.verdict
     assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("leaning", "Bob")
-    text = markdown.render_verdict(at.debate)
+    text = render_verdict(at.debate)
     assert text.startswith("## Verdict: Leaning: buy a boat (B. Bob)")
     assert "judge 3: judge 3 says so." in text
 

@@ -12,7 +12,7 @@ from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, decide
-from server.debate.views import state as views
+from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -393,7 +393,7 @@ class TestDrawn:
         at = opened(max_rounds=3)
         at.script = passing({})
         assert "2 choices of the next speaker could not be used; who spoke was drawn." in (
-            views.build_verdict(at.play().debate).cautions
+            build_verdict(at.play().debate).cautions
         )
 
     def test_a_speaker_who_fails_pauses_the_debate(self) -> None:

@@ -9,7 +9,8 @@ from server.debate.facts.events import DefaultPlanUsed, Ended, Failed, RoundOpen
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, decide
-from server.debate.views import state as views
+from server.debate.views.state import status_reason
+from server.debate.views.verdict import build_result
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -242,7 +243,7 @@ class TestBriefing:
 class TestDecisions:
     def test_the_raw_result_has_one_decision_a_round(self) -> None:
         at = moderated().play()
-        assert views.raw_result(at.debate)["moderatorDecisions"] == [
+        assert build_result(at.debate)["moderatorDecisions"] == [
             {
                 "round": 1,
                 "nextSpeakers": [THREE, ONE],
@@ -266,7 +267,7 @@ class TestDecisions:
         assert (event.next_speakers, event.new_angle, event.done) == ((ONE,), "Who pays?", True)
 
     def test_the_raw_result_is_rounds_question_transcript_and_verdict(self) -> None:
-        found = views.raw_result(moderated().play().debate)
+        found = build_result(moderated().play().debate)
         assert found["rounds"] == 3
         assert found["transcript"][0].keys() >= {"round", "agent", "stance", "text"}
         assert [row["agent"] for row in found["transcript"]] == [THREE, ONE, TWO, ONE, TWO, ONE]
@@ -300,4 +301,4 @@ def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:
     at = moderated()
     at.script = script
     assert at.play().status == "paused"
-    assert views.status_reason(at.debate).startswith("1 of 2 answered in round 1 (argumentation), 2 needed.")
+    assert status_reason(at.debate).startswith("1 of 2 answered in round 1 (argumentation), 2 needed.")

@@ -11,9 +11,16 @@ from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_RESULT_LENGTH
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.markdown import (
+    VERDICT_LIMIT,
+    build_search_text,
+    format_heading,
+    render_transcript,
+    render_verdict,
+)
+from server.debate.views.state import status_reason
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import build_result, build_verdict
 from server.debate.views.warnings import find_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
@@ -105,13 +112,13 @@ class TestRoundRobin:
         assert [turn.seat for turn in at.debate.turns] == ["Ada", "Bob", "Ada", "Bob"]
         assert at.debate.verdict is None
         assert at.debate.ended == Ended(ending="concluded", cause="max_rounds")
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
-        assert views.raw_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
-        shown = markdown.render_verdict(at.debate)
+        assert build_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
+        shown = render_verdict(at.debate)
         assert shown.startswith("## Result\n\n\\## Do both.\n\nIt pays.")
         assert "The talk ended: the last round was held." in shown
-        assert markdown.render_transcript(at.debate, at.log).count("## Result") == 1
+        assert render_transcript(at.debate, at.log).count("## Result") == 1
 
     def test_the_synthesizer_reads_the_whole_record(self) -> None:
         at = panel().play()
@@ -123,7 +130,7 @@ class TestRoundRobin:
         at = panel(synthesizer=False).play()
         assert [entered.phase for entered in at.debate.rounds] == ["argumentation", "argumentation"]
         assert at.status == "concluded"
-        found = views.raw_result(at.debate)
+        found = build_result(at.debate)
         assert "deliverable" not in found
         assert len(found["transcript"]) == 4
 
@@ -131,9 +138,9 @@ class TestRoundRobin:
 class TestSchema:
     def test_a_result_that_satisfies_the_schema_is_the_result(self) -> None:
         at = panel(result('Here:\n```json\n{ "price": 7 }\n```'), output_schema=SCHEMA).play()
-        assert views.build_verdict(at.debate).deliverable == {"price": 7}
-        assert views.raw_result(at.debate)["deliverable"] == {"price": 7}
-        assert '```json\n{\n "price": 7\n}\n```' in markdown.render_verdict(at.debate)
+        assert build_verdict(at.debate).deliverable == {"price": 7}
+        assert build_result(at.debate)["deliverable"] == {"price": 7}
+        assert '```json\n{\n "price": 7\n}\n```' in render_verdict(at.debate)
         (prompt,) = at.prompts("synthesizer")
         assert "Answer with JSON only, satisfying this JSON Schema: " in prompt
 
@@ -149,7 +156,7 @@ class TestSchema:
         at = panel(result(lambda _: next(answers)), output_schema=SCHEMA).play()
         first, second = at.prompts("synthesizer")
         assert second.startswith(first + "\nYour previous reply could not be used: ")
-        assert views.build_verdict(at.debate).deliverable == {"price": 7}
+        assert build_verdict(at.debate).deliverable == {"price": 7}
         assert len(at.debate.failures) == 1
 
     @pytest.mark.parametrize("bad", ['{"price": "seven"}', "No idea.", ""])
@@ -157,15 +164,12 @@ class TestSchema:
         at = panel(result(bad), output_schema=SCHEMA).play()
         assert at.status == "concluded"
         assert at.debate.deliverable is None
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert found.deliverable == ""
         assert found.deliverable_problem == at.debate.failures[-1].detail != ""
-        shown = markdown.render_verdict(at.debate)
-        assert (
-            f"**No result in the shape asked for**\n- {markdown.format_heading(found.deliverable_problem)}"
-            in shown
-        )
-        assert shown in markdown.render_transcript(at.debate, at.log)
+        shown = render_verdict(at.debate)
+        assert f"**No result in the shape asked for**\n- {format_heading(found.deliverable_problem)}" in shown
+        assert shown in render_transcript(at.debate, at.log)
 
     @pytest.mark.parametrize("format_", ["verdict", "settle", "full", "handoff", "second_opinion"])
     def test_any_debate_can_be_put_into_a_shape(self, format_: str) -> None:
@@ -173,7 +177,7 @@ class TestSchema:
             build_setup(format=format_, options={"output_schema": SCHEMA}), result({"price": 7})
         ).play()
         assert at.debate.rounds[-1].phase == "deliverable"
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert found.outcome != ""
         assert found.deliverable == {"price": 7}
         (prompt,) = at.prompts("synthesizer")
@@ -188,22 +192,22 @@ class TestSchema:
     def test_a_result_too_large_for_the_verdict_is_said_to_be_in_the_result(self) -> None:
         schema = {"type": "object"}
         at = panel(result({"x": "y" * 9000}), output_schema=schema).play()
-        shown = markdown.render_verdict(at.debate)
-        assert len(shown) < markdown.VERDICT_LIMIT
+        shown = render_verdict(at.debate)
+        assert len(shown) < VERDICT_LIMIT
         assert "The result is JSON of 9,012 bytes: read_debate(view='result') has it." in shown
-        assert views.raw_result(at.debate)["deliverable"]["x"] == "y" * 9000
+        assert build_result(at.debate)["deliverable"]["x"] == "y" * 9000
 
 
 class TestFailing:
     def test_a_provider_that_fails_pauses_the_debate(self) -> None:
         at = panel(result(ProviderFailure("unavailable", "no such host")), output_schema=SCHEMA).play()
         assert at.status == "paused"
-        assert views.status_reason(at.debate) == (
+        assert status_reason(at.debate) == (
             "0 of 1 answered in round 3 (deliverable), 1 needed. synthesizer: no such host"
         )
         at.script = result({"price": 7})
         assert at.add_events(Resumed()).play().status == "concluded"
-        assert views.build_verdict(at.debate).deliverable == {"price": 7}
+        assert build_verdict(at.debate).deliverable == {"price": 7}
 
     def test_a_bad_reply_and_then_a_failing_provider_pause_it_too(self) -> None:
         answers = iter(["No idea.", ProviderFailure("timeout")])
@@ -211,7 +215,7 @@ class TestFailing:
 
     def test_a_paused_debate_is_shown_with_its_reason(self) -> None:
         at = panel(result(ProviderFailure("unavailable", "no such host"))).play()
-        assert markdown.render_transcript(at.debate, at.log).endswith("synthesizer: no such host*\n")
+        assert render_transcript(at.debate, at.log).endswith("synthesizer: no such host*\n")
 
 
 class TestProse:
@@ -220,18 +224,16 @@ class TestProse:
         assert at.debate.deliverable
         assert len(at.debate.deliverable.text) == MAX_RESULT_LENGTH
         assert at.debate.deliverable.cut
-        assert len(markdown.render_verdict(at.debate)) < markdown.VERDICT_LIMIT
+        assert len(render_verdict(at.debate)) < VERDICT_LIMIT
 
     def test_a_model_too_small_for_it_is_warned_of(self) -> None:
         tiny = Reply("So.", build_usage("local"), informative=False)
         at = panel(result(tiny)).play()
-        assert any("far too small" in caution for caution in views.build_verdict(at.debate).cautions)
+        assert any("far too small" in caution for caution in build_verdict(at.debate).cautions)
         assert not any("far too small" in caution for caution in find_verdict_warnings(panel().play().debate))
 
     def test_a_search_finds_a_debate_by_its_result(self) -> None:
-        assert "Buy the red one." in markdown.build_search_text(
-            panel(result("Buy the red one.")).play().debate
-        )
+        assert "Buy the red one." in build_search_text(panel(result("Buy the red one.")).play().debate)
 
 
 def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
@@ -251,7 +253,7 @@ def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
 @pytest.mark.requirement("C16")
 def test_officers_are_in_the_tasks() -> None:
     at = panel(referee=True).play()
-    rows = [(row.seat, row.task, row.state) for row in logs.tasks(at.debate)]
+    rows = [(row.seat, row.task, row.state) for row in list_tasks(at.debate)]
     assert rows.count(("referee", "audit", "done")) == 2
     assert rows[-1] == ("synthesizer", "deliverable", "done")
 

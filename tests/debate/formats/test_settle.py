@@ -12,7 +12,8 @@ from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
-from server.debate.views import state as views
+from server.debate.views.state import build_state, status_reason
+from server.debate.views.verdict import build_result, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -147,7 +148,7 @@ class TestTheEnd:
         at = simulate(build_setup(format="settle"), task_script(settles_in(2))).play()
         assert at.debate.talk_round_count == 2
         assert at.debate.ended == Ended(ending="concluded", cause="settled")
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("decided", "Buy in round 2.")
         assert (found.reasoning, found.winner) == ("Both agree.", "")
 
@@ -155,7 +156,7 @@ class TestTheEnd:
         at = simulate(build_setup(format="settle"), task_script(settles_in(9))).play()
         assert at.debate.talk_round_count == at.debate.setup.max_rounds == 3
         assert at.debate.ended == Ended(ending="concluded", cause="max_rounds")
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert (found.outcome, found.verdict) == ("undecided", "Not settled in 3 rounds.")
         assert found.reasoning == "So far 3."
 
@@ -176,7 +177,7 @@ class TestTheEnd:
             if LAST_ROUND_INSTRUCTION in render_prompt_text(prompt)
         ]
         assert told == [("moderator", 2)]
-        assert views.build_verdict(at.debate).verdict == "Not settled in 2 rounds. Rent, 2."
+        assert build_verdict(at.debate).verdict == "Not settled in 2 rounds. Rent, 2."
 
     def test_a_last_round_by_the_limit_on_turns_or_by_its_phases_is_told_too(self) -> None:
         for options in ({"limits": {"max_turns": 3}}, {"phases": ["opening", "rebuttal"]}):
@@ -193,7 +194,7 @@ class TestTheEnd:
             settled = '{"summary": "x", "status": "SETTLED", "decision": "y"}'
             return Reply(settled, build_usage("local"), informative=False)
 
-        found = views.build_verdict(
+        found = build_verdict(
             simulate(build_setup(format="settle"), task_script({"closing": tiny})).play().debate
         )
         assert (found.outcome, found.verdict) == ("undecided", "y")
@@ -204,8 +205,8 @@ class TestTheEnd:
         at = simulate(opened, task_script(settles_in(1))).play()
         assert [entered.phase for entered in at.debate.rounds] == ["argumentation", "verdict"]
         assert at.debate.rounds[-1].because == "settled"
-        assert views.build_verdict(at.debate).winner == "Proponent"
-        assert views.raw_result(at.debate)["settlement"]["decision"] == "Buy in round 1."
+        assert build_verdict(at.debate).winner == "Proponent"
+        assert build_result(at.debate)["settlement"]["decision"] == "Buy in round 1."
 
 
 class TestConcluding:
@@ -221,7 +222,7 @@ class TestConcluding:
         assert LAST_ROUND_INSTRUCTION in at.prompts("moderator")[-1]
         assert [turn.seat for turn in at.debate.turns] == ["Proponent"]
         assert at.debate.ended == Ended(ending="concluded", cause="request")
-        assert views.build_verdict(at.debate).reasoning == "So far 1."
+        assert build_verdict(at.debate).reasoning == "So far 1."
 
     def test_a_round_that_was_closed_already_is_not_closed_twice(self) -> None:
         at = self.concluded(simulate(build_setup(format="settle")).play_through_round(1)).play()
@@ -235,7 +236,7 @@ class TestConcluding:
 
     def test_without_a_word_said_there_is_no_closing_and_no_finding(self) -> None:
         at = simulate(build_setup(format="settle")).play_to_round(1).add_events(TalkConcluded()).play()
-        assert views.build_verdict(at.debate).verdict == "No finding: no round was closed."
+        assert build_verdict(at.debate).verdict == "No finding: no round was closed."
 
     @pytest.mark.parametrize("speaking", ["declared", "moderated"])
     def test_a_last_word_that_cannot_be_had_pauses_the_debate(self, speaking: str) -> None:
@@ -243,7 +244,7 @@ class TestConcluding:
         at.script = task_script({"closing": lambda _: ProviderFailure("unavailable", "no such host")})
         self.concluded(at).play()
         assert at.status == "paused"
-        assert views.status_reason(at.debate) == (
+        assert status_reason(at.debate) == (
             "0 of 1 answered in round 2 (argumentation), 1 needed. moderator: no such host"
         )
         at.script = task_script({})
@@ -254,7 +255,7 @@ class TestConcluding:
 def test_a_closing_that_is_given_up_pauses_the_debate() -> None:
     at = simulate(build_setup(format="settle"), task_script({"closing": "Well."})).play()
     assert at.status == "paused"
-    assert views.status_reason(at.debate).startswith(
+    assert status_reason(at.debate).startswith(
         "0 of 1 answered in round 1 (argumentation), 1 needed. moderator:"
     )
     assert [failure.cause for failure in at.debate.failures] == ["unreadable"] * 2
@@ -282,16 +283,16 @@ def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
     at = simulate(
         build_setup(format="settle", question="Buy or rent?"), task_script(settles_in(2))
     ).play_through_round(1)
-    state = views.build_state("d-1", at.debate, at.log)
+    state = build_state("d-1", at.debate, at.log)
     assert (state.question, state.round, state.max_rounds, state.settled) == ("Buy or rent?", 1, 3, False)
     assert (state.moderator_summary, state.final_decision) == ("So far 1.", "")
     assert [seat.name for seat in state.debaters] == ["Proponent", "Opponent"]
     sooner = at.debate.transcript_events
-    state = views.build_state("d-1", at.play().debate, at.log)
+    state = build_state("d-1", at.play().debate, at.log)
     assert (state.moderator_summary, state.final_decision) == ("Both agree.", "Buy in round 2.")
     assert (state.settled, state.status, state.turns) == (True, "concluded", 4)
     assert at.debate.transcript_events[: len(sooner)] == sooner
-    assert views.raw_result(at.debate)["settlement"] == {
+    assert build_result(at.debate)["settlement"] == {
         "settled": True,
         "summary": "Both agree.",
         "decision": "Buy in round 2.",

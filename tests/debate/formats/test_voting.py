@@ -10,10 +10,10 @@ from server.debate.facts.events import Balloted, Failed, Resumed
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
-from server.debate.views.state import Verdict
+from server.debate.views.markdown import render_transcript
+from server.debate.views.rounds import build_round
+from server.debate.views.state import status_reason
+from server.debate.views.verdict import Verdict, build_result, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -46,7 +46,7 @@ def vote(*ballots: ScriptAnswer, phases: list[Any] | None = None, **asked: Any) 
 
 
 def verdict(*ballots: ScriptAnswer) -> Verdict:
-    return views.build_verdict(vote(*ballots).play().debate)
+    return build_verdict(vote(*ballots).play().debate)
 
 
 A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
@@ -87,13 +87,13 @@ def test_the_outcome_follows_from_the_ballots(
 class TestCounting:
     def test_every_ballot_is_counted_and_what_is_none_is_told(self) -> None:
         at = vote(A, A, B, NONE, PROSE, LOST).play()
-        assert views.raw_result(at.debate)["ballots"] == {
+        assert build_result(at.debate)["ballots"] == {
             "votes": {"stance 1": 2, "stance 2": 1},
             "abstained": 1,
             "not counted": 0,
             "missing": 2,
         }
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert found.ballots == ["stance 1: 2 votes", "stance 2: 1 vote", "abstained: 1", "missing: 2"]
         assert found.votes == [
             "Speaker 1 votes for Speaker 1",
@@ -115,7 +115,7 @@ class TestCounting:
         at = simulate(
             opened, task_script({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})
         ).play()
-        assert views.build_verdict(at.debate).ballots == ["no: 3 votes"]
+        assert build_verdict(at.debate).ballots == ["no: 3 votes"]
 
     def test_the_reasoning_is_that_of_the_first_who_voted_for_the_winner(self) -> None:
         assert verdict(B, A, B).reasoning == "B was better supported."
@@ -132,13 +132,16 @@ class TestCounting:
 
     def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
         at = vote(A, NONE, PROSE).play()
-        shown = markdown.render_transcript(at.debate, at.log)
+        shown = render_transcript(at.debate, at.log)
         assert "*Speaker 1 votes for Speaker 1: A was better supported.*" in shown
         assert "*Speaker 2 votes for no side: None was better supported.*" in shown
         assert "*Speaker 3 failed: the reply holds no JSON object*" in shown
         assert "**Votes**\n- Speaker 1 votes for Speaker 1\n" in shown
         assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
-        assert [row["seat"] for row in logs.round_view(at.debate, 2)["ballots"]] == ["Speaker 1", "Speaker 2"]
+        assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == [
+            "Speaker 1",
+            "Speaker 2",
+        ]
 
 
 class TestReading:
@@ -194,9 +197,9 @@ class TestWhatDecides:
     def test_without_a_ballot_the_debate_pauses(self) -> None:
         at = vote(LOST, LOST).play()
         assert at.status == "paused"
-        assert views.status_reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
+        assert status_reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
         at.script = task_script({"ballot": A})
-        assert views.build_verdict(at.add_events(Resumed()).play().debate).outcome == "decided"
+        assert build_verdict(at.add_events(Resumed()).play().debate).outcome == "decided"
 
     def test_a_straw_poll_decides_nothing_and_the_last_vote_does(self) -> None:
         def script(call: Call) -> ScriptAnswer:
@@ -213,7 +216,7 @@ class TestWhatDecides:
             "rebuttal",
             "voting 2",
         ]
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert (found.winner, found.reasoning) == ("Speaker 2", "B was better supported.")
         assert found.ballots == ["stance 2: 2 votes"]
         assert len(at.debate.ballots) == 4
@@ -221,7 +224,7 @@ class TestWhatDecides:
     def test_a_ballot_of_an_earlier_vote_is_no_vote(self) -> None:
         at = vote(A, A, phases=STRAW)
         at.script = task_script({"ballot": lambda c: PROSE if (c.seat, c.round) == ("Speaker 1", 4) else A})
-        found = views.build_verdict(at.play().debate)
+        found = build_verdict(at.play().debate)
         assert found.votes[0] == "Speaker 1 abstains: it gave no usable ballot"
         assert found.ballots == ["stance 1: 1 vote", "missing: 1"]
 
@@ -232,12 +235,12 @@ class TestWhatDecides:
 
     def test_where_there_are_judges_the_vote_is_told_and_does_not_decide(self) -> None:
         at = vote(B, B, phases=["opening", "voting", "verdict"]).play()
-        found = views.build_verdict(at.debate)
+        found = build_verdict(at.debate)
         assert found.winner == "Speaker 1"
         assert found.ballots == ["stance 2: 2 votes"]
         lost = vote(LOST, LOST, phases=["opening", "voting", "verdict"]).play()
         assert lost.status == "concluded"
-        assert views.build_verdict(lost.debate).ballots == []
+        assert build_verdict(lost.debate).ballots == []
 
     def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
         at = vote(A, B, phases=STRAW).play_to_round(2)

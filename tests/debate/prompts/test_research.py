@@ -5,9 +5,9 @@ import pytest
 from server.debate.facts.events import Lookup, Paused, Researched, Resumed
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import state as views
-from server.debate.views import warnings as cautions
+from server.debate.views.state import sum_usage
+from server.debate.views.tasks import list_tasks
+from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -101,11 +101,11 @@ def test_research_is_counted_and_its_failures_are_listed() -> None:
     at = simulate().play_to_round(1)
     at.add_events(build_researched(at.pending_calls()[0], FOUND, LOST)).play()
     assert at.debate.research[0].lookups == (FOUND, LOST)
-    assert views.usage_sum(at.debate.usage).calls == 7
+    assert sum_usage(at.debate.usage).calls == 7
     assert ("Proponent", "research", "done") in [
-        (row.seat, row.task, row.state) for row in logs.tasks(at.debate)
+        (row.seat, row.task, row.state) for row in list_tasks(at.debate)
     ]
-    assert "Proponent: web/fetch: no answer in 10 s (research)" in cautions.failure_lines(at.debate)
+    assert "Proponent: web/fetch: no answer in 10 s (research)" in failure_lines(at.debate)
 
 
 @pytest.mark.requirement("D3")

@@ -7,9 +7,12 @@ import pytest
 
 from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Researched
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.events import build_event_row
+from server.debate.views.markdown import render_moderation, render_transcript
+from server.debate.views.rounds import build_round
+from server.debate.views.state import build_state, sum_usage
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import build_result, build_verdict, visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     build_setup,
@@ -71,12 +74,12 @@ def play_debate(**visibility: Any) -> DebateSimulation:
 
 def client_text(at: DebateSimulation) -> str:
     """All that a client can read of what was said, but for the verdict itself."""
-    rounds = [logs.round_view(at.debate, entered.round) for entered in at.debate.rounds]
-    events = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+    rounds = [build_round(at.debate, entered.round) for entered in at.debate.rounds]
+    events = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
     prompt_text = [event for event in events if event["kind"] != "concluded"]
-    state = views.build_state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
-    result = {k: v for k, v in views.raw_result(at.debate).items() if k != "verdict"}
-    transcript, _, _ = markdown.render_transcript(at.debate, at.log).partition("\n## Verdict: ")
+    state = build_state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
+    result = {k: v for k, v in build_result(at.debate).items() if k != "verdict"}
+    transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict: ")
     return json.dumps([rounds, prompt_text, state, result, transcript])
 
 
@@ -95,16 +98,16 @@ class TestClients:
 
     def test_hidden_turns_are_counted(self) -> None:
         at, plain = play_debate(hide_from_client=list(KINDS)), play_debate()
-        assert views.turns(at.debate) == []
-        assert logs.tasks(at.debate) == logs.tasks(plain.debate)
-        assert views.usage_sum(at.debate.usage) == views.usage_sum(plain.debate.usage)
-        rows = [logs.event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+        assert visible_turns(at.debate) == []
+        assert list_tasks(at.debate) == list_tasks(plain.debate)
+        assert sum_usage(at.debate.usage) == sum_usage(plain.debate.usage)
+        rows = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
         assert [row["seq"] for row in rows] == list(range(1, len(at.log) + 1))
         spoke = next(row for row in rows if row["kind"] == "spoke")
         assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
 
     def test_the_verdict_is_always_shown(self) -> None:
-        found = views.build_verdict(play_debate(hide_from_client=list(KINDS)).debate)
+        found = build_verdict(play_debate(hide_from_client=list(KINDS)).debate)
         assert (found.outcome, found.winner) == ("decided", "Proponent")
         assert found.deliverable == ""
         assert found.dissent == []
@@ -112,8 +115,8 @@ class TestClients:
     def test_markdown_omits_hidden_seats(self) -> None:
         at = play_debate(hide_from_client=["moderator", "referee"])
         for number in range(1, at.debate.round + 1):
-            assert markdown.render_moderation(at.debate, number) == ""
-        assert "### Moderator" in markdown.render_moderation(play_debate().debate, 1)
+            assert render_moderation(at.debate, number) == ""
+        assert "### Moderator" in render_moderation(play_debate().debate, 1)
 
 
 class TestSeats:

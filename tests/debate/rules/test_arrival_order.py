@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import Prompt
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import markdown
+from server.debate.views.markdown import render_transcript, render_verdict
+from server.debate.views.rounds import build_round
 from tests.support.simulation import (
     FUZZ_SETTINGS,
     ArrivalOrder,
@@ -84,9 +84,7 @@ def test_debates_of_every_kind_come_to_the_same_in_any_order_of_arrival(kind: st
     assert at.events != reversed_.events
     assert prompts(at) == prompts(reversed_)
     assert summarize_debate(at.debate) == summarize_debate(reversed_.debate)
-    assert markdown.render_transcript(at.debate, at.log) == markdown.render_transcript(
-        reversed_.debate, reversed_.log
-    )
+    assert render_transcript(at.debate, at.log) == render_transcript(reversed_.debate, reversed_.log)
     assert rounds(at.debate) == rounds(reversed_.debate)
 
 
@@ -110,15 +108,13 @@ def test_any_order_of_arrival_gives_the_same_prompts_and_the_same_outcome(arriva
 @FUZZ_SETTINGS
 def test_the_text_of_a_debate_is_the_same_for_any_order_of_arrival(arrival: list[int]) -> None:
     at = played(arrival)
-    assert markdown.render_verdict(at.debate) == markdown.render_verdict(IN_ORDER.debate)
-    assert markdown.render_transcript(at.debate, at.log) == markdown.render_transcript(
-        IN_ORDER.debate, IN_ORDER.log
-    )
+    assert render_verdict(at.debate) == render_verdict(IN_ORDER.debate)
+    assert render_transcript(at.debate, at.log) == render_transcript(IN_ORDER.debate, IN_ORDER.log)
     assert rounds(at.debate) == rounds(IN_ORDER.debate)
 
 
 def rounds(debate: Debate) -> list[dict[str, object]]:
-    return [logs.round_view(debate, entered.round) for entered in debate.rounds]
+    return [build_round(debate, entered.round) for entered in debate.rounds]
 
 
 def test_these_orders_of_arrival_do_differ() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.debate.rules.decide import Call
-from server.debate.views import state as views
+from server.debate.views.state import status_reason
 from tests.support.simulation import ProviderFailure, ScriptAnswer, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N10", "D3")
@@ -22,7 +22,7 @@ def played(number: int, **limits: Any) -> tuple[str, str, int]:
         )
 
     at = simulate(build_setup(format="handoff", max_rounds=10, options={"limits": limits}), script).play()
-    return at.status, views.status_reason(at.debate), len(at.calls_made)
+    return at.status, status_reason(at.debate), len(at.calls_made)
 
 
 def test_what_was_said_before_is_judged() -> None:

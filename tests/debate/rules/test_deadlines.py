@@ -14,7 +14,8 @@ from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Ask, Call, Record, decide
-from server.debate.views import state as views
+from server.debate.views.state import status_reason
+from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -69,13 +70,13 @@ class TestRounds:
         assert failure.detail == "not asked: the 60 s of the round were over"
         assert at.play().status == "concluded"
         assert len(at.debate.turns) == 5
-        assert any("1 answer failed" in said for said in views.build_verdict(at.debate).cautions)
+        assert any("1 answer failed" in said for said in build_verdict(at.debate).cautions)
 
     def test_below_the_quorum_it_pauses_and_says_that_the_time_was_over(self) -> None:
         at = hurried().play_to_round(1)
         late(at)
         assert at.play().status == "paused"
-        assert views.status_reason(at.debate) == (
+        assert status_reason(at.debate) == (
             "0 of 2 answered in round 1 (opening), 2 needed. "
             "Proponent: not asked: the 60 s of the round were over; "
             "Opponent: not asked: the 60 s of the round were over"
@@ -140,11 +141,11 @@ class TestDebates:
         at = self.too_late(self.limited().play_to_round(2), ElapsedTime(debate_seconds=80))
         assert isinstance(at.events[-1], InterventionFact)
         assert at.play().status == "concluded"
-        assert views.status_reason(at.debate) == "budget: 80 of 100 seconds spent"
+        assert status_reason(at.debate) == "budget: 80 of 100 seconds spent"
 
     def test_before_anything_was_said_it_is_cut_short(self) -> None:
         at = self.too_late(self.limited().play_to_round(1), ElapsedTime(debate_seconds=80))
-        assert (at.status, views.status_reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
+        assert (at.status, status_reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
 
     def test_a_debate_that_was_away_for_longer_is_not_thrown_away(self) -> None:
         at = self.limited().play_to_round(2)
@@ -153,7 +154,7 @@ class TestDebates:
             step = decide(at.debate, elapsed=ElapsedTime(debate_seconds=4000))
             if isinstance(step, Record):
                 at.add_events(*step.events)
-        assert (at.status, views.status_reason(at.debate)) == (
+        assert (at.status, status_reason(at.debate)) == (
             "paused",
             "budget: 4000 of 100 seconds spent. Extend the limits.",
         )
@@ -168,7 +169,7 @@ class TestDebates:
 
     def test_it_may_pause_instead(self) -> None:
         at = self.too_late(self.limited(on_budget="pause").play_to_round(3), ElapsedTime(debate_seconds=100))
-        assert (at.status, views.status_reason(at.debate)) == (
+        assert (at.status, status_reason(at.debate)) == (
             "paused",
             "budget: 100 of 100 seconds spent. Extend the limits.",
         )
@@ -192,7 +193,7 @@ class TestQuorums:
         at = simulate(opened, self.failing("judge 2")).play()
         assert at.status == status
         if status == "paused":
-            assert views.status_reason(at.debate).startswith(
+            assert status_reason(at.debate).startswith(
                 "2 of 3 answered in round 3 (verdict), 3 needed. judge"
             )
 

@@ -48,9 +48,12 @@ from server.debate.rules.decide import (
 )
 from server.debate.rules.schedule import Slot, open_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.events import build_event_row
+from server.debate.views.markdown import VERDICT_LIMIT, render_transcript, render_verdict
+from server.debate.views.rounds import build_analysis, build_round
+from server.debate.views.state import build_state
+from server.debate.views.tasks import list_tasks
+from server.debate.views.verdict import build_result, visible_turns
 from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
 from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, build_usage
 
@@ -204,18 +207,18 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
     """Whatever was accepted can be stored, read back and shown."""
     assert [load(event.model_dump(mode="json")) for event in accepted] == accepted
     log = [Recorded(seq, "2026-12-01T10:00:00.000Z", "x", "0" * 64, e) for seq, e in enumerate(accepted, 1)]
-    state = views.build_state("d", debate, log)
+    state = build_state("d", debate, log)
     assert state.entries == len(accepted)
     assert bool(state.awaiting) <= (not debate.ended)
-    assert len(views.turns(debate)) == len(debate.turns)
-    assert views.raw_result(debate)["rounds"] == debate.held_round_count
-    assert len(logs.analysis(debate)["rounds"]) == debate.round
-    assert sum(row.state == "failed" for row in logs.tasks(debate)) == len(debate.all_failures)
-    assert all(logs.event_row(entry)["names"] for entry in log)
-    assert markdown.render_transcript(debate, log).startswith("# ")
-    assert len(markdown.render_verdict(debate)) < markdown.VERDICT_LIMIT
+    assert len(visible_turns(debate)) == len(debate.turns)
+    assert build_result(debate)["rounds"] == debate.held_round_count
+    assert len(build_analysis(debate)["rounds"]) == debate.round
+    assert sum(row.state == "failed" for row in list_tasks(debate)) == len(debate.all_failures)
+    assert all(build_event_row(entry)["names"] for entry in log)
+    assert render_transcript(debate, log).startswith("# ")
+    assert len(render_verdict(debate)) < VERDICT_LIMIT
     for number in range(1, debate.round + 1):
-        assert logs.round_view(debate, number)["round"] == number
+        assert build_round(debate, number)["round"] == number
 
 
 @pytest.mark.parametrize("kind", SETUPS)

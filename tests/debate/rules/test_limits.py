@@ -21,9 +21,9 @@ from server.debate.rules.budget import (
     reserved_for_verdict,
 )
 from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
-from server.debate.views import audit as logs
-from server.debate.views import markdown
-from server.debate.views import state as views
+from server.debate.views.interventions import build_interventions
+from server.debate.views.markdown import estimate_line, render_verdict
+from server.debate.views.state import status_reason
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -58,10 +58,8 @@ class TestCalls:
         )
         at = simulate(opened).play()
         assert (asked(at), at.status) == (10, "concluded")
-        assert views.status_reason(at.debate).startswith(
-            "budget: 9 of 10 calls spent, and 1 question kept back"
-        )
-        assert "3 rounds of talk, 9 turns." in markdown.render_verdict(at.debate)
+        assert status_reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 question kept back")
+        assert "3 rounds of talk, 9 turns." in render_verdict(at.debate)
         assert at.debate.verdict
 
     @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "full"])
@@ -97,9 +95,9 @@ class TestCalls:
         limits = limited(max_calls=6, on_budget="pause")
         at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
         assert at.status == "paused"
-        assert "Extend the limits, or conclude." in views.status_reason(at.debate)
+        assert "Extend the limits, or conclude." in status_reason(at.debate)
         at.add_events(LimitsChanged(limits=Limits(max_calls=100)), Resumed()).play()
-        assert (at.status, views.status_reason(at.debate)) == ("concluded", "max_rounds")
+        assert (at.status, status_reason(at.debate)) == ("concluded", "max_rounds")
 
     def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
         with pytest.raises(InvalidRequestError, match="do not allow one round of talk"):
@@ -128,7 +126,7 @@ class TestDeciding:
     def test_without_any_the_debate_pauses_and_what_was_said_is_not_lost(self) -> None:
         at = simulate().play_to_round(3).add_events(LimitsChanged(limits=Limits(max_calls=4))).play()
         assert at.status == "paused"
-        assert views.status_reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
+        assert status_reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
         at.add_events(
             *build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9})).events,
             Resumed(),
@@ -143,7 +141,7 @@ class TestDeciding:
         at = simulate(build_setup(options={"synthesizer": True})).play_to_round(4)
         assert at.debate.verdict
         at.add_events(LimitsChanged(limits=Limits(max_calls=6))).play()
-        assert (at.status, views.status_reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
+        assert (at.status, status_reason(at.debate)) == ("concluded", "budget: 6 of 6 calls spent")
 
 
 class TestTokensMoneyAndTime:
@@ -152,8 +150,8 @@ class TestTokensMoneyAndTime:
             build_setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=2_200))
         ).play()
         assert at.status == "concluded"
-        assert views.status_reason(at.debate).startswith("budget: ")
-        assert "input tokens" in views.status_reason(at.debate)
+        assert status_reason(at.debate).startswith("budget: ")
+        assert "input tokens" in status_reason(at.debate)
 
     def test_output_tokens_bound_it_too(self) -> None:
         def long(call: Call) -> ScriptAnswer:
@@ -178,7 +176,7 @@ class TestTokensMoneyAndTime:
         )
         at = simulate(opened).play()
         assert at.status == "concluded"
-        assert "of 0.0105 US dollars spent" in views.status_reason(at.debate)
+        assert "of 0.0105 US dollars spent" in status_reason(at.debate)
         assert compute_spending(at.debate).cost_usd <= Decimal("0.0105")
 
     def test_a_price_that_is_unknown_is_not_taken_for_nothing(self) -> None:
@@ -208,7 +206,7 @@ class TestTokensMoneyAndTime:
         over = decide(at.debate, elapsed=ElapsedTime(100))
         assert isinstance(over, Record)
         assert at.add_events(*over.events).status == "paused"
-        assert views.status_reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
+        assert status_reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
 
 
 class TestEstimates:
@@ -230,15 +228,15 @@ class TestEstimates:
         assert Decimal(0) < Decimal(low) < Decimal(high)
 
     def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
-        assert markdown.estimate_line(build_setup()).endswith("tokens, price unknown.")
+        assert estimate_line(build_setup()).endswith("tokens, price unknown.")
         known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
-        assert "$0." in markdown.estimate_line(known)
+        assert "$0." in estimate_line(known)
         free = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0"))
-        assert markdown.estimate_line(free).endswith("tokens, free of charge.")
+        assert estimate_line(free).endswith("tokens, free of charge.")
         unknown = open_debate(
             build_request(), models=["m"], seed=1, find_price=lambda name: Price(model=name)
         )
-        assert markdown.estimate_line(unknown).endswith("the price of m is unknown.")
+        assert estimate_line(unknown).endswith("the price of m is unknown.")
 
 
 class TestRaisingThem:
@@ -251,7 +249,7 @@ class TestRaisingThem:
     def test_those_that_are_named_change_and_the_others_stay(self) -> None:
         at = self.extended(max_calls=9, on_budget="pause")
         assert at.debate.limits == Limits(max_calls=9, max_seconds=60, on_budget="pause")
-        (row,) = logs.interventions(at.debate, at.log)["log"]
+        (row,) = build_interventions(at.debate, at.log)["log"]
         assert row["text"] == "max_calls=9, max_seconds=60, on_budget=pause"
 
     def test_rounds_can_be_added_with_them(self) -> None:

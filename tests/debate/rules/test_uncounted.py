@@ -11,7 +11,7 @@ from server.debate.facts.events import Usage
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.decide import Call
-from server.debate.views import state as views
+from server.debate.views.state import status_reason, sum_usage
 from tests.support.simulation import build_request, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N10")
@@ -36,7 +36,7 @@ def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
     at = simulate(opened, uncounted).play()
 
     assert at.status == "concluded"
-    assert views.status_reason(at.debate).startswith("budget: ")
+    assert status_reason(at.debate).startswith("budget: ")
     assert 3 <= len(at.calls_made) < 15
 
 
@@ -47,4 +47,4 @@ def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
     assert taken.input_tokens > 0
     assert taken.output_tokens > 0
     assert taken.cost_usd == Decimal(0)
-    assert views.usage_sum(at.debate.usage).cost_usd == ""
+    assert sum_usage(at.debate.usage).cost_usd == ""

@@ -5,7 +5,9 @@ from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
+from server.debate.views.events import build_event_row, build_receipt
+from server.debate.views.interventions import build_interventions
+from server.debate.views.rounds import build_analysis, build_round
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
@@ -31,7 +33,7 @@ class TestInterventions:
         at = simulate().add_events(NoteAdded(text="Mind.", to="Opponent", reason="they forget"))
         at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
         at.play_through_round(1).add_events(TalkConcluded(reason="enough"))
-        found = logs.interventions(at.debate, at.log)
+        found = build_interventions(at.debate, at.log)
         assert (found["settings"]["paused"], found["settings"]["concluding"]) == (False, True)
         assert found["settings"]["actions"] == ACTIONS
         assert [(row["action"], row["reason"], row["text"], row["to"]) for row in found["log"]] == [
@@ -46,7 +48,7 @@ class TestInterventions:
 
     def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
         at = simulate().add_events(Paused(reason="lunch"))
-        assert logs.interventions(at.debate, at.log)["settings"]["paused"]
+        assert build_interventions(at.debate, at.log)["settings"]["paused"]
 
 
 class TestAnalysis:
@@ -55,7 +57,7 @@ class TestAnalysis:
             return Reply(str(plain_script(call)), build_usage(), cut=call.round == 2)
 
         at = simulate(script=script).play()
-        counts = logs.analysis(at.debate)
+        counts = build_analysis(at.debate)
         assert counts["rounds"] == [
             {"round": 1, "phase": "opening", "turns": 2, "judgments": 0, "failures": 0},
             {"round": 2, "phase": "rebuttal", "turns": 2, "judgments": 0, "failures": 0},
@@ -73,7 +75,7 @@ class TestAnalysis:
 class TestRounds:
     def test_a_round_is_its_turns_its_judgments_and_its_failures(self) -> None:
         at = play_debate()
-        first, last = logs.round_view(at.debate, 1), logs.round_view(at.debate, 3)
+        first, last = build_round(at.debate, 1), build_round(at.debate, 3)
         assert (first["round"], first["phase"], first["because"], first["over"]) == (1, "opening", "", True)
         assert [turn["agent"] for turn in first["turns"]] == list(at.debate.rounds[0].order)
         assert first["judgments"] == []
@@ -97,23 +99,23 @@ class TestRounds:
 
     def test_a_round_is_over_when_no_slot_is_open(self) -> None:
         at = simulate().play_to_round(1)
-        assert not logs.round_view(at.debate, 1)["over"]
-        assert logs.round_view(at.play_through_round(1).debate, 1)["over"]
+        assert not build_round(at.debate, 1)["over"]
+        assert build_round(at.play_through_round(1).debate, 1)["over"]
         at.play_to_round(2)
-        assert logs.round_view(at.debate, 1)["over"]
-        assert not logs.round_view(at.debate, 2)["over"]
+        assert build_round(at.debate, 1)["over"]
+        assert not build_round(at.debate, 2)["over"]
 
 
 class TestRecord:
     def test_the_receipt_is_the_head_of_the_chain(self) -> None:
         at = play_debate()
-        receipt = logs.receipt("d-1", at.debate, at.log)
+        receipt = build_receipt("d-1", at.debate, at.log)
         assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
         assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
 
     def test_an_event_row_has_the_event_and_its_place_in_the_chain(self) -> None:
         at = simulate().play_to_round(1)
-        assert logs.event_row(at.log[1]) == {
+        assert build_event_row(at.log[1]) == {
             "seq": 2,
             "at": "2026-12-01T10:00:02.000Z",
             "actor": "tester",

@@ -8,9 +8,16 @@ from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_FIELD_LENGTH
 from server.debate.rules.decide import Call
-from server.debate.views import markdown
-from server.debate.views.markdown import VERDICT_LIMIT, cost_line, escape_block_markup, format_heading
-from server.debate.views.state import usage_sum
+from server.debate.views.markdown import (
+    VERDICT_LIMIT,
+    build_search_text,
+    cost_line,
+    escape_block_markup,
+    format_heading,
+    render_transcript,
+    render_verdict,
+)
+from server.debate.views.state import sum_usage
 from tests.support.simulation import (
     FUZZ_SETTINGS,
     LINE_BREAKS,
@@ -94,7 +101,7 @@ def plainly(call: Call) -> ScriptAnswer:
 
 
 def transcript(at: DebateSimulation, since: int = 0) -> str:
-    return markdown.render_transcript(at.debate, at.log, since)
+    return render_transcript(at.debate, at.log, since)
 
 
 def headings(text: str) -> list[str]:
@@ -158,7 +165,7 @@ class TestVerdict:
     )
     def test_its_heading_says_how_sure_it_is(self, first: str, second: str, head: str) -> None:
         at = simulate(script=judge_script({("judge 1", 1): first, ("judge 1", 2): second})).play()
-        assert headings(markdown.render_verdict(at.debate)) == [f"## Verdict: {head}"]
+        assert headings(render_verdict(at.debate)) == [f"## Verdict: {head}"]
 
     @pytest.mark.requirement("D3")
     def test_dissent_and_failures_are_told(self) -> None:
@@ -170,7 +177,7 @@ class TestVerdict:
             return ProviderFailure("timeout") if call.seat == "Speaker 3" else judge_script({**votes})(call)
 
         opened = build_setup(debaters=build_debaters(3), options={"judges": {"count": 3}})
-        text = markdown.render_verdict(simulate(opened, script).play().debate)
+        text = render_verdict(simulate(opened, script).play().debate)
         assert "\n**Dissent**\n- judge 3: B, really.\n" in text
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 2 times)\n" in text
         assert "\n- 2 answers failed; see failures.\n" in text
@@ -196,27 +203,27 @@ class TestVerdict:
         models = ["m" * 199 + str(n) for n in range(9)]
         opened = build_setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
         at = simulate(opened, script).play()
-        text = markdown.render_verdict(at.debate)
+        text = render_verdict(at.debate)
         assert count_bytes(text) < VERDICT_LIMIT
-        assert count_bytes(markdown.render_verdict(at.debate, 3000)) < 3000
+        assert count_bytes(render_verdict(at.debate, 3000)) < 3000
         assert text.startswith("## Verdict: Leaning: sss")
         assert len(headings(text)) == 1
         assert text.endswith(
             "2 rounds of talk, 46 turns. The talk ended: the last round was held. "
-            + cost_line(usage_sum(at.debate.usage))
+            + cost_line(sum_usage(at.debate.usage))
         )
 
     def test_a_long_reasoning_gets_the_room_that_is_left(self) -> None:
         at = simulate(
             script=lambda c: render_finding(reasoning="word " * 790) if c.reading else default_script(c)
         ).play()
-        text = markdown.render_verdict(at.debate)
+        text = render_verdict(at.debate)
         assert VERDICT_LIMIT - 100 < count_bytes(text) < VERDICT_LIMIT
         assert "…\n\n**Judges**" in text
 
     def test_without_a_finding_it_says_why(self) -> None:
         script = judge_script({("judge 1", 1): render_finding("A"), ("judge 1", 2): render_finding("B")})
-        text = markdown.render_verdict(simulate(script=script).play().debate)
+        text = render_verdict(simulate(script=script).play().debate)
         why = "No finding: judge 1 found for another side when the order changed."
         assert f"\n\n{why}\n\n**Judges**" in text
 
@@ -237,7 +244,7 @@ class TestCost:
         ],
     )
     def test_an_unknown_price_is_said_to_be_unknown(self, costs: list[str], said: str) -> None:
-        assert cost_line(usage_sum([build_usage(cost=cost) for cost in costs])) == said
+        assert cost_line(sum_usage([build_usage(cost=cost) for cost in costs])) == said
 
 
 PIECES = st.sampled_from(
@@ -355,8 +362,8 @@ def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:
         options={"tags": ["tagged"]},
     )
     at = simulate(opened, plainly)
-    before = markdown.build_search_text(at.debate)
-    after = markdown.build_search_text(at.play().debate)
+    before = build_search_text(at.debate)
+    after = build_search_text(at.play().debate)
     for word in (QUESTION, "Ada yes economist", "Bob no", "Costs of 2026", "tagged"):
         assert word in before
         assert word in after

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from server.debate.facts.events import Paused, Usage
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
-from server.debate.views import audit as logs
-from server.debate.views import state as views
-from server.debate.views import warnings as cautions
+from server.debate.views.rounds import build_analysis, build_round
+from server.debate.views.state import awaited_seats, build_state, sum_usage, usage_by_model
+from server.debate.views.verdict import Verdict, build_result, build_verdict, visible_turns
+from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from tests.support.simulation import (
     FUZZ_SETTINGS,
     QUESTION,
@@ -39,7 +40,7 @@ def over(**asked: object) -> DebateSimulation:
 class TestTranscript:
     def test_it_is_every_turn_with_round_phase_agent_and_stance(self) -> None:
         at = over()
-        assert [turn.model_dump() for turn in views.turns(at.debate)][-1:] == [
+        assert [turn.model_dump() for turn in visible_turns(at.debate)][-1:] == [
             {
                 "round": 2,
                 "phase": "rebuttal",
@@ -51,30 +52,30 @@ class TestTranscript:
                 "retracted": False,
             }
         ]
-        assert len(views.turns(at.debate)) == 4
+        assert len(visible_turns(at.debate)) == 4
 
     @pytest.mark.parametrize(
         ("since", "rounds"), [(0, {1, 2}), (1, {1, 2}), (2, {2}), (3, set()), (9, set())]
     )
     def test_it_can_begin_at_a_round(self, since: int, rounds: set[int]) -> None:
-        assert {turn.round for turn in views.turns(over().debate, since)} == rounds
+        assert {turn.round for turn in visible_turns(over().debate, since)} == rounds
 
     def test_turns_held_together_stand_in_the_order_drawn(self) -> None:
         at = over(debaters=build_debaters(6))
         drawn = [seat for entered in at.debate.rounds[:2] for seat in entered.order]
-        assert [turn.agent for turn in views.turns(at.debate)] == drawn
+        assert [turn.agent for turn in visible_turns(at.debate)] == drawn
         assert drawn != sorted(drawn)
 
     def test_turns_that_answer_one_another_stand_as_they_were_spoken(self) -> None:
         at = over(format="verdict", debaters=build_debaters(6))
-        assert [turn.agent for turn in views.turns(at.debate, 2)] == [f"Speaker {n}" for n in range(1, 7)]
+        assert [turn.agent for turn in visible_turns(at.debate, 2)] == [f"Speaker {n}" for n in range(1, 7)]
 
     def test_the_raw_result_is_rounds_question_transcript_verdict_and_decisions(self) -> None:
         at = over()
-        assert views.raw_result(at.debate) == {
+        assert build_result(at.debate) == {
             "rounds": 2,
             "question": QUESTION,
-            "transcript": [turn.model_dump(exclude_defaults=True) for turn in views.turns(at.debate)],
+            "transcript": [turn.model_dump(exclude_defaults=True) for turn in visible_turns(at.debate)],
             "verdict": {
                 "verdict": "It is not worth it.",
                 "winner": "for",
@@ -85,10 +86,10 @@ class TestTranscript:
 
     def test_the_raw_result_of_a_synthesis_has_no_winner(self) -> None:
         at = simulate(script=lambda call: render_finding(None) if call.reading else "x").play()
-        assert views.raw_result(at.debate)["verdict"]["winner"] is None
+        assert build_result(at.debate)["verdict"]["winner"] is None
 
     def test_the_raw_result_before_the_verdict_is_what_there_is(self) -> None:
-        assert views.raw_result(simulate().debate) == {
+        assert build_result(simulate().debate) == {
             "rounds": 0,
             "question": QUESTION,
             "transcript": [],
@@ -100,7 +101,7 @@ class TestTranscript:
 class TestUsage:
     def test_costs_are_summed_as_exact_decimals(self) -> None:
         used = [build_usage(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
-        assert views.usage_sum(used).model_dump() == {
+        assert sum_usage(used).model_dump() == {
             "calls": 4,
             "input_tokens": 400,
             "cached_tokens": 240,
@@ -110,26 +111,26 @@ class TestUsage:
         }
 
     def test_an_unknown_cost_is_never_0(self) -> None:
-        assert views.usage_sum([build_usage(cost="")]).cost_usd == ""
-        assert views.usage_sum([]).cost_usd == ""
-        assert views.usage_sum([build_usage(cost="0")]).cost_usd == "0"
+        assert sum_usage([build_usage(cost="")]).cost_usd == ""
+        assert sum_usage([]).cost_usd == ""
+        assert sum_usage([build_usage(cost="0")]).cost_usd == "0"
 
     def test_a_sum_with_unknown_costs_says_how_many_there_are(self) -> None:
-        used = views.usage_sum([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
+        used = sum_usage([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
         assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
 
     @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
     @FUZZ_SETTINGS
     def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
-        total = views.usage_sum([build_usage(cost=f"{cost:f}") for cost in costs]).cost_usd
+        total = sum_usage([build_usage(cost=f"{cost:f}") for cost in costs]).cost_usd
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
         assert "E" not in total
 
     def test_it_can_be_told_by_model(self) -> None:
         at = simulate(build_setup(["a/x", "b/y"])).play()
-        used = views.usage_by_model(at.debate)
+        used = usage_by_model(at.debate)
         assert {model: sums.calls for model, sums in used.items()} == {"a/x": 2, "b/y": 4}
-        assert sum(sums.calls for sums in used.values()) == views.usage_sum(at.debate.usage).calls
+        assert sum(sums.calls for sums in used.values()) == sum_usage(at.debate.usage).calls
 
 
 @pytest.mark.requirement("D3")
@@ -143,17 +144,17 @@ class TestFailures:
         return simulate(build_setup(debaters=build_debaters(4)), script).play()
 
     def test_they_are_counted_by_seat_and_cause(self) -> None:
-        assert sorted(cautions.failure_lines(self.failing().debate)) == [
+        assert sorted(failure_lines(self.failing().debate)) == [
             "Speaker 2 (scripted): the model said nothing (empty, 2 times)",
             "Speaker 3 (scripted): no answer in 120 s (timeout, 2 times)",
         ]
 
     def test_the_verdict_warns_of_them(self) -> None:
-        assert "4 answers failed; see failures." in views.build_verdict(self.failing().debate).cautions
+        assert "4 answers failed; see failures." in build_verdict(self.failing().debate).cautions
 
     def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
         at = self.failing()
-        state = views.build_state("d-1", at.debate, at.log)
+        state = build_state("d-1", at.debate, at.log)
         assert {seat.name: (seat.turns, seat.failures) for seat in state.debaters} == {
             "Speaker 1": (2, 0),
             "Speaker 2": (1, 2),
@@ -161,8 +162,8 @@ class TestFailures:
             "Speaker 4": (2, 0),
         }
         assert len(state.failures) == 2
-        assert [row["failures"] for row in logs.analysis(at.debate)["rounds"]] == [1, 3, 0]
-        assert logs.round_view(at.debate, 1)["failures"] == [
+        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [1, 3, 0]
+        assert build_round(at.debate, 1)["failures"] == [
             {"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}
         ]
 
@@ -199,7 +200,7 @@ class TestState:
             "options": {"tags": ["x"]},
         }
         at = over(**asked)
-        assert views.build_state("d-1", at.debate, at.log).model_dump() == {
+        assert build_state("d-1", at.debate, at.log).model_dump() == {
             "debate_id": "d-1",
             "question": QUESTION,
             "format": "second_opinion",
@@ -221,7 +222,7 @@ class TestState:
             "turns": 4,
             "failures": [],
             "notes": 0,
-            "usage": views.usage_sum(at.debate.usage).model_dump(),
+            "usage": sum_usage(at.debate.usage).model_dump(),
             "tags": ["x"],
             "forked_from": "",
             "forked_at_round": 0,
@@ -232,29 +233,29 @@ class TestState:
 
     def test_a_debate_that_was_just_opened_is_empty(self) -> None:
         at = simulate()
-        state = views.build_state("d-1", at.debate, at.log)
+        state = build_state("d-1", at.debate, at.log)
         assert (state.status, state.phase, state.round, state.awaiting) == ("running", "", 0, [])
         assert (state.outcome, state.winner, state.verdict, state.reason) == ("", "", "", "")
 
     def test_it_says_who_is_awaited(self) -> None:
         at = simulate().play_to_round(1)
-        assert views.build_state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
+        assert build_state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
         at.play_to_round(3)
-        assert views.awaited_seats(at.debate) == ["judge 1"]
+        assert awaited_seats(at.debate) == ["judge 1"]
 
     def test_a_pause_is_told_with_its_reason(self) -> None:
         at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
-        state = views.build_state("d-1", at.debate, at.log)
+        state = build_state("d-1", at.debate, at.log)
         assert (state.status, state.reason) == ("paused", "lunch")
 
 
 @pytest.mark.requirement("C8")
 class TestVerdict:
     def test_it_is_empty_as_long_as_there_is_none(self) -> None:
-        assert views.build_verdict(simulate().debate) == views.Verdict()
+        assert build_verdict(simulate().debate) == Verdict()
 
     def test_it_names_the_winner_and_the_stance(self) -> None:
-        found = views.build_verdict(over().debate)
+        found = build_verdict(over().debate)
         assert (found.outcome, found.winner, found.winner_stance) == ("decided", "Proponent", "for")
         assert found.votes == ["judge 1 (scripted): Proponent, margin 2 of 3"]
         assert found.dissent == []
@@ -275,7 +276,7 @@ class TestVerdict:
             }
         )
         opened = build_setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
-        found = views.build_verdict(simulate(opened, script).play().debate)
+        found = build_verdict(simulate(opened, script).play().debate)
         assert found.outcome == "leaning"
         assert found.votes == [
             "judge 1 (a/x): Proponent, margin 2 of 3",
@@ -289,7 +290,7 @@ class TestVerdict:
 
 class TestCautions:
     def cautions(self, at: DebateSimulation) -> list[str]:
-        return views.build_verdict(at.play().debate).cautions
+        return build_verdict(at.play().debate).cautions
 
     def test_a_debate_of_several_models_judged_by_another_needs_none(self) -> None:
         opened = build_setup(["a/x", "b/y"], options={"judges": {"models": ["c/z"]}})
@@ -331,11 +332,11 @@ class TestCautions:
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
         at = simulate()
         assert any("judges' models" in caution for caution in self.cautions(at))
-        assert cautions.find_verdict_warnings(simulate().debate) == []
+        assert find_verdict_warnings(simulate().debate) == []
 
 
 def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:
-    assert views.usage_sum([Usage(model="m")]).model_dump() == {
+    assert sum_usage([Usage(model="m")]).model_dump() == {
         "calls": 1,
         "input_tokens": 0,
         "cached_tokens": 0,

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
-from server.debate.views import state as views
+from server.debate.views.state import sum_usage
 from server.engine.store import DebateSnapshot
 from server.settings import Settings
 
@@ -56,7 +56,7 @@ async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database
 
     used = snapshot.debate.usage
     paid = sum(Decimal(usage.input_tokens * 10 + usage.output_tokens * 40) / 10**6 for usage in used)
-    total = views.usage_sum(used)
+    total = sum_usage(used)
     assert (len(stub.chat_requests), total.calls, total.calls_of_unknown_cost) == (3, 3, 0)
     assert Decimal(total.cost_usd) == paid > 0
 
@@ -67,7 +67,7 @@ async def test_a_budget_of_money_at_the_operators_own_price_ends_the_talk(databa
     assert snapshot.status == "concluded"
     assert snapshot.debate.ended is not None
     assert snapshot.debate.ended.reason.startswith("budget: ")
-    assert 0 < Decimal(views.usage_sum(snapshot.debate.usage).cost_usd) <= Decimal("0.15")
+    assert 0 < Decimal(sum_usage(snapshot.debate.usage).cost_usd) <= Decimal("0.15")
     assert len(stub.chat_requests) < 20
 
 

@@ -20,7 +20,7 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.rules.budget import NO_DEADLINE
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import replay
-from server.debate.views import warnings as cautions
+from server.debate.views.warnings import failure_lines
 from server.engine.debates import DebateManager
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot
@@ -78,7 +78,7 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
                     snapshot = await running.follow(snapshot.id, wait=20)
 
             assert snapshot.status in ("concluded", "paused")
-            told = cautions.failure_lines(snapshot.debate)
+            told = failure_lines(snapshot.debate)
             failures += len(snapshot.debate.failures)
             for failure in snapshot.debate.failures:
                 assert any(

@@ -1,0 +1,115 @@
+"""The events of a debate as rows for clients and hooks, and the receipt of their chain."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never, get_args
+
+from server.debate.facts.config import SeatKind
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Concluded,
+    DefaultPlanUsed,
+    Ended,
+    Event,
+    Failed,
+    HandedOff,
+    HandoffFailed,
+    Judged,
+    Opened,
+    Paused,
+    PhaseEntered,
+    Recorded,
+    Researched,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.interventions import InterventionEvent, InterventionFact
+from server.debate.facts.state import Debate, seat_kind
+from server.debate.rules.decide import status
+
+EVENT_NAMES: dict[str, str] = {
+    "opened": "debate_start",
+    "phase_entered": "phase_start",
+    "round_opened": "agent_message",
+    "spoke": "agent_message",
+    "default_plan_used": "agent_message",
+    "handed_off": "handoff",
+    "handoff_failed": "agent_error",
+    "researched": "research",
+    "failed": "agent_error",
+    "audited": "agent_message",
+    "round_closed": "agent_message",
+    "balloted": "vote",
+    "judged": "vote",
+    "concluded": "consensus",
+    "synthesized": "agent_message",
+    **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
+    "paused": "debate_pause",
+    "resumed": "debate_resume",
+    "ended": "debate_end",
+}
+"""The public name of each kind of event (requirement D21)."""
+
+PHASE_END = "phase_end"
+"""The additional name of an event that ends a round: the start of the next one, or the end of the debate."""
+
+
+def event_names(event: Event) -> list[str]:
+    """The public names of an event, in the order in which they are delivered."""
+    ends_round = event.kind == "ended" or (event.kind == "phase_entered" and event.round > 1)
+    return [PHASE_END, EVENT_NAMES[event.kind]] if ends_round else [EVENT_NAMES[event.kind]]
+
+
+def build_event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> dict[str, Any]:
+    """An entry as it was recorded; of an answer of a hidden seat only that it was given, and its usage."""
+    event = entry.event
+    included = {"kind", "seat", "round", "usage"} if find_seat_kind(event) in hidden_kinds else None
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "actor": entry.actor,
+        "hash": entry.hash,
+        "names": event_names(event),
+        **event.model_dump(mode="json", include=included),
+    }
+
+
+def find_seat_kind(event: Event) -> SeatKind | None:
+    """The kind of seat whose answer an event is; None for events that no seat's visibility hides."""
+    match event:
+        case Spoke() | Balloted() | Researched() | RoundOpened() | RoundClosed() | Audited():
+            return seat_kind(event.seat)
+        case Judged() | Synthesized():
+            return seat_kind(event.seat)
+        case Opened() | PhaseEntered() | DefaultPlanUsed() | HandedOff() | HandoffFailed() | Failed():
+            return None
+        case Concluded() | InterventionFact() | Paused() | Resumed() | Ended():
+            return None
+        case _:
+            assert_never(event)
+
+
+def entries_since(entries: Sequence[Recorded], since_round: int) -> Sequence[Recorded]:
+    """The entries from the start of a round; all of them for 0, all but the opening for 1."""
+    if since_round <= 1:
+        return entries[since_round:]
+    for index, entry in enumerate(entries):
+        if entry.event.kind == "phase_entered" and entry.event.round >= since_round:
+            return entries[index:]
+    return ()
+
+
+def build_receipt(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+    """The head of the hash chain: kept elsewhere, it proves later that nothing was altered."""
+    return {
+        "debate_id": debate_id,
+        "status": status(debate),
+        "entries": entries[-1].seq,
+        "head": entries[-1].hash,
+        "algorithm": "sha256(tag + previous + JCS(entry)), tag counterpoint/entry/1",
+        "verified": "every entry was checked against the chain when this was read",
+        "at": entries[-1].at,
+    }
