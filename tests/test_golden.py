@@ -41,6 +41,27 @@ JOURNALS = sorted(GOLDEN.glob("journal_*.jsonl"))
 LATE = "Proponent: vendor/a had not answered when the 60 s of the round were over (late)"
 
 EXPECTED: dict[str, dict[str, Any]] = {
+    "oxford": {
+        "status": "concluded",
+        "reason": "max_rounds",
+        "rounds": [
+            ("audience_vote", ""),
+            ("opening", ""),
+            ("rebuttal", ""),
+            ("audience_vote 2", "max_rounds"),
+        ],
+        "outcome": "leaning",
+        "winner": "Opponent",
+        "votes": [
+            "judge 1 votes for Opponent",
+            "judge 2 votes for Opponent",
+            "judge 3 abstains: it chose no position in the first vote",
+        ],
+        "failures": [],
+        "turns": [0, 2, 2, 0],
+        "notes": [],
+        "cost": "0.010",
+    },
     "without a plan": {
         "status": "concluded",
         "reason": "max_rounds",

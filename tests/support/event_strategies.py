@@ -71,6 +71,7 @@ SETUPS: dict[str, Opened] = {
     "full": build_setup(format="full", debaters=build_debaters(3)),
     "round robin": build_setup(format="round_robin", options={"output_schema": SCHEMA}),
     "votes": build_setup(options={"phases": ["opening", "voting", "cross_examination", "voting"]}),
+    "oxford": build_setup(format="oxford"),
     "few turns": build_setup(format="full", debaters=build_debaters(3), options={"limits": {"max_turns": 8}}),
     "caller": build_setup(
         ["scripted", "caller"],

@@ -156,6 +156,16 @@ def play_default_plan() -> list[Event]:
     return simulate(build_setup(format="verdict", max_rounds=1, options=options), silent).play().events
 
 
+def play_oxford() -> list[Event]:
+    """An audience of three: one moves, one stays, one abstains first."""
+
+    def vote(call: Call) -> dict[str, Any]:
+        first = {"judge 1": "A", "judge 2": "B", "judge 3": None}
+        return {"choice": first[call.seat] if call.round == 1 else "B", "reasoning": "Żółć."}
+
+    return simulate(build_setup(format="oxford"), task_script({"ballot": vote})).play().events
+
+
 def play_interventions() -> list[Event]:
     """A debate with limits of every kind, on which everything is done that can be done to one."""
     asked = {
@@ -234,6 +244,7 @@ def render_golden_journal() -> str:
         "led": play_moderated(),
         "handoff": play_handoff(),
         "without a plan": play_default_plan(),
+        "oxford": play_oxford(),
         "steered": play_interventions(),
         "forked": play_fork(),
     }

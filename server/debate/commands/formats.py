@@ -107,6 +107,22 @@ FORMATS: dict[str, Format] = {
             requires_stances=False,
         ),
         Format(
+            name="oxford",
+            summary="An audience of judges votes, the debaters argue, the audience votes again: the position "
+            "that gained most wins. No movement, or a tie, is undecided.",
+            phases=(
+                build_phase("audience_vote"),
+                build_phase("opening"),
+                build_phase("rebuttal", repeats=True),
+                build_phase("audience_vote", suffix=" 2"),
+            ),
+            default_rounds=2,
+            warn_above_rounds=4,
+            max_allowed_rounds=20,
+            counting="swing",
+            default_judges=3,
+        ),
+        Format(
             name="full",
             summary="All seven phases: openings, argument in turn, rebuttals, questions and answers between "
             "debaters, common ground, a vote of the debaters, and judges.",

@@ -146,9 +146,80 @@ def format_no_finding(votes: tuple[Vote, ...]) -> str:
     return "No finding: " + "; ".join(f"{v.judge} {v.abstains}" for v in votes) + "."
 
 
+def build_swing_verdict(debate: Debate) -> Concluded:
+    """The position that gained most between the first vote and the last, as in Oxford-style debates.
+
+    A voter moves who chose one position first and another at the end. A missing or unreadable ballot, an
+    abstention or a model too small to judge is no movement. decided: nobody moved elsewhere, and more than half
+    of the weight did move. leaning: it gained most, or has `threshold` of the movement where one was set.
+    contested: it has less than the threshold. undecided: no movement, or a tie.
+    """
+    votes = tuple(compute_swing_vote(debate, seat) for seat in find_voters(debate.setup))
+    first = {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}
+    counted = [v for v in votes if not v.abstains]
+    moved = [v for v in counted if first[v.judge] != v.winner]
+    gains = dict.fromkeys(debate.names, Fraction(0))
+    for v in moved:
+        gains[v.winner] += Fraction(v.weight)
+        gains[first[v.judge]] -= Fraction(v.weight)
+    best = max(gains.values())
+    winner = next(name for name in gains if gains[name] == best)
+    outcome: Outcome = "leaning"
+    if best <= 0 or list(gains.values()).count(best) > 1:
+        outcome, winner = "undecided", ""
+    elif (share := compute_share(moved, winner)) < (debate.threshold or 0):
+        outcome, winner = "contested", ""
+    elif share == 1 and best > sum(Fraction(v.weight) for v in counted) / 2:
+        outcome = "decided"
+    return Concluded(
+        outcome=outcome,
+        winner=winner,
+        verdict=format_swing(debate, winner, counted, first) if counted else format_no_finding(votes),
+        reasoning=next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), ""),
+        votes=votes,
+    )
+
+
+def compute_swing_vote(debate: Debate, seat: str) -> Vote:
+    """The last vote of a seat; it does not count without a position in the first vote."""
+    vote = compute_ballot_vote(debate, seat)
+    before = (
+        next((ballot for ballot in debate.votes[0] if ballot.seat == seat), None) if debate.votes else None
+    )
+    if vote.abstains:
+        return vote
+    if len(debate.votes) < 2 or before is None or not before.choice:  # noqa: PLR2004  (before and after)
+        return Vote(judge=seat, winner="", margin=0, abstains="chose no position in the first vote")
+    return vote
+
+
+def compute_share(votes: list[Vote], winner: str) -> Fraction:
+    """The share of the votes' weight that is for a position."""
+    weights = [(Fraction(v.weight), v.winner == winner) for v in votes]
+    return sum((weight for weight, is_for in weights if is_for), Fraction(0)) / sum(
+        weight for weight, _ in weights
+    )
+
+
+def format_swing(debate: Debate, winner: str, votes: list[Vote], first: dict[str, str]) -> str:
+    counts = [
+        f"{debate.debater(name).stance}: {before} before, {after} after"
+        for name in debate.names
+        if (before := sum(first[v.judge] == name for v in votes))
+        + (after := sum(v.winner == name for v in votes))
+    ]
+    head = (
+        f"The audience moved to: {debate.debater(winner).stance}."
+        if winner
+        else "No position won the audience over."
+    )
+    return f"{head} Votes: {'; '.join(counts)}."
+
+
 COUNTING_RULES: dict[str, Callable[[Debate], Concluded]] = {
     "judges": build_judges_verdict,
     "moderator": build_moderator_verdict,
     "ballots": build_ballots_verdict,
+    "swing": build_swing_verdict,
 }
 """How a verdict is made. Formats name a rule; without one it follows from the phases."""

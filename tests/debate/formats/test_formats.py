@@ -27,8 +27,10 @@ ROUNDS: dict[str, list[tuple[str, str]]] = {
         ("voting", "max_rounds"),
         ("verdict", "max_rounds"),
     ],
+    "oxford": [("audience_vote", ""), ("opening", ""), ("rebuttal", ""), ("audience_vote 2", "max_rounds")],
 }
 ARGUED = [("argument", P), ("argument", OPP)]
+AUDIENCE = [("ballot", f"judge {number}") for number in (1, 2, 3)]
 ASKED: dict[str, list[list[tuple[str, str]]]] = {
     "second_opinion": [ARGUED, ARGUED, [("judgment", "judge 1")] * 2],
     "verdict": [ARGUED, ARGUED, [("judgment", "judge 1")]],
@@ -42,6 +44,7 @@ ASKED: dict[str, list[list[tuple[str, str]]]] = {
         [("ballot", P), ("ballot", OPP)],
         [("judgment", "judge 1")] * 2,
     ],
+    "oxford": [AUDIENCE, ARGUED, ARGUED, AUDIENCE],
 }
 
 
@@ -58,7 +61,7 @@ def back_and_forth(name: str) -> DebateSimulation:
 
 
 @pytest.mark.requirement("D1", "A3", "B1", "C2", "C15")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ROUNDS)
 def test_a_format_is_held_as_its_row_says(name: str) -> None:
     at = back_and_forth(name)
     assert [(entered.phase, entered.because) for entered in at.debate.rounds] == ROUNDS[name]

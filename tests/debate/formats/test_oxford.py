@@ -1,0 +1,120 @@
+"""Oxford style: a vote, a talk, a vote; the position that gained most wins."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.facts.config import Phase
+from server.debate.facts.events import Concluded
+from server.debate.rules.verdict import build_verdict_events
+from server.debate.views import markdown
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
+    DebateSimulation,
+    build_debaters,
+    build_setup,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("D1")
+
+
+def hold(*ballots: str, **interventions: InterventionRequest) -> DebateSimulation:
+    """Each voter's ballots, first and last: A, B, C, "-" abstains, "?" is unreadable."""
+    opened = build_setup(
+        format="oxford", debaters=build_debaters(3), options={"judges": {"count": len(ballots)}}
+    )
+
+    def vote(call: Any) -> Any:
+        choice = ballots[int(call.seat.removeprefix("judge ")) - 1][call.round > 1]
+        return "?" if choice == "?" else {"choice": None if choice == "-" else choice, "reasoning": "So."}
+
+    at = simulate(opened, task_script({"ballot": vote})).play_through_round(1)
+    for action, request in interventions.items():
+        at.add_events(*build_intervention(at.debate, action, request).events)
+    return at.play()
+
+
+def found(*ballots: str, **interventions: InterventionRequest) -> tuple[str, str]:
+    verdict = hold(*ballots, **interventions).debate.verdict
+    assert verdict
+    return verdict.outcome, verdict.winner.removeprefix("Speaker ")
+
+
+@pytest.mark.parametrize(
+    ("ballots", "expected"),
+    [
+        (("AB", "AB", "AA"), ("decided", "2")),
+        (("AB", "AA", "AA"), ("leaning", "2")),  # the most moved for it, though it has fewer votes
+        (("AB", "AB", "BC"), ("undecided", "")),  # two to B, one away from it: a tie with C
+        (("AB", "CB", "CB", "BA"), ("leaning", "2")),
+        (("AA", "BB", "CC"), ("undecided", "")),
+        (("AB", "BA", "CC"), ("undecided", "")),
+        (("AB", "CC", "BC"), ("leaning", "3")),
+        (("-B", "-B", "AA"), ("undecided", "")),
+        (("A-", "A-", "BB"), ("undecided", "")),
+        (("?B", "A?", "AC"), ("decided", "3")),
+        (("--", "??", "-A"), ("undecided", "")),
+    ],
+)
+def test_the_position_that_gained_most_wins(ballots: tuple[str, ...], expected: tuple[str, str]) -> None:
+    assert found(*ballots) == expected
+
+
+@pytest.mark.requirement("D4")
+def test_weights_and_a_threshold_count_for_the_movement() -> None:
+    heavy = InterventionRequest(weights={"judge 1": 3})
+    assert found("AB", "BA", "BA") == ("leaning", "1")
+    assert found("AB", "BA", "BA", weights=heavy) == ("leaning", "2")
+    assert found("AB", "BA", "BA", threshold=InterventionRequest(threshold="2/3")) == ("leaning", "1")
+    assert found("AB", "BA", "BA", threshold=InterventionRequest(threshold="3/4")) == ("contested", "")
+
+
+def test_an_audience_has_three_seats_unless_asked_for_otherwise() -> None:
+    at = simulate(build_setup(format="oxford"))
+    assert len(at.debate.setup.judges.models) == 3
+    assert [phase.name for phase in at.debate.setup.phases] == [
+        *("audience_vote", "opening", "rebuttal", "audience_vote 2")
+    ]
+
+
+def test_the_verdict_says_how_the_audience_voted_before_and_after() -> None:
+    at = hold("AB", "AA", "-B")
+    text = markdown.render_verdict(at.debate)
+    assert (
+        "The audience moved to: stance 2. Votes: stance 1: 2 before, 1 after; stance 2: 0 before, 1 after."
+        in text
+    )
+    assert "judge 3 abstains: it chose no position in the first vote" in text
+    assert "No position won the audience over." in markdown.render_verdict(hold("AA", "BB").debate)
+
+
+def test_a_single_vote_is_no_movement() -> None:
+    phases = (
+        Phase(name="opening", participants="debaters", order="together"),
+        Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
+    )
+    opened = build_setup(format="oxford").model_copy(update={"phases": phases})
+    at = simulate(opened).play()
+    assert at.debate.verdict
+    assert (at.status, at.debate.verdict.outcome) == ("concluded", "undecided")
+
+
+@given(ballots=st.lists(st.text("ABC-", min_size=2, max_size=2), min_size=1, max_size=5))
+@FUZZ_SETTINGS
+def test_who_did_not_change_between_two_positions_moves_nothing(ballots: list[str]) -> None:
+    """The winner is the same without the voters who stayed or abstained."""
+    movers = [pair for pair in ballots if "-" not in pair and pair[0] != pair[1]]
+    verdict = hold(*ballots).debate.verdict
+    assert verdict
+    assert verdict.winner == (found_winner(movers) if movers else "")
+
+
+def found_winner(ballots: list[str]) -> str:
+    (verdict,) = build_verdict_events(hold(*ballots).debate)
+    assert isinstance(verdict, Concluded)
+    return verdict.winner
