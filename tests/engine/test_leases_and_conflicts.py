@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -14,7 +15,7 @@ from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.driver import DriveTask
 from server.engine.errors import StorageUnavailableError
-from server.engine.leases import Leases, is_gone, machine_name, new_owner
+from server.engine.leases import LEASE_SECONDS, Leases, is_gone, machine_name, new_owner
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import LeaseLostError, Run, Runner
 from server.engine.store import DebateSnapshot, DebateStore
@@ -80,6 +81,20 @@ async def test_without_the_lease_no_model_is_called(journal: SqliteJournal) -> N
         await build_runner(journal, model).run(snapshot, Run(utc_now(), 1, None, never))
 
     assert model.requests == []
+
+
+async def test_a_lease_passes_to_another_process_only_when_it_has_expired(journal: SqliteJournal) -> None:
+    now = utc_now()
+    first, second = (Leases(journal, lambda: now) for _ in range(2))
+
+    assert await first.acquire("d")
+    assert not await second.acquire("d")
+    assert await first.has_lease("d")
+
+    now += timedelta(seconds=LEASE_SECONDS + 1)
+    assert await second.acquire("d")
+    assert not await first.has_lease("d")
+    assert await second.has_lease("d")
 
 
 async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal: SqliteJournal) -> None:

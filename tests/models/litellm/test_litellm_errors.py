@@ -4,7 +4,7 @@ from importlib import import_module
 import pytest
 
 from server.models.litellm.client import import_litellm
-from server.models.litellm.errors import CAUSE_BY_CLASS
+from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error
 from server.redaction import redact
 
 pytestmark = pytest.mark.requirement("D9")
@@ -23,6 +23,37 @@ def test_every_error_of_litellm_has_a_meaning() -> None:
     assert [name for name in public if name not in CAUSE_BY_CLASS] == []
 
 
+class APIError(Exception):
+    """Litellm's class of this name says nothing by itself; its HTTP status does."""
+
+    def __init__(self, status_code: int) -> None:
+        super().__init__("no")
+        self.status_code = status_code
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "is_transient"),
+    [
+        (400, "bad_request", False),
+        (401, "unauthorized", False),
+        (402, "unauthorized", False),
+        (403, "unauthorized", False),
+        (404, "bad_request", False),
+        (408, "timeout", True),
+        (413, "bad_request", False),
+        (422, "bad_request", False),
+        (429, "rate_limited", True),
+        (500, "unavailable", True),
+    ],
+)
+def test_an_error_without_a_class_of_its_own_means_its_status(
+    status: int, cause: str, is_transient: bool
+) -> None:
+    failure = classify_error(APIError(status), "openai/m", environ={})
+
+    assert (failure.cause, failure.is_transient) == (cause, is_transient)
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
@@ -30,6 +61,8 @@ def test_every_error_of_litellm_has_a_meaning() -> None:
         ("Authorization: Bearer abc.def-123", "Authorization: [secret]"),
         ("GET /v1?key=AIzaSyA1234567&x=1", "GET /v1?key=[secret]&x=1"),
         ("http://user:pass@proxy.example/", "http://[secret]@proxy.example/"),
+        ("gsk_abcdef123456 xai-abcdef123456", "[secret] [secret]"),
+        ("ghp_abcdef123456 hf_abcdef123456", "[secret] [secret]"),
         ("my-own-value is set", "[secret] is set"),
         ("a risk-free task", "a risk-free task"),
     ],

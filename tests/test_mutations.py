@@ -1,0 +1,177 @@
+"""Safety lines are held by tests: each change below must make the named tests fail."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow]
+
+COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
+
+LEASES = "tests/engine/test_leases_and_conflicts.py"
+LIMITS = "tests/debate/rules/test_limits.py"
+LEASE_LOSS = f"{LEASES}::test_a_lease_passes_to_another_process_only_when_it_has_expired"
+DAILY = "tests/engine/budgets/test_daily_budget.py"
+SHARED_DAY = f"{DAILY}::test_debates_at_once_do_not_spend_the_same_call_twice"
+REDACTION = "tests/models/litellm/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
+ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A change of one line, `old` to `new`, that makes one of `tests` (a file or a test) fail."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTATIONS = {
+    "accept answers to closed slots": Mutation(
+        "server/engine/runner.py",
+        "if (call.round, call.slot_key) in accepted]",
+        "if accepted or True]",
+        f"{LEASES}::test_an_answer_that_another_process_recorded_first_is_dropped",
+    ),
+    "call models without a lease": Mutation(
+        "server/engine/runner.py",
+        "if not await run.may_call():",
+        "if await run.may_call() is None:",
+        f"{LEASES}::test_without_the_lease_no_model_is_called",
+    ),
+    "exceed the daily budget": Mutation(
+        "server/engine/runner.py",
+        "remaining = min(own, (await self.daily_budget.remaining(cost)).calls)",
+        "remaining = own",
+        f"{DAILY}::test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have",
+    ),
+    "forget what is reserved of the daily budget": Mutation(
+        "server/engine/daily_budget.py",
+        "self.reserved_requests += reservation.requests",
+        "self.reserved_requests += 0",
+        SHARED_DAY,
+    ),
+    "spend what the verdict needs": Mutation(
+        "server/debate/rules/budget.py",
+        "return Remaining(max(int((allowed - used) / per_call) - reserved, 0), ",
+        "return Remaining(max(int((allowed - used) / per_call), 0), ",
+        LIMITS,
+    ),
+    "take an unknown price for zero": Mutation(
+        "server/debate/rules/budget.py",
+        "if limits.max_cost_usd and unknown:",
+        "if False and unknown:",
+        LIMITS,
+    ),
+    "trust an expired lease": Mutation(
+        "server/engine/leases.py",
+        "return is_valid or debate_id in await self.renew([debate_id])",
+        "return True",
+        LEASE_LOSS,
+    ),
+    "take over the lease of a live process": Mutation(
+        "server/engine/leases.py",
+        "if not is_gone(holder):",
+        "if holder is None:",
+        LEASE_LOSS,
+    ),
+    "let two owners have one lease": Mutation(
+        "storage/sqlite.py",
+        "where lease.owner = excluded.owner or lease.until <= ?4 ",
+        "where true or lease.until <= ?4 ",
+        "tests/storage/test_sqlite.py",
+    ),
+    "append after another entry": Mutation(
+        "storage/batch.py",
+        "if append.after != self.seq:",
+        "if append.after > self.seq:",
+        "tests/storage/test_sqlite.py",
+    ),
+    "accept a changed entry": Mutation(
+        "storage/chain.py",
+        "digest = link_hash(digest, text)\n        if entry.hash != digest.hex():\n            raise DamagedStreamError(stream, number, CHANGED)\n        entries.append(entry)",
+        "digest = link_hash(digest, text)\n        entries.append(entry)",
+        "tests/storage/test_tampering.py",
+    ),
+    "retry recoveries without longer pauses": Mutation(
+        "server/engine/recovery.py",
+        "poll_interval * 2.0**failures",
+        "poll_interval * 2.0**0",
+        "tests/engine/crashes/test_recovery.py"
+        "::test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time",
+    ),
+    "retry a request that is too large": Mutation(
+        "server/models/litellm/errors.py",
+        '    413: "bad_request",\n',
+        "",
+        "tests/models/litellm/test_litellm_errors.py::test_an_error_without_a_class_of_its_own_means_its_status",
+    ),
+    "show keys of Groq": Mutation("server/redaction.py", "|gsk_|", "|", REDACTION),
+    "show secret values": Mutation(
+        "server/redaction.py", 'text.replace(value, "[secret]")', "text", REDACTION
+    ),
+    "post to private addresses": Mutation(
+        "server/hooks/address_policy.py", "all(one.is_global and not", "all(not", ADDRESSES
+    ),
+    "post to multicast addresses": Mutation(
+        "server/hooks/address_policy.py", " and not one.is_multicast", "", ADDRESSES
+    ),
+    "post through NAT64 to private addresses": Mutation(
+        "server/hooks/address_policy.py", "if address in NAT64_PREFIX:", "if False:", ADDRESSES
+    ),
+    "post through 6to4 to private addresses": Mutation(
+        "server/hooks/address_policy.py", ", address.sixtofour]", "]", ADDRESSES
+    ),
+    "post to a name with one private address": Mutation(
+        "server/hooks/webhook.py",
+        "all(map(is_public, addresses))",
+        "any(map(is_public, addresses))",
+        "tests/hooks/test_webhooks.py::test_a_name_with_one_private_address_among_public_ones_is_not_called",
+    ),
+    "intervene twice for one delivery": Mutation(
+        "server/hooks/delivery.py",
+        'getattr(entry.event, "delivery_id", "") == delivery.id',
+        "False",
+        "tests/hooks/test_hooks.py::test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it",
+    ),
+    "close a breaker on every failure": Mutation(
+        "server/models/resilience/breaker.py",
+        'if error.cause not in ("unavailable", "timeout"):',
+        "if error.cause:",
+        "tests/models/resilience/test_breaker.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_safety_line_is_held_by_tests(name: str, tmp_path: Path) -> None:
+    mutation = MUTATIONS[name]
+    for entry in COPIED:
+        source = ROOT / entry
+        if source.is_dir():
+            # With the compiled modules: compiling all of them takes longer than the tests.
+            shutil.copytree(source, tmp_path / entry, ignore=shutil.ignore_patterns("node_modules"))
+        else:
+            shutil.copy(source, tmp_path)
+    path = tmp_path / mutation.file
+    code = path.read_text(encoding="utf-8")
+    assert code.count(mutation.old) == 1, f"the line to change is not once in {mutation.file}"
+    path.write_text(code.replace(mutation.old, mutation.new), encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutation.tests],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 1, f"no test failed:\n{done.stdout[-2000:]}"
