@@ -1,4 +1,4 @@
-"""Two debates side by side: what each came to, what it cost, what differs, what they share."""
+"""Two debates side by side: outcome, cost, differences in the setup, shared rounds."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from server.debate.views.state import UsageSum, sum_usage
 from server.debate.views.verdict import build_verdict, vote_line
 
 MAX_VALUE_LENGTH = 300
-"""Bytes of what differs in a set-up; the events have it whole."""
+"""Bytes of each value that differs in the setups; the events have it whole."""
 
 
 class StoredDebate(Protocol):
@@ -32,7 +32,7 @@ class StoredDebate(Protocol):
 
 
 class ComparedDebate(BaseModel):
-    """One of the debates. `margin` is the least of the votes for the winner: 0 (none) to 3 (clear)."""
+    """One of the debates. `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear)."""
 
     debate_id: str
     question: str
@@ -44,8 +44,8 @@ class ComparedDebate(BaseModel):
     margin: int
     rounds_of_talk: int
     turns: int
-    models: dict[str, str]  # of each seat, as it was last given one
-    usage: UsageSum  # of its own answers: what a fork was begun with is its parent's
+    models: dict[str, str]  # by seat
+    usage: UsageSum  # without the inherited rounds of a fork
 
 
 class Difference(BaseModel):
@@ -59,7 +59,7 @@ class Comparison(BaseModel):
     other: ComparedDebate
     agree: str  # yes, no, open (one of them has no verdict)
     relation: str  # what the other is to the one: fork, parent, sibling, or ""
-    shared_rounds: int  # how many of the first rounds are the same
+    shared_rounds: int  # number of equal first rounds
     provenance: str  # verified, broken, or "" where neither is a fork of the other
     differences: list[Difference]
     summary: str
@@ -114,7 +114,7 @@ def build_compared_debate(debate_id: str, debate: Debate) -> ComparedDebate:
 
 
 def find_relation(one: StoredDebate, other: StoredDebate) -> str:
-    """What the other debate is to this one."""
+    """The relation of the other debate to this one."""
     if other.debate.setup.forked_from == one.id:
         return "fork"
     if one.debate.setup.forked_from == other.id:
@@ -124,7 +124,7 @@ def find_relation(one: StoredDebate, other: StoredDebate) -> str:
 
 
 def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -> int:
-    """How many of the first rounds are the same, answer by answer: no more than were taken over."""
+    """The number of first rounds with equal events, at most as many as were inherited."""
     forks = {"fork": [other], "parent": [one], "sibling": [one, other]}.get(relation, [])
     most = [
         min(one.debate.round, other.debate.round),
@@ -132,26 +132,26 @@ def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -
     ]
     number = 0
     while number < min(most):
-        mine, theirs = (find_round_events(stored.entries, number + 1) for stored in (one, other))
-        if mine != theirs:
+        ours, theirs = (find_round_events(stored.entries, number + 1) for stored in (one, other))
+        if ours != theirs:
             break
         number += 1
     return number
 
 
 def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
-    """What happened in the rounds, however they were steered: a round can be steered after it was shared."""
-    taken = (entry.event for entry in find_inherited_entries(log, last_round))
-    return [event for event in taken if not isinstance(event, InterventionFact | Paused | Resumed)]
+    """The events of the rounds without interventions, which may follow after the fork."""
+    inherited = (entry.event for entry in find_inherited_entries(log, last_round))
+    return [event for event in inherited if not isinstance(event, InterventionFact | Paused | Resumed)]
 
 
 def verify_provenance(one: StoredDebate, other: StoredDebate, relation: str) -> str:
-    """Whether the entry that a fork was made after stands in the other's record."""
+    """Whether the entry after which the fork was made is in the parent's journal."""
     if relation not in ("fork", "parent"):
         return ""
     parent, fork = (one, other) if relation == "fork" else (other, one)
-    there = any(entry.hash == fork.debate.setup.forked_hash for entry in parent.entries)
-    return "verified" if there else "broken"
+    is_known = any(entry.hash == fork.debate.setup.forked_hash for entry in parent.entries)
+    return "verified" if is_known else "broken"
 
 
 def compute_agreement(one: Debate, other: Debate) -> str:
@@ -162,22 +162,22 @@ def compute_agreement(one: Debate, other: Debate) -> str:
 
 
 def find_differences(one: Opened, other: Opened) -> list[Difference]:
-    """What is not the same in the two set-ups, field by field; debaters and documents by their names."""
-    mine, theirs = flatten_setup(one), flatten_setup(other)
+    """The fields that differ in the two setups; debaters and documents are matched by name."""
+    ours, theirs = flatten_setup(one), flatten_setup(other)
     return [
-        Difference(field=what, one=mine.get(what, ""), other=theirs.get(what, ""))
-        for what in dict.fromkeys((*mine, *theirs))
-        if mine.get(what, "") != theirs.get(what, "")
+        Difference(field=what, one=ours.get(what, ""), other=theirs.get(what, ""))
+        for what in dict.fromkeys((*ours, *theirs))
+        if ours.get(what, "") != theirs.get(what, "")
     ]
 
 
 def flatten_setup(setup: Opened) -> dict[str, str]:
-    """A set-up as flat text. What says only how the debate came about, or is run, is left out."""
-    left_out = {"kind", "run", "tags", "prices"} | {
+    """A setup as text by field path, without fields about the origin or the running of the debate."""
+    excluded = {"kind", "run", "tags", "prices"} | {
         name for name in Opened.model_fields if name.startswith("forked_")
     }
     found: dict[str, str] = {}
-    for name, value in setup.model_dump(mode="json", exclude=left_out).items():
+    for name, value in setup.model_dump(mode="json", exclude=excluded).items():
         found |= flatten_value(name, value)
     return {what: shorten_to_bytes(text, MAX_VALUE_LENGTH) for what, text in found.items()}
 
@@ -200,7 +200,7 @@ def flatten_value(name: str, value: Any) -> dict[str, str]:
 
 
 def drop_name(item: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a list without the name that it is called by already."""
+    """An item without its name, which is part of its path."""
     return {key: part for key, part in item.items() if key not in ("name", "title")}
 
 
@@ -213,14 +213,16 @@ def render_summary(one: StoredDebate, other: StoredDebate, relation: str, shared
     past = f"; they share round 1{f' to {shared}' if shared > 1 else ''}" if shared else ""
     if agree == "open":
         return f"{how}{past}. There is no verdict to compare yet."
-    told = {True: "They come to the same finding", False: "They come to different findings"}[agree == "yes"]
+    finding = "They come to the same finding" if agree == "yes" else "They come to different findings"
     outcomes = [build_verdict(stored.debate).outcome for stored in (one, other)]
-    sure = "" if outcomes[0] == outcomes[1] else f": {outcomes[0]} in {one.id}, {outcomes[1]} in {other.id}"
-    return f"{how}{past}. {told}{sure}."
+    certainty = (
+        "" if outcomes[0] == outcomes[1] else f": {outcomes[0]} in {one.id}, {outcomes[1]} in {other.id}"
+    )
+    return f"{how}{past}. {finding}{certainty}."
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """The comparison for people. What models and users wrote stays on one line."""
+    """The comparison as Markdown. Texts of models and users stay on one line."""
     lines = [f"## {comparison.one.debate_id} and {comparison.other.debate_id}", "", comparison.summary]
     if comparison.provenance == "broken":
         lines.append("The entry that the fork was made after is not in the record of the other debate.")

@@ -1,4 +1,4 @@
-"""Debates as Markdown, for people and for assistants: the transcript, a round, the verdict."""
+"""Debates as Markdown: the transcript, a round, the verdict; and cost and estimate in a sentence."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from typing import Any
 from server.debate.facts.events import (
     Audited,
     EndCause,
+    Judged,
     Opened,
     Recorded,
     RoundClosed,
@@ -26,7 +27,12 @@ from server.debate.views.verdict import Verdict, build_verdict, visible_judgment
 from server.debate.views.warnings import failure_lines
 
 VERDICT_LIMIT = 4_000
-"""Bytes: what a verdict, or any other answer of a tool, may take of an assistant's context."""
+"""Bytes that a verdict, or the text of any tool result, may have."""
+
+MAX_FINDING_BYTES = 700
+MIN_REASONING_BYTES = 100
+"""Less of the reasoning is not worth showing."""
+MAX_HEADING_LENGTH = 200
 
 OUTCOME_TEXTS = {
     "decided": "Decided",
@@ -42,21 +48,21 @@ END_CAUSE_TEXTS: dict[EndCause, str] = {
     "moderator_done": "the moderator ended the talk",
     "terminate_when": "its condition for ending was met",
 }
-"""Why a talk was over, in words; other reasons are words already."""
+"""Causes for the end of the talk as text; the reasons of other causes are texts already."""
 
 _BLOCK_MARKUP = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
-"""What begins a heading, underlines one, or opens a block that may swallow what follows: mark-up, code."""
+"""The start of a heading, its underline, or the start of an HTML or code block."""
 
 
-def render_transcript(debate: Debate, log: Sequence[Recorded], since_round: int = 0) -> str:
-    """Everything said from a round on, then the verdict if there is one."""
+def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: int = 0) -> str:
+    """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {format_heading(debate.setup.question)}"]
     if since_round <= 1:
         parts += [
             f"- **{letter}. {d.name}**: {format_heading(d.stance)}" for letter, d in lettered_debaters(debate)
         ]
         parts.append(
-            f"\nFormat {debate.setup.format}, opened {log[0].at}. {fork_origin_line(debate)}".rstrip()
+            f"\nFormat {debate.setup.format}, opened {entries[0].at}. {fork_origin_line(debate)}".rstrip()
         )
     for entered in debate.rounds:
         if entered.round >= since_round:
@@ -78,33 +84,35 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     ]
     if is_visible(debate, "debaters"):
         lines += [turn_block(debate, turn) for turn in debate.transcript_turns(round_number)]
-        # Where the next speaker was drawn, the failure below says so.
+        # If the next speaker was drawn, a failure below says so.
         lines += [
-            f"\n*{made.seat} hands over to {made.to}.*"
-            for made in debate.handoffs
-            if made.round == round_number and made.because == "chosen"
+            f"\n*{handoff.seat} hands over to {handoff.to}.*"
+            for handoff in debate.handoffs
+            if handoff.round == round_number and handoff.because == "chosen"
         ]
     texts = debate.find_interventions(TextIntervention)
-    lines += [text_block(made) for made in texts if max(made.round, 1) == round_number]
+    lines += [text_block(text) for text in texts if max(text.round, 1) == round_number]
     lines += review_lines(debate, round_number)
-    for judged in visible_judgments(debate):
-        if judged.round == round_number:
-            found = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
-            lines.append(
-                f"\n### {judged.seat}, reading {judged.slot_index}: {found}\n\n{escape_block_markup(judged.verdict)}"
-            )
-    for failure in debate.all_failures:
-        if failure.round == round_number:
-            lines.append(f"\n*{failure.seat} failed: {format_heading(failure.detail)}*")
-    return lines
+    lines += [judgment_block(one) for one in visible_judgments(debate) if one.round == round_number]
+    return lines + [
+        f"\n*{failure.seat} failed: {format_heading(failure.detail)}*"
+        for failure in debate.all_failures
+        if failure.round == round_number
+    ]
+
+
+def judgment_block(judged: Judged) -> str:
+    finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
+    title = f"\n### {judged.seat}, reading {judged.slot_index}: {finding}"
+    return f"{title}\n\n{escape_block_markup(judged.verdict)}"
 
 
 def turn_block(debate: Debate, turn: Spoke) -> str:
     cut = " *(cut at the length limit)*" if turn.cut else ""
     letter = debater_letter(debate, turn.seat)
     stance = format_heading(debate.debater(turn.seat).stance)
-    whom = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
-    title = f"\n### {letter}. {turn.seat} ({stance}){whom}"
+    recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+    title = f"\n### {letter}. {turn.seat} ({stance}){recipient}"
     if not debate.is_active(turn):
         struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
         return f"{title}, retracted\n\n{escape_block_markup(struck)}"
@@ -124,49 +132,46 @@ def round_plan_block(round_plan: RoundPlan) -> str:
 
 def round_summary_block(round_summary: RoundClosed) -> str:
     status = "SETTLED" if round_summary.settled else "CONTINUE"
-    text = (
-        f"\n### Moderator's summary\n\n{escape_block_markup(round_summary.summary)}\n\n**Status**: {status}"
-    )
-    return (
-        f"{text}\n\n**Decision**: {escape_block_markup(round_summary.decision)}"
-        if round_summary.decision
-        else text
-    )
+    parts = ["\n### Moderator's summary", escape_block_markup(round_summary.summary), f"**Status**: {status}"]
+    if round_summary.decision:
+        parts.append(f"**Decision**: {escape_block_markup(round_summary.decision)}")
+    return "\n\n".join(parts)
 
 
 def audit_block(audited: Audited) -> str:
     return f"\n### Referee\n\n{escape_block_markup(audited.text)}"
 
 
-def text_block(made: TextIntervention) -> str:
-    return f"\n### {made.title} to {made.to or 'everybody'}\n\n{escape_block_markup(made.text)}"
+def text_block(intervention: TextIntervention) -> str:
+    title = f"\n### {intervention.title} to {intervention.to or 'everybody'}"
+    return f"{title}\n\n{escape_block_markup(intervention.text)}"
 
 
 def format_heading(text: str) -> str:
-    """Text that stays in its heading: on one line, of 200 characters at most. Mark-up within it is left."""
+    """Text for a heading or a list item: one line of at most 200 characters."""
     line = " ".join(text.split())
-    return line if len(line) <= 200 else line[:199] + "…"  # noqa: PLR2004  (a heading)
+    return line if len(line) <= MAX_HEADING_LENGTH else line[: MAX_HEADING_LENGTH - 1] + "…"
 
 
 def escape_block_markup(text: str) -> str:
-    """Text of a model's, kept from posing as headings of the document it stands in, or hiding them."""
+    """A model's text that cannot add headings to the document or hide parts of it."""
     return "\n".join(_BLOCK_MARKUP.sub(r"\1\\\2", line) for line in text.splitlines())
 
 
 def render_moderation(debate: Debate, round_number: int) -> str:
-    """What the moderator and the referee said in a round."""
+    """What the moderator and the referee wrote in a round."""
     return "\n".join([*round_plan_lines(debate, round_number), *review_lines(debate, round_number)]).strip()
 
 
 def round_plan_lines(debate: Debate, round_number: int) -> list[str]:
-    """How the moderator opened a round."""
+    """The moderator's plan of a round."""
     if not is_visible(debate, "moderator"):
         return []
-    return [round_plan_block(opened) for opened in debate.round_plans if opened.round == round_number]
+    return [round_plan_block(plan) for plan in debate.round_plans if plan.round == round_number]
 
 
 def review_lines(debate: Debate, round_number: int) -> list[str]:
-    """What the referee and the moderator said of a round when its turns were over."""
+    """What the referee and the moderator wrote after the turns of a round."""
     lines = []
     if is_visible(debate, "referee"):
         lines += [audit_block(audited) for audited in debate.audits if audited.round == round_number]
@@ -178,13 +183,13 @@ def review_lines(debate: Debate, round_number: int) -> list[str]:
 
 
 def has_result(debate: Debate) -> bool:
-    """Whether there is something to show at the end, be it why a result could not be made."""
-    given_up = debate.ended is not None and bool(build_verdict(debate).deliverable_problem)
-    return given_up or debate.verdict is not None or debate.deliverable is not None
+    """Whether there is a verdict, a result, or the reason why there is no result."""
+    has_failed = debate.ended is not None and bool(build_verdict(debate).deliverable_problem)
+    return has_failed or debate.verdict is not None or debate.deliverable is not None
 
 
 def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
-    """The outcome in less than so many bytes: finding, votes, dissent, what weakens it, what it cost."""
+    """The outcome in at most so many bytes: finding, result, votes, dissent, warnings, failures, cost."""
     found = build_verdict(debate)
     tail = [
         *section("Judges" if debate.judgments else "Votes", found.votes),
@@ -195,39 +200,40 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
     ]
     if found.deliverable_problem:
         tail += section("No result in the shape asked for", [found.deliverable_problem])
-    last = f"\n{talk_summary_line(debate)}{cost_line(sum_usage(debate.usage))}"
-    ended = "\n".join(tail)
+    ending = f"\n{talk_summary_line(debate)}{cost_line(sum_usage(debate.usage))}"
+    details = "\n".join(tail)
     body = f"## {verdict_heading(debate, found)}"
     if found.verdict:
-        body += f"\n\n{escape_block_markup(shorten_to_bytes(found.verdict, 700))}"
-    room = max_bytes - count_bytes(body) - count_bytes(ended) - count_bytes(last) - 10
+        body += f"\n\n{escape_block_markup(shorten_to_bytes(found.verdict, MAX_FINDING_BYTES))}"
+    available = max_bytes - count_bytes(body) - count_bytes(details) - count_bytes(ending) - 10
     if found.deliverable:
-        result = deliverable_block(debate, found.deliverable, room)
+        result = deliverable_block(debate, found.deliverable, available)
         body += result
-        room -= count_bytes(result)
-    if found.reasoning and room > 100:  # noqa: PLR2004  (less is no reasoning)
-        body += "\n\n" + escape_block_markup(shorten_to_bytes(found.reasoning, room))
-    return shorten_to_bytes(f"{body}\n{ended}", max_bytes - count_bytes(last) - 2) + "\n" + last
+        available -= count_bytes(result)
+    if found.reasoning and available > MIN_REASONING_BYTES:
+        body += "\n\n" + escape_block_markup(shorten_to_bytes(found.reasoning, available))
+    return shorten_to_bytes(f"{body}\n{details}", max_bytes - count_bytes(ending) - 2) + "\n" + ending
 
 
 def verdict_heading(debate: Debate, verdict: Verdict) -> str:
     if not verdict.outcome:
         return "Result"
-    told = OUTCOME_TEXTS.get(verdict.outcome, verdict.outcome)
-    if verdict.winner:
-        told += f": {format_heading(verdict.winner_stance)} ({debater_letter(debate, verdict.winner)}. {verdict.winner})"
-    return f"Verdict: {told}"
+    heading = f"Verdict: {OUTCOME_TEXTS.get(verdict.outcome, verdict.outcome)}"
+    if not verdict.winner:
+        return heading
+    letter = debater_letter(debate, verdict.winner)
+    return f"{heading}: {format_heading(verdict.winner_stance)} ({letter}. {verdict.winner})"
 
 
 def talk_summary_line(debate: Debate) -> str:
-    told = f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}. "
+    line = f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}. "
     if debate.ended:
-        told += f"The talk ended: {END_CAUSE_TEXTS.get(debate.ended.cause, format_heading(debate.ended.reason))}. "
-    return f"{told}{fork_origin_line(debate)} " if debate.setup.forked_from else told
+        line += f"The talk ended: {END_CAUSE_TEXTS.get(debate.ended.cause, format_heading(debate.ended.reason))}. "
+    return f"{line}{fork_origin_line(debate)} " if debate.setup.forked_from else line
 
 
 def deliverable_block(debate: Debate, deliverable: Any, max_bytes: int) -> str:
-    """The synthesizer's result, cut where there is no room for all of it; the result's view has it whole."""
+    """The synthesizer's result: text is cut to the limit, longer JSON is left to the view `result`."""
     if not debate.setup.output_schema:
         return "\n\n" + escape_block_markup(shorten_to_bytes(str(deliverable), max(max_bytes, 0)))
     text = json.dumps(deliverable, ensure_ascii=False, indent=1)
@@ -241,7 +247,7 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 def cost_line(usage: UsageSum) -> str:
-    """What it cost in a sentence. An unknown price is said to be unknown."""
+    """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
     tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
     if not usage.calls:
         return "No calls yet."
@@ -255,7 +261,7 @@ def cost_line(usage: UsageSum) -> str:
 
 
 def estimate_line(setup: Opened) -> str:
-    """What the whole debate will take, in a sentence. An unknown price is said to be unknown."""
+    """The estimated calls, tokens and cost of the whole debate in a sentence."""
     found = estimate(setup)
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
     price = format_estimated_price(setup, *found.cost_usd)
@@ -271,9 +277,13 @@ def format_estimated_price(setup: Opened, minimum: str, maximum: str) -> str:
 
 
 def build_search_text(debate: Debate) -> str:
-    """Everything a search may find a debate by: nothing that is hidden from who searches."""
+    """The text that the search index holds for a debate, without what is hidden from clients."""
     setup = debate.setup
-    parts = [setup.question, *setup.tags, setup.forked_from]  # forks are found by what they are forks of
+    parts = [
+        setup.question,
+        *setup.tags,
+        setup.forked_from,
+    ]  # find_debates(query=ID) finds the forks of a debate
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
     parts += [document.title for document in setup.documents]
     parts += [turn.text for turn in debate.turns if is_visible(debate, "debaters")]

@@ -50,7 +50,7 @@ def test_a_model_that_only_ever_said_nothing_did_not_answer() -> None:
     def script(call: Call) -> ScriptAnswer:
         return Reply("", build_usage(call.model)) if call.model == "c/three" else dated(call)
 
-    assert told(script) == "2 of 3 models answered: c/three said nothing 4 times."
+    assert told(script) == "2 of 3 models answered: c/three gave an empty answer 4 times."
 
 
 def test_who_stands_in_is_counted_and_the_one_it_stands_in_for_is_named() -> None:
@@ -77,7 +77,7 @@ def test_the_verdict_says_who_stood_in_for_whom_and_from_when_on() -> None:
     options = {"judges": {"models": ["a/one"]}, "fallback_models": ["d/four"]}
     opened = build_setup(debaters=build_debaters(2), models=["a/one", "b/two"], options=options, max_rounds=3)
     said = find_verdict_warnings(simulate(opened, script).play().debate)
-    assert "d/four stood in for Speaker 2 (b/two) from round 2 on." in said
+    assert "d/four answered for Speaker 2 (b/two) from round 2 on." in said
 
 
 def test_where_nobody_could_stand_in_nobody_is_said_to_have() -> None:

@@ -325,7 +325,7 @@ class TestCautions:
         def silent(call: Call) -> ScriptAnswer:
             return ProviderFailure("timeout") if call.seat == "Speaker 2" else default_script(call)
 
-        never = "Never heard: Speaker 2. What speaks for them was said by nobody."
+        never = "Never heard: Speaker 2. Nobody argued their side."
         assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent))
         assert not any("Never heard" in said for said in self.cautions(simulate()))
 
