@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts.config import (
     MODERATOR,
@@ -377,7 +377,7 @@ Event = Annotated[
     | Ended,
     Field(discriminator="kind"),
 ]
-_event: TypeAdapter[Event] = TypeAdapter(Event)
+_event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True, slots=True)
