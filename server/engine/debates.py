@@ -29,6 +29,7 @@ from server.debate.rules.decide import TerminateWhen, is_round_over, is_unattend
 from server.debate.rules.schedule import is_talk_over
 from server.engine.daily_budget import DailyBudget
 from server.engine.driver import DebateDriver, OnChange
+from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import Runner
@@ -70,6 +71,7 @@ class DebateManager:
         """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
         self.environ = environ
         self.clock = clock
+        self._journal = journal
         self._models = models
         self._configured_models = tuple(configured_models)
         self._prices = prices or PriceTable()
@@ -275,15 +277,18 @@ class DebateManager:
 
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""
-        return await self._store.find(query, **filters)
+        with translate_storage_errors():
+            return await self._journal.find(query, **filters)
 
     async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
         """Ids that begin so, newest first."""
-        return await self._store.find_by_prefix(prefix, limit)
+        with translate_storage_errors():
+            return await self._journal.find_by_prefix(prefix, limit=limit)
 
     async def find_changes(self, position: int) -> tuple[int, list[str]]:
         """(position, ids of debates written to since), by any process; -1 only asks for the position."""
-        return await self._store.find_changes(position)
+        with translate_storage_errors():
+            return await self._journal.find_changes(position)
 
     async def find_leased_debates(self) -> set[str]:
         """Ids of the debates that some live process runs now."""

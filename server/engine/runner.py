@@ -82,7 +82,7 @@ class Runner:
         self.record_retry_delays = record_retry_delays
 
     async def run(self, snapshot: DebateSnapshot, run: Run) -> DebateSnapshot:
-        """Run a debate as far as asked. Returns earlier where it pauses or waits for its caller.
+        """Run a debate as far as requested. Returns earlier where it pauses or waits for its caller.
 
         Raises:
             LeaseLostError: `run.may_call` returned False.

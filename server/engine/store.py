@@ -19,7 +19,7 @@ from server.debate.views.markdown import build_search_text
 from server.debate.views.verdict import winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
-from storage.journal import ConflictError, Entry, Journal, StreamListing, StreamSummary
+from storage.journal import ConflictError, Entry, Journal, StreamSummary
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -167,20 +167,6 @@ class DebateStore:
         while (paused := snapshot.debate.paused) and "" < paused.until <= self.now():
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
         return snapshot
-
-    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
-        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
-        with translate_storage_errors():
-            return await self.journal.find(query, **filters)
-
-    async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        with translate_storage_errors():
-            return await self.journal.find_by_prefix(prefix, limit=limit)
-
-    async def find_changes(self, position: int) -> tuple[int, list[str]]:
-        """(position, ids of debates written to since), as in `Journal.find_changes`."""
-        with translate_storage_errors():
-            return await self.journal.find_changes(position)
 
     def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         self.on_commit(snapshot)
