@@ -181,7 +181,7 @@ async def test_ten_calls_of_thirty_end_with_a_verdict(open_client: Any) -> None:
         )
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
     assert (step["status"], len(model.requests)) == ("concluded", 10)
-    assert verdict["reason"] == "budget: 9 of 10 calls spent, and 1 question kept back for deciding"
+    assert verdict["reason"] == "budget: 9 of 10 calls spent, and 1 call reserved for the verdict"
     assert verdict["winner"] == "Cy"
     assert step["estimate"].startswith("Estimate: 28 calls, ")
 

@@ -47,13 +47,13 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
         parts.append(f"# Round {entered.round}: {entered.phase}\n{phase_instruction(phase)}".rstrip())
         if phase.wants == "message":
             parts += render_exchanges(debate, entered.round, call)
-        elif phase.is_talk:
+        else:
             parts += render_round(debate, entered, call)
     return parts
 
 
 def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> list[str]:
-    """The blocks of a round of talk: as recorded, or with its turns in the order drawn for reading.
+    """The blocks of a round: as recorded, or with its turns in the order drawn for reading.
 
     What was recorded before the first turn stays before all turns, so that prompts keep their prefix.
     """

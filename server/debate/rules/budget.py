@@ -1,8 +1,8 @@
-"""What a debate may spend, what it has spent, and how many more questions that leaves room for.
+"""Budgets: limits, spending, and how many model calls remain.
 
-Budgets are hard: they are looked at before each question, with those that are on their way counted, and
-what deciding will take is kept back from the talk. What a question will take is estimated from the record
-it quotes and from the answers so far; a price that is unknown is never taken for nothing.
+Limits are hard. They are checked before each call, calls in flight included, and calls for the verdict are
+reserved. The size of a call is estimated from the texts that its prompt quotes and from the answers so far.
+An unknown price is not zero.
 """
 
 import math
@@ -19,26 +19,26 @@ from server.debate.rules.schedule import judge_slots, verdict_source
 
 CHARACTERS_PER_TOKEN = 4
 PROMPT_OVERHEAD_TOKENS = 700
-"""About what every prompt begins and ends with."""
+"""Approximate size of the fixed parts of a prompt."""
 
 DEFAULT_OUTPUT_TOKENS = 400
-"""Tokens, while there are no answers to go by."""
+"""Tokens of an answer, as long as there is none to measure."""
 
 VERDICT_TIME_SHARE = Decimal("0.2")
-"""Of `max_seconds`, kept back from the talk."""
+"""The part of `max_seconds` that is reserved for the verdict."""
 
 MIN_CALL_SECONDS = 0.1
-"""Seconds. With less than that nothing is asked: it could not be answered, and clocks disagree."""
+"""Seconds. No call is made with less: it could not finish, and clocks differ."""
 
 UNBOUNDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ElapsedTime:
-    """Seconds. The core has no clock: who runs a debate says how late it is."""
+    """Seconds, measured by the caller: the core has no clock."""
 
-    debate_seconds: float = 0.0  # since it was opened
-    round_seconds: float = 0.0  # since this round was begun, or taken up again
+    debate_seconds: float = 0.0  # since the debate was opened
+    round_seconds: float = 0.0  # since the round began or was resumed
 
 
 NO_ELAPSED_TIME = ElapsedTime()
@@ -46,7 +46,7 @@ NO_ELAPSED_TIME = ElapsedTime()
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """How many seconds answers may still take, and whose time it is that is over then."""
+    """Seconds left for answers, and which time limit that is."""
 
     seconds_left: float = math.inf
     description: str = ""
@@ -65,14 +65,14 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """How many questions may be on their way or put, and which limit says so."""
+    """Number of model calls that may be made or in flight, and the limit that sets it."""
 
     calls: int
     reason: str = ""
 
 
 def compute_spending(debate: Debate) -> Spending:
-    """What was spent. An answer whose tokens nobody counted is taken for one of the usual size and price."""
+    """What this debate spent. Answers without token counts are estimated at the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]
     own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
     unanswered = [failure.attempts for failure in own if failure.usage is None]
@@ -89,28 +89,30 @@ def compute_spending(debate: Debate) -> Spending:
 
 
 def reserved_for_verdict(debate: Debate) -> int:
-    """The questions that deciding will take, in phases that are still to come."""
+    """Number of model calls reserved for upphase_ahead ballots, judging, synthesis and the moderator's closing."""
     setup, phase = debate.setup, debate.phase
     here = setup.phases.index(phase) if phase else -1
     later = setup.phases[here + 1 :]
-    calls = sum(len(judge_slots(setup)) for coming in later if coming.is_judgment)
-    calls += sum(coming.participants == "synthesizer" for coming in later)
-    calls += sum(len(phase_seats(setup, coming)) for coming in later if coming.wants == "ballot")
+    calls = sum(len(judge_slots(setup)) for phase_ahead in later if phase_ahead.is_judgment)
+    calls += sum(phase_ahead.participants == "synthesizer" for phase_ahead in later)
+    calls += sum(
+        len(phase_seats(setup, phase_ahead)) for phase_ahead in later if phase_ahead.wants == "ballot"
+    )
     return calls + (verdict_source(setup) == "moderator" and not debate.is_concluding)
 
 
 def estimate_next_call(debate: Debate) -> tuple[int, int]:
-    """(input, output) tokens that one more question takes, by the record it quotes and the answers so far."""
+    """(input, output) tokens of one more call, from the texts it quotes and the mean of the answers so far."""
     setup = debate.setup
     texts = [setup.question, *(document.text for document in setup.documents)]
     texts += [turn.text for turn in debate.turns]
-    asked = sum(map(len, texts)) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
+    prompt_tokens = sum(map(len, texts)) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
     answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
-    return asked, max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
+    return prompt_tokens, max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
 
 
 def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
-    """What a question costs at most: asked of the dearest of the models."""
+    """USD of a call to the most expensive model."""
     costs = [
         Decimal(price.input) * tokens[0] + Decimal(price.output) * tokens[1]
         for price in debate.prices
@@ -135,67 +137,71 @@ def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[P
 
 
 def compute_remaining(debate: Debate, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Remaining:
-    """How many questions there is room for."""
+    """Number of model calls that the limits still allow."""
     limits = debate.limits
     if not limits.has_budget:
         return Remaining(UNBOUNDED)
     used = compute_spending(debate)
-    kept, tokens = reserved_for_verdict(debate), estimate_next_call(debate)
+    reserved, tokens = reserved_for_verdict(debate), estimate_next_call(debate)
     bounds = [
-        compute_limit_remaining("calls", limits.max_calls, used.calls, 1, kept),
-        compute_limit_remaining("input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], kept),
+        compute_limit_remaining("calls", limits.max_calls, used.calls, 1, reserved),
         compute_limit_remaining(
-            "output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], kept
+            "input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], reserved
         ),
         compute_limit_remaining(
-            "US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, tokens), kept
+            "output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], reserved
+        ),
+        compute_limit_remaining(
+            "US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, tokens), reserved
         ),
         compute_time_remaining(debate, elapsed),
     ]
-    return min(bounds, key=lambda one: one.calls)
+    return min(bounds, key=lambda bound: bound.calls)
 
 
 def compute_limit_remaining(
     unit: str, limit: int | str, used: int | Decimal, per_call: int | Decimal, reserved: int
 ) -> Remaining:
-    """How many questions of this size one limit leaves room for, what is kept back taken off."""
+    """Number of calls of this size that one limit still allows, without the reserved ones."""
     allowed = Decimal(limit or 0)
     if not allowed:
         return Remaining(UNBOUNDED)
-    told = f"budget: {used} of {allowed} {unit} spent"
+    reason = f"budget: {used} of {allowed} {unit} spent"
     if reserved:
-        told += f", and {format_count(reserved, 'question')} kept back for deciding"
+        reason += f", and {format_count(reserved, 'call')} reserved for the verdict"
     if not per_call:
-        return Remaining(UNBOUNDED if used < allowed else 0, told)
-    return Remaining(max(int((allowed - used) / per_call) - reserved, 0), told)
+        return Remaining(UNBOUNDED if used < allowed else 0, reason)
+    return Remaining(max(int((allowed - used) / per_call) - reserved, 0), reason)
 
 
 def compute_time_remaining(debate: Debate, elapsed: ElapsedTime) -> Remaining:
     left = debate_deadline(debate, elapsed).seconds_left > MIN_CALL_SECONDS
-    told = f"budget: {int(elapsed.debate_seconds)} of {debate.limits.max_seconds} seconds spent"
-    return Remaining(UNBOUNDED if left else 0, told)
+    reason = f"budget: {int(elapsed.debate_seconds)} of {debate.limits.max_seconds} seconds spent"
+    return Remaining(UNBOUNDED if left else 0, reason)
 
 
 def debate_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
-    """When the time of the debate is over; while there is talk, when that of the talk is."""
-    most = debate.limits.max_seconds
-    if not most:
+    """The end of `max_seconds`, or, during the talk, of the part that is not reserved."""
+    limit = debate.limits.max_seconds
+    if not limit:
         return NO_DEADLINE
     talking = debate.phase is not None and debate.phase.is_talk and not debate.is_concluding
-    share = float(most * (1 - VERDICT_TIME_SHARE)) if talking else float(most)
+    share = float(limit * (1 - VERDICT_TIME_SHARE)) if talking else float(limit)
     return Deadline(share - elapsed.debate_seconds, f"{share:g} s of the {'talk' if talking else 'debate'}")
 
 
 def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
-    """When an answer of this round is too late."""
-    most = debate.limits.round_timeout
-    of_round = Deadline(most - elapsed.round_seconds, f"{most} s of the round") if most else NO_DEADLINE
-    return min(of_round, debate_deadline(debate, elapsed), key=lambda one: one.seconds_left)
+    """When an answer of this round is late."""
+    limit = debate.limits.round_timeout
+    round_deadline = (
+        Deadline(limit - elapsed.round_seconds, f"{limit} s of the round") if limit else NO_DEADLINE
+    )
+    return min(round_deadline, debate_deadline(debate, elapsed), key=lambda bound: bound.seconds_left)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a whole debate will take, from little to much. Costs are "" where a price is unknown."""
+    """The expected total of a debate as (low, high). Costs in USD are "" where a price is unknown."""
 
     calls: int
     input_tokens: tuple[int, int]
@@ -204,7 +210,7 @@ class Estimate:
 
 
 def count_expected_calls(debate: Debate) -> int:
-    """How many answers the whole debate has, if none fails and the talk does not end early."""
+    """Number of answers of the whole debate, if none fails and the talk does not end early."""
     setup = debate.setup
     seats = len(setup.debaters)
     turns = debate.max_turns or debate.max_rounds * seats
@@ -216,7 +222,7 @@ def count_expected_calls(debate: Debate) -> int:
 
 
 def estimate(setup: Opened) -> Estimate:
-    """By rounds and seats: answers of 100 to 400 tokens, prompts that grow with what was said."""
+    """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them."""
     debate = Debate(setup)
     calls = count_expected_calls(debate)
     first, _ = estimate_next_call(debate)
@@ -227,7 +233,7 @@ def estimate(setup: Opened) -> Estimate:
 
 
 def estimate_cost(setup: Opened, tokens: tuple[int, int]) -> str:
-    """In dollars, shared among the models as if each were asked alike; "" where a price is unknown."""
+    """USD at the mean price of the models; "" where a price is unknown."""
     if not setup.prices or any(not price.input for price in setup.prices):
         return ""
     each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in setup.prices]

@@ -1,18 +1,18 @@
-"""What happens next. `decide` looks only at the debate and answers one of four things.
+"""The next step of a debate, from its state alone.
 
-    Record(events)   nothing to ask anyone: these facts follow
-    Ask(calls)       put these questions, in any order; each answer is a fact of its own
-    Wait(reason)     nothing will happen until somebody intervenes, or writes the turn awaited
-    Over(ended)      nothing will ever happen again
+    Record(events)   these events follow without a model call
+    Ask(calls)       make these calls, in any order; each answer is an event
+    Wait(reason)     nothing happens until somebody intervenes or submits a turn
+    Over(ended)      the debate has ended
 
-The rounds of a debate, in the terms of its format's phases:
+The rounds of a debate follow the phases of its setup:
 
-    (opened) -> phase 1 -> phase 2 -> ... -> what decides: ballots, judges, the moderator -> Concluded, Ended
+    (opened) -> phase 1 -> phase 2 -> ... -> ballots, judges or the moderator -> Concluded, Ended
 
-A phase that repeats takes every round of talk that is left, less one for each phase of talk that
-follows it. The talk ends early when a caller concludes it, the moderator says so, or `terminate_when`
-does; what decides then goes by what is there. A round that too few voices can complete pauses the
-debate, and resuming it asks the missing seats again.
+A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
+early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
+follows from what was said. A round with too few answers pauses the debate; resuming calls the missing seats
+again.
 """
 
 from collections.abc import Callable
@@ -61,12 +61,12 @@ from server.debate.rules.schedule import (
 from server.debate.rules.verdict import build_verdict_events
 
 TerminateWhen = Callable[[Debate], bool]
-"""A pure, total predicate, asked after each round of talk: has enough been said?"""
+"""A pure, total predicate, called after each round of talk: whether the talk ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A question for one seat's model. Compared by key alone: prompts are rendered when it is put."""
+    """A call of one seat's model. Its prompt is rendered when it is made."""
 
     key: str
     seat: str
@@ -75,18 +75,18 @@ class Call:
     task: Task
     model: str
     attempt: int  # 2 when the first reply was bad
-    seed: int  # drawn from the debate's: the same call is always made with the same one
-    message_author: str = ""  # whose message is to be answered
+    seed: int  # derived from the debate's seed and the key
+    message_author: str = ""  # the debater whose message the call answers
     seen: int = field(default=1, compare=False)  # the version of the debate that its prompt is rendered from
 
     @property
     def slot_key(self) -> tuple[str, int]:
-        """The open place that an answer to this call fills: (seat, number)."""
+        """(seat, slot_index) of the slot that the answer fills."""
         return self.seat, self.slot_index
 
     @property
     def reading(self) -> int:
-        """A judge's first or second; 0 for everybody else."""
+        """1 or 2 for a judge, 0 for other seats."""
         return self.slot_index if self.task == "judgment" else 0
 
 
@@ -98,7 +98,7 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Ask:
     calls: tuple[Call, ...]
-    max_in_flight: int = UNBOUNDED  # how many may be on their way together: what the budget leaves room for
+    max_in_flight: int = UNBOUNDED  # calls in flight that the budget allows
     deadline: Deadline = NO_DEADLINE
 
 
@@ -118,7 +118,11 @@ Step = Record | Ask | Wait | Over
 def decide(
     debate: Debate, terminate_when: TerminateWhen | None = None, elapsed: ElapsedTime = NO_ELAPSED_TIME
 ) -> Step:
-    """The next step. Raises only what `terminate_when` raises."""
+    """Return the next step.
+
+    Raises:
+        Exception: whatever `terminate_when` raises.
+    """
     if debate.ended:
         return Over(debate.ended)
     if debate.paused:
@@ -126,39 +130,37 @@ def decide(
     if reason := find_quorum_shortfall(debate):
         return Record(events_after_quorum_shortfall(debate, reason, elapsed))
     calls = pending_calls(debate)
-    if asked := tuple(call for call in calls if call.model != CALLER):
-        return plan_calls(debate, asked, elapsed)
+    if model_calls := tuple(call for call in calls if call.model != CALLER):
+        return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
     return Record(build_fallback_round_plan(debate) or advance(debate, terminate_when))
 
 
 def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedTime) -> tuple[Event, ...]:
-    """What follows where too few answered: a pause, or the end where no budget is left to ask again."""
-    left, late = compute_remaining(debate, elapsed), compute_time_remaining(debate, elapsed)
-    if not late.calls:
-        return events_after_budget_exhausted(debate, late.reason)
+    """What follows where too few seats answered: a pause, or the end where no budget is left to call them."""
+    remaining, time = compute_remaining(debate, elapsed), compute_time_remaining(debate, elapsed)
+    if not time.calls:
+        return events_after_budget_exhausted(debate, time.reason)
     phase = debate.phase
-    something = debate.turns if phase is None or phase.is_talk else debate.answered_slots
-    if something and not left.calls and debate.limits.on_budget == "conclude":
-        return events_after_budget_exhausted(debate, left.reason)
+    has_answers = debate.turns if phase is None or phase.is_talk else debate.answered_slots
+    if has_answers and not remaining.calls and debate.limits.on_budget == "conclude":
+        return events_after_budget_exhausted(debate, remaining.reason)
     return (Paused(cause="quorum", reason=reason),)
 
 
 def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) -> Step:
-    """To put these questions, as far as there is room and time for them."""
-    left, until = compute_remaining(debate, elapsed), call_deadline(debate, elapsed)
-    if not left.calls:
-        return Record(events_after_budget_exhausted(debate, left.reason))
-    return (
-        Ask(calls, left.calls, until)
-        if until.seconds_left > MIN_CALL_SECONDS
-        else Record(build_late_failures(calls, until))
-    )
+    """Make the calls, as far as budget and time allow."""
+    remaining, deadline = compute_remaining(debate, elapsed), call_deadline(debate, elapsed)
+    if not remaining.calls:
+        return Record(events_after_budget_exhausted(debate, remaining.reason))
+    if deadline.seconds_left <= MIN_CALL_SECONDS:
+        return Record(build_late_failures(calls, deadline))
+    return Ask(calls, remaining.calls, deadline)
 
 
 def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, ...]:
-    """What follows where there is no room for another question: it is decided, or the debate pauses."""
+    """What follows when no call is left in the budget: the verdict, a pause, or the end."""
     phase = debate.phase
     talking = phase is not None and phase.is_talk and not debate.is_concluding
     extend = Paused(cause="budget", reason=f"{reason}. Extend the limits.")
@@ -167,23 +169,23 @@ def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, .
         return (or_conclude if talking and debate.turns else extend,)
     if talking and debate.turns:
         return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
-    if debate.verdict:  # without the result that was to be made of it
+    if debate.verdict:  # without the deliverable
         return (Ended(ending="concluded", cause="budget", detail=reason),)
     if phase is not None and not phase.is_talk:
         counted, needed = compute_quorum(debate, phase)
-        if not needed or any(place.key in debate.answered_slots for place in counted):
-            return advance(debate, None)  # on the findings, or the ballots, that there are
+        if not needed or any(slot.key in debate.answered_slots for slot in counted):
+            return advance(debate, None)  # with the judgments or ballots so far
     truncated = Ended(ending="truncated", cause="budget", detail=reason)
-    return (extend if debate.turns else truncated,)  # what was paid for can be used with other limits
+    return (extend if debate.turns else truncated,)  # turns that were paid for can be used with other limits
 
 
 def is_unattended(debate: Debate) -> bool:
-    """Whether it goes on to its end without being stepped: agreed so, or somebody has asked for the end."""
+    """Whether the debate runs to its end without being stepped."""
     return debate.setup.run or debate.is_concluding
 
 
 def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Event, ...]:
-    """That these were not asked, because the time of their round was over."""
+    """Failures of calls that were not made, because the time was over."""
     detail = f"not asked: the {deadline.description} were over"
     return tuple(
         Failed(
@@ -216,29 +218,28 @@ def format_wait_reason(calls: tuple[Call, ...]) -> str:
 
 
 def pending_calls(debate: Debate) -> tuple[Call, ...]:
-    """The questions to put now: those whose answers are missing and whose turn it is."""
+    """The calls that are due now."""
     phase = debate.phase
-    wanted_now = open_slots(debate)
-    if debate.is_concluding and phase and phase.is_talk:
-        wanted_now = final_closing_slots(debate)
-    return tuple(build_call(debate, place) for place in wanted_now)
+    concluded = debate.is_concluding and phase and phase.is_talk
+    slots = final_closing_slots(debate) if concluded else open_slots(debate)
+    return tuple(build_call(debate, slot) for slot in slots)
 
 
 def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
-    """The questions whose answers would be taken now, should they have been put."""
-    found = dict.fromkeys((*open_slots(debate), *final_closing_slots(debate)))
-    return tuple(build_call(debate, place) for place in found)
+    """The calls whose answers would be accepted now, due or not."""
+    slots = dict.fromkeys((*open_slots(debate), *final_closing_slots(debate)))
+    return tuple(build_call(debate, slot) for slot in slots)
 
 
 def build_call(debate: Debate, slot: Slot) -> Call:
     model = current_model(debate, slot.seat)
     attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))
-    here = (slot.seat, slot.index, debate.round)
-    # Failures that were forgiven count too: a seat that is asked again after a pause draws anew.
-    tries = sum((f.seat, f.slot_index, f.round) == here for f in debate.failures) + 1
+    place = (slot.seat, slot.index, debate.round)
+    # Failures before a resumption count too: a repeated call gets another seed.
+    tries = sum((f.seat, f.slot_index, f.round) == place for f in debate.failures) + 1
     key = f"{debate.round}.{slot.seat}.{slot.index}.{tries}"
-    if found := sum((r.seat, r.slot_index, r.round) == here for r in debate.research):
-        key += f"+{found}"
+    if lookups := sum((r.seat, r.slot_index, r.round) == place for r in debate.research):
+        key += f"+{lookups}"
     seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
     return Call(
         key,
@@ -255,7 +256,7 @@ def build_call(debate: Debate, slot: Slot) -> Call:
 
 
 def is_round_over(debate: Debate) -> bool:
-    """Whether this round has all the answers it will get. The last round is over with the debate."""
+    """Whether this round has all its answers. The last round is over when the debate has ended."""
     phase = debate.phase
     if debate.ended or phase is None:
         return debate.ended is not None
@@ -271,7 +272,7 @@ def is_round_over(debate: Debate) -> bool:
 
 
 def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
-    """What stands in for the choice of a moderator who could make none."""
+    """The plan of a round whose moderator failed: everybody speaks as declared."""
     groups = build_slot_groups(debate)
     if not groups or groups[0][0].task != "opening" or debate.round_plan(debate.round):
         return ()
@@ -282,14 +283,14 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
 
 
 class TalkEnd(NamedTuple):
-    """Why nobody argues any more."""
+    """Why the talk is over."""
 
     cause: EndCause
     detail: str = ""
 
 
 def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
-    """What follows a finished round: the next one, or the end."""
+    """The events after a finished round: the next round, or the verdict and the end."""
     phase = debate.phase
     if phase is None:
         return (build_phase_entered(debate, debate.setup.phases[0], None),)
@@ -306,7 +307,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
 
 
 def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:
-    """Why nobody argues after this round; None where somebody does."""
+    """Why the talk is over after this round; None while it goes on."""
     phase, entered = debate.phase, debate.rounds[-1]
     assert phase is not None
     if entered.because:
@@ -335,7 +336,7 @@ def build_phase_entered(
 
 
 def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
-    """The choice of the next speaker: as the last one made it, or drawn from the debate's seed."""
+    """The next speaker: chosen by the last one, or drawn from the debate's seed."""
     number = debate.round
     if debate.round_phase(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
         return ()
@@ -352,7 +353,7 @@ def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
 
 
 def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> EndCause | None:
-    """Why there are no more rounds of talk, in this order of precedence; None where there are."""
+    """Why no round of talk follows, in this order of precedence; None where one does."""
     opening, closing = debate.round_plan(debate.round), next(reversed(debate.round_summaries), None)
     causes: dict[EndCause, bool] = {
         "settled": closing is not None and closing.settled,
@@ -366,7 +367,7 @@ def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> End
 
 
 def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
-    """The phase of the next round; None where there is none."""
+    """The phase of the next round; None after the last."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
     later = phases[phases.index(phase) + 1 :]
@@ -381,7 +382,7 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
     """The order in which a round is read: as declared, or drawn from the debate's seed.
 
-    Drawn by hash and not by a generator, so that every release and every Python draws the same.
+    The draw is a hash and not a random generator: every release and every Python draws the same.
     """
     seats = phase_seats(setup, phase)
     if phase.participants != "debaters" or not setup.judges.shuffle:

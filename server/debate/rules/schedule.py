@@ -1,19 +1,19 @@
-"""Who is asked for what in a round, and in what order.
+"""The schedule of a round: which seats are called for what, and in what order.
 
-A round wants answers; each has its place (`Place`). The places stand in groups: those of a group are
-asked at once, a group when everybody of the one before has answered or has been given up. Where
-somebody chooses who speaks, the places follow from the choice, which is a fact of the debate.
+A round has slots, one for each answer. Slots form groups: the slots of a group are called together, and a
+group starts when each slot of the previous one is answered or exhausted. Where somebody chooses the
+speakers, the slots follow from that choice, which is an event of the debate.
 
     together     [A B C]
     declared     [A] [B] [C]
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
     handoff      [one speaker], who chooses the next round's
-    messages     [A B C each write to one of the others] [each message is answered by whom it was for]
-    ballots      [A B C]
+    messages     [A, B and C each send a message] [each addressee answers]
+    ballots      [A B C], or the judges as an audience
     judges       [judge 1, judge 2 … each in one order or in both]
     synthesizer  [synthesizer]
 
-After the turns of a round come, where there are such, [the referee] and [the moderator who closes it].
+After the turns of a round follow [referee] and [closing moderator], where the debate has them.
 """
 
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, judge_seats, phase_seats
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
-"""Bad replies, as opposed to failing providers: the same seat is asked once more, told what was wrong."""
+"""Bad replies. The same model is called once more with a correction; failing providers are not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An answer that a round wants. (seat, number) names it within the round."""
+    """An answer that a round needs; (seat, index) identifies it within the round."""
 
     seat: str
-    index: int  # a judge's reading, 1 or 2; which of its answers it is for the others, from 0
+    index: int  # a judge's reading, 1 or 2; for other seats the number of the answer, from 0
     task: Task
-    message_author: str = ""  # whose message it answers
+    message_author: str = ""  # the debater whose message it answers
 
     @property
     def key(self) -> tuple[str, int]:
@@ -48,7 +48,7 @@ CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
 
 
 def build_slot_groups(debate: Debate) -> SlotGroups:
-    """The places of this round, as far as they are settled."""
+    """The slots of this round that are known so far."""
     phase = debate.phase
     if phase is None:
         return ()
@@ -70,7 +70,7 @@ def judge_slots(setup: Opened) -> tuple[Slot, ...]:
 
 
 def build_message_groups(debate: Debate) -> SlotGroups:
-    """Messages, then their answers. An answer's number is its asker's, whatever order messages arrive in."""
+    """Messages, then answers. An answer's index follows from the sender, not from the order of arrival."""
     asking = tuple(Slot(name, 0, "message") for name in debate.names)
     messages = [asked for asked, *_ in debate.round_exchanges(debate.round)]
     answers = tuple(
@@ -81,7 +81,7 @@ def build_message_groups(debate: Debate) -> SlotGroups:
 
 
 def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
-    """The turns of a round, with what the moderator and the referee do before and after them."""
+    """The turns of a round, with the slots of moderator and referee before and after them."""
     opening = ((Slot(MODERATOR, 0, "opening"),),)
     if phase.order == "moderated" and debate.round_plan(debate.round) is None:
         return opening
@@ -91,7 +91,7 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
 
 
 def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
-    """Who looks back on a round: the referee, where something was said, and the moderator."""
+    """The referee, if anybody speaks in the round, and the closing moderator."""
     audit = ((Slot(REFEREE, 0, "audit"),),) if setup.referee and turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
     return (*audit, (CLOSING_SLOT,)) if closes else audit
@@ -109,11 +109,11 @@ def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
 
 
 def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
-    """As many of the places as the limit on turns leaves room for."""
-    most = debate.max_turns
-    if not most:
+    """The slots that `max_turns` still allows."""
+    limit = debate.max_turns
+    if not limit:
         return groups
-    left = most - sum(turn.round < debate.round for turn in debate.turns)
+    left = limit - sum(turn.round < debate.round for turn in debate.turns)
     kept = []
     for group in groups:
         kept.append(group[: max(left, 0)])
@@ -122,52 +122,51 @@ def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
 
 
 def round_slots(debate: Debate) -> tuple[Slot, ...]:
-    return tuple(place for group in build_slot_groups(debate) for place in group)
+    return tuple(slot for group in build_slot_groups(debate) for slot in group)
 
 
 def slot_failures(debate: Debate, slot_key: tuple[str, int]) -> tuple[Failed, ...]:
-    """The failures of a place in this round that still count; resuming a paused debate forgives them."""
+    """The failures of a slot in this round since the debate was last resumed."""
     return tuple(
         failure for failure in debate.round_failures if (failure.seat, failure.slot_index) == slot_key
     )
 
 
 def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
-    """Whether a place has failed for good in this round: its last model, and no other is left to ask."""
+    """Whether a slot is given up in this round: each of its models failed, or time ran out."""
     failures = slot_failures(debate, slot_key)
     if not failures:
         return False
     if any(failure.cause == "late" for failure in failures):
-        return True  # the others could not answer in time either
-    nobody_left = all(
-        (slot_key[0], model) in debate.failed_models for model in candidate_models(debate, slot_key[0])
-    )
-    return nobody_left and has_final_failure(failures)
+        return True  # no other model has more time
+    seat, _ = slot_key
+    all_failed = all((seat, model) in debate.failed_models for model in candidate_models(debate, seat))
+    return all_failed and has_final_failure(failures)
 
 
 def has_final_failure(failures: Sequence[Failed]) -> bool:
-    """Whether the model that failed last is done with: its provider failed, or it answered badly twice."""
+    """Whether the model that failed last is not called again: its provider failed, or two replies were bad."""
     last = [failure for failure in failures if failure.model == failures[-1].model]
     return len(last) > 1 or last[-1].cause not in REPAIRABLE_CAUSES
 
 
 def is_open(debate: Debate, slot: Slot) -> bool:
-    """Whether this answer is missing and would still be taken."""
+    """Whether an answer for the slot is missing and would be accepted."""
     return slot.key not in debate.answered_slots and not is_exhausted(debate, slot.key)
 
 
 def open_slots(debate: Debate) -> tuple[Slot, ...]:
-    """The places whose answer is missing and whose turn it is."""
+    """The open slots of the first group that has any."""
     if debate.ended:
         return ()
     for group in build_slot_groups(debate):
-        if missing := tuple(place for place in group if is_open(debate, place)):
+        if missing := tuple(slot for slot in group if is_open(debate, slot)):
             return missing
     return ()
 
 
 def verdict_source(setup: Opened) -> str:
-    """Who makes the verdict: judges, moderator, ballots; "" where the talk itself is the result."""
+    """The counting rule of the verdict; "" where the debate ends without one."""
     if setup.counting:
         return setup.counting
     if any(phase.is_judgment for phase in setup.phases):
@@ -194,19 +193,16 @@ def find_voters(setup: Opened) -> tuple[str, ...]:
 
 
 def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:
-    """The moderator's closing, where a talk that is being concluded still needs it."""
+    """The moderator's closing slot, where a concluded talk still needs it for the verdict."""
     phase = debate.phase
     if debate.ended or not (debate.is_concluding and debate.turns and phase and phase.is_talk):
         return ()
-    return (
-        (CLOSING_SLOT,)
-        if verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
-        else ()
-    )
+    needed = verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
+    return (CLOSING_SLOT,) if needed else ()
 
 
 def is_talk_over(debate: Debate) -> bool:
-    """Whether nobody will argue any more: what is left is to vote, to judge, to sum up."""
+    """Whether only ballots, judging and synthesis remain."""
     phase = debate.phase
     if phase is None:
         return False
@@ -216,7 +212,7 @@ def is_talk_over(debate: Debate) -> bool:
 
 
 def seat_models(setup: Opened) -> dict[str, str]:
-    """Every seat with the model that it was given."""
+    """The model of every seat in the setup."""
     models = {debater.name: debater.model for debater in setup.debaters}
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
     officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
@@ -224,7 +220,7 @@ def seat_models(setup: Opened) -> dict[str, str]:
 
 
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
-    """The models that a seat may be asked of, the first while it answers. The caller is nobody's fallback."""
+    """The models of a seat in the order of preference. A seat of the caller has no fallback models."""
     replaced = [made.model for made in debate.find_interventions(ModelReplaced) if made.seat == seat]
     own = replaced[-1] if replaced else seat_models(debate.setup)[seat]
     fallback = () if own == CALLER else debate.setup.fallback_models
@@ -232,6 +228,6 @@ def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
 
 
 def current_model(debate: Debate, seat: str) -> str:
-    """The model that a seat is asked of now: the first that has not failed it, or its own again."""
-    there = candidate_models(debate, seat)
-    return next((model for model in there if (seat, model) not in debate.failed_models), there[0])
+    """The first model of a seat that has not failed, or its own where all have."""
+    models = candidate_models(debate, seat)
+    return next((model for model in models if (seat, model) not in debate.failed_models), models[0])

@@ -1,16 +1,13 @@
-"""How facts change a debate.
+"""How events change a debate.
 
-Rules of this file:
-
-1. `apply` is the only way a debate changes, and it is all or nothing: an event that cannot happen
-   raises `IllegalEvent` and the debate at hand is untouched.
-2. Nothing says "in progress". What is under way is what has been asked for and not answered, and
-   that is derived (`rules.pending`), so that a crash at any instant leaves nothing to clean up.
-3. An answer is welcome as long as its place is open: while paused, and while the talk is being
-   concluded, too. What has been paid for is kept.
-4. Answers of a group arrive in any order. Whatever depends on order goes by `PhaseEntered.order`
-   or by seat, never by arrival.
-5. Who speaks is a fact before anybody is asked: `PhaseEntered.order`, `RoundOpened`, `HandedOff`.
+1. `apply` is the only way to change a debate. An event that is not possible raises `IllegalEvent`, and the
+   debate is unchanged.
+2. No state says "in progress". What is under way is what is due and unanswered (`decide.pending_calls`), so
+   that a crash at any instant leaves nothing to clean up.
+3. An answer is accepted as long as its slot is open, in a paused debate and a concluded talk too: it was
+   paid for.
+4. Answers of a group arrive in any order. Whatever depends on order uses `PhaseEntered.order` or the seats.
+5. The speakers are recorded before anybody is called: `PhaseEntered.order`, `RoundOpened`, `HandedOff`.
 """
 
 from collections.abc import Iterable
@@ -67,15 +64,15 @@ from server.debate.rules.schedule import (
 SlotEvent = Reply | Researched | Failed | HandoffFailed
 
 
-class IllegalEvent(Exception):  # noqa: N818  (it is named for what happened)
-    """This event cannot happen in this debate now: a bug of ours, never a user's mistake."""
+class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
+    """The event is not possible in this debate now: a bug, never a mistake of a user."""
 
 
 def apply(debate: Debate | None, event: Event) -> Debate:
     """The debate after this event.
 
     Raises:
-        IllegalEvent: it cannot happen now. The debate is unchanged.
+        IllegalEvent: the event is not possible now. The debate is unchanged.
     """
     if debate is None:
         if isinstance(event, Opened):
@@ -171,7 +168,7 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
 
 
 def can_follow(debate: Debate, phase: Phase) -> bool:
-    """Whether this phase may be held now: in their order, and the result made of what was decided."""
+    """Whether the phase may begin: phases keep their order, and synthesis needs the verdict if there is one."""
     if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
         return False
     here = debate.phase
@@ -214,7 +211,7 @@ def apply_failed(debate: Debate, event: Failed) -> Debate:
 
 
 def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
-    """What is in force is derived from `interventions`; three kinds change more than that."""
+    """Add an intervention. State derives from `interventions`; the kinds below change more than that."""
     after = replace(debate, interventions=(*debate.interventions, event))
     if isinstance(event, NoteAdded | Challenged):
         check_name(debate, event.to)
@@ -240,7 +237,11 @@ def check(condition: bool, message: str) -> None:
 
 
 def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
-    """The open slot that an answer, a failure or research is for."""
+    """Return the open slot that the event is for.
+
+    Raises:
+        IllegalEvent: no slot of these tasks is open for its seat.
+    """
     check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
     inherited = event.round <= debate.setup.forked_at_round
     check(inherited or event.seen <= debate.version, "its prompt shows what has not happened yet")
@@ -284,7 +285,7 @@ def check_handoff(debate: Debate, event: HandedOff) -> None:
 
 
 def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke:
-    """The turn whose choice of the next speaker this is about, made in this round and not yet followed."""
+    """The turn of this round whose choice of the next speaker is not recorded yet."""
     phase = debate.phase
     check(phase is not None and phase.order == "handoff", "nobody hands over here")
     check(all(handed.round != debate.round for handed in debate.handoffs), "it was handed over already")
@@ -308,10 +309,10 @@ def check_name(debate: Debate, name: str) -> None:
 
 
 def replay(events: Iterable[Event], start: Debate | None = None) -> Debate:
-    """The debate that these events tell.
+    """Apply events in order, to `start` or from the beginning.
 
     Raises:
-        IllegalEvent: they tell none.
+        IllegalEvent: one of them is not possible after the others, or there is none.
     """
     debate = reduce(apply, events, start)
     if debate is None:

@@ -1,7 +1,7 @@
-"""From what judges, ballots or the moderator say to an outcome. Never a forced winner.
+"""Counting rules: from judgments, ballots or the moderator's decision to an outcome. A winner is never forced.
 
-A judge who names one side in one order and another side in the other judged the order, not the
-debate, and abstains (Zheng et al., arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
+A judge who names another winner when the order of reading changes abstains: the order decided (Zheng et al.,
+arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
 from collections.abc import Callable
@@ -14,37 +14,37 @@ from server.debate.rules.schedule import find_voters, verdict_source
 
 
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
-    """The verdict of a debate that has heard everybody; none where the talk itself is the result."""
+    """The verdict by the debate's counting rule; () where it ends without one."""
     rule = verdict_source(debate.setup)
     return (COUNTING_RULES[rule](debate),) if rule else ()
 
 
 def build_judges_verdict(debate: Debate) -> Concluded:
-    """As the judges found."""
+    """The verdict of the judges, in the words of one of the majority."""
     votes = tuple(compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup))
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted, debate.threshold)
-    spokesman = find_verdict_reading(debate, winner, counted)
+    reading = find_verdict_reading(debate, winner, counted)
     return Concluded(
         outcome=outcome,
         winner=winner,
-        verdict=spokesman.verdict if spokesman else format_no_finding(votes),
-        reasoning=spokesman.reasoning if spokesman else "",
+        verdict=reading.verdict if reading else format_no_finding(votes),
+        reasoning=reading.reasoning if reading else "",
         votes=votes,
     )
 
 
 def compute_judge_vote(debate: Debate, judge: str) -> Vote:
-    """What the readings of one judge come to."""
-    readings = [found for found in debate.judgments if found.seat == judge]
-    asked = 2 if debate.setup.judges.both_orders else 1
+    """The vote of a judge from all its readings."""
+    readings = [judged for judged in debate.judgments if judged.seat == judge]
+    expected = 2 if debate.setup.judges.both_orders else 1
     if not readings:
         return Vote(judge=judge, winner="", margin=0, abstains="gave no usable answer")
-    if not all(found.informative for found in readings):
+    if not all(judged.informative for judged in readings):
         return Vote(judge=judge, winner="", margin=0, abstains="is too small a model to judge")
-    if len(readings) < asked:
+    if len(readings) < expected:
         return Vote(judge=judge, winner="", margin=0, abstains="answered in one of the two orders only")
-    winners = {found.winner for found in readings}
+    winners = {judged.winner for judged in readings}
     if len(winners) > 1:
         return Vote(
             judge=judge, winner="", margin=0, abstains="found for another side when the order changed"
@@ -52,7 +52,7 @@ def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     return Vote(
         judge=judge,
         winner=winners.pop(),
-        margin=min(found.margin for found in readings),
+        margin=min(judged.margin for judged in readings),
         weight=seat_weight(debate, judge),
     )
 
@@ -85,17 +85,17 @@ def tally(votes: list[Vote], threshold: Fraction | None = None) -> tuple[Outcome
 
 
 def find_verdict_reading(debate: Debate, winner: str, votes: list[Vote]) -> Judged | None:
-    """The reading whose words the verdict takes: the first of a judge who voted as the panel did.
+    """The reading that the verdict quotes: the first one of the first judge who voted for the winner.
 
-    Where nobody won, the first reading of the first judge whose vote counts.
+    Without a winner, the first one of the first judge whose vote counts.
     """
-    of_the_panel = [v.judge for v in votes if v.winner == winner] or [v.judge for v in votes]
-    readings = [found for found in debate.judgments if found.seat in of_the_panel[:1]]
-    return min(readings, key=lambda found: found.slot_index, default=None)
+    judges = [v.judge for v in votes if v.winner == winner] or [v.judge for v in votes]
+    readings = [judged for judged in debate.judgments if judged.seat in judges[:1]]
+    return min(readings, key=lambda judged: judged.slot_index, default=None)
 
 
 def build_moderator_verdict(debate: Debate) -> Concluded:
-    """As the moderator decided: settled, or not within the rounds there were."""
+    """The moderator's last decision: settled, or undecided."""
     if not debate.round_summaries:
         return Concluded(
             outcome="undecided", winner="", verdict="No finding: no round was closed.", reasoning="", votes=()
@@ -110,7 +110,7 @@ def build_moderator_verdict(debate: Debate) -> Concluded:
 
 
 def build_ballots_verdict(debate: Debate) -> Concluded:
-    """As the last vote was cast. A missing or unreadable ballot is no vote."""
+    """The result of the last vote. A missing or unreadable ballot is no vote."""
     votes = tuple(compute_ballot_vote(debate, seat) for seat in find_voters(debate.setup))
     counted = [v for v in votes if not v.abstains]
     outcome, winner = tally(counted, debate.threshold)
@@ -124,7 +124,7 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
 
 
 def compute_ballot_vote(debate: Debate, name: str) -> Vote:
-    """What a seat cast in the last vote. Ballots have no margin: each counts as clear."""
+    """The vote of a seat in the last vote. Ballots have no margin: each counts as clear."""
     last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
     if last is None:
         return Vote(judge=name, winner="", margin=0, abstains="gave no usable ballot")

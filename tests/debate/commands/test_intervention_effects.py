@@ -12,8 +12,8 @@ pytestmark = pytest.mark.requirement("N10", "D4")
 @pytest.mark.parametrize(
     ("most", "told"),
     [
-        (3, "The new limits leave no room for another question (budget: 5 of 3 calls spent, and 1 question"),
-        (6, "The new limits leave no room for another question (budget: 5 of 6 calls spent, and 1 question"),
+        (3, "The new limits leave no room for another question (budget: 5 of 3 calls spent, and 1 call "),
+        (6, "The new limits leave no room for another question (budget: 5 of 6 calls spent, and 1 call "),
         (7, "The new limits are in force from the next question on. Resume the debate now."),
     ],
 )

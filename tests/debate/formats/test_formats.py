@@ -105,6 +105,14 @@ def test_the_full_format_holds_the_seven_phases_in_their_order() -> None:
             "argumentation (debaters, declared, each further round) -> deliverable (synthesizer)",
         ),
         (
+            "oxford",
+            (
+                "audience_vote (audience of judges, each votes alone) -> opening (debaters, together) -> "
+                "rebuttal (debaters, together, each further round) -> "
+                "audience_vote 2 (audience of judges, each votes alone)"
+            ),
+        ),
+        (
             "full",
             (
                 "opening (debaters, together) -> argumentation (debaters, declared, each further round) -> "

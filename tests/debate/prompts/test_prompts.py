@@ -9,7 +9,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
 from server.debate.prompts.response_schemas import RESPONSE_TEMPLATES
 from server.debate.prompts.transcript import lettered_debaters, stance_tag
-from server.debate.prompts.wording import COMMON_RULES, PHASE_INSTRUCTIONS
+from server.debate.prompts.wording import COMMON_RULES, PHASE_INSTRUCTIONS, phase_instruction
 from server.debate.rules.decide import Call
 from tests.support.simulation import (
     DebateSimulation,
@@ -110,8 +110,9 @@ You are A. Speak."""
         for name, row in FORMATS.items():
             at = simulate(build_setup(format=name)).play()
             for phase in row.phases:
+                assert phase_instruction(phase)
                 assert any(
-                    f": {phase.name}\n{PHASE_INSTRUCTIONS[phase.name]}\n" in render_prompt_text(prompt)
+                    f": {phase.name}\n{phase_instruction(phase)}\n" in render_prompt_text(prompt)
                     for _, prompt in at.calls_made
                 )
 

@@ -58,7 +58,7 @@ class TestCalls:
         )
         at = simulate(opened).play()
         assert (asked(at), at.status) == (10, "concluded")
-        assert status_reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 question kept back")
+        assert status_reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 call reserved")
         assert "3 rounds of talk, 9 turns." in render_verdict(at.debate)
         assert at.debate.verdict
 
