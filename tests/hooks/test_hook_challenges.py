@@ -32,9 +32,9 @@ async def test_a_hook_challenges_in_words_of_its_own(
         hook("tell", "intervention", {"log": "{action} to {to}: {text}"}, actor="hook doubt"),
     )
 
-    async with open_manager_with_hooks(database, path) as hall:
-        case = await start_debate(hall)
-        await hall.intervene(case.id, "pause", InterventionRequest(), actor="somebody")
+    async with open_manager_with_hooks(database, path) as manager:
+        snapshot = await start_debate(manager)
+        await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="somebody")
         with anyio.fail_after(5):
             told = await log_lines.wait_for("challenge to")
 

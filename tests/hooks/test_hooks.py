@@ -42,9 +42,9 @@ def logs(text: str) -> dict[str, str]:
     return {"log": text}
 
 
-def notes(case: DebateSnapshot) -> list[tuple[str, str]]:
+def notes(snapshot: DebateSnapshot) -> list[tuple[str, str]]:
     """(who, what) of everything that was injected."""
-    return [(e.actor, e.event.text) for e in case.entries if isinstance(e.event, NoteAdded)]
+    return [(e.actor, e.event.text) for e in snapshot.entries if isinstance(e.event, NoteAdded)]
 
 
 async def test_a_line_is_logged_with_what_is_known_of_the_event(
@@ -55,19 +55,19 @@ async def test_a_line_is_logged_with_what_is_known_of_the_event(
         tmp_path,
         hook("tell", "agent_error", logs("{hook}: {seat} in {debate_id}, {cause}: {detail} {{{winner}}}")),
     )
-    async with open_manager_with_hooks(database, path, models) as hall:
-        case = await run_debate(hall, debaters=debaters, max_rounds=1)
+    async with open_manager_with_hooks(database, path, models) as manager:
+        snapshot = await run_debate(manager, debaters=debaters, max_rounds=1)
         await log_lines.wait_for("tell: ")
 
-    assert log_lines.messages[0] == f"tell: Cy in {case.id}, timeout: Cy did not answer. {{}}"
+    assert log_lines.messages[0] == f"tell: Cy in {snapshot.id}, timeout: Cy did not answer. {{}}"
 
 
 async def test_a_line_stays_one_line_however_the_debate_is_worded(
     database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
     path = write_hooks_file(tmp_path, hook("tell", "debate_start", logs("asked: {question}")))
-    async with open_manager_with_hooks(database, path) as hall:
-        await start_debate(hall, question="Ship\nit\x1b[31m? " + "x" * 9000)
+    async with open_manager_with_hooks(database, path) as manager:
+        await start_debate(manager, question="Ship\nit\x1b[31m? " + "x" * 9000)
         line = await log_lines.wait_for("asked")
 
     assert line.startswith("asked: Ship it")
@@ -102,9 +102,9 @@ async def test_a_hook_hears_the_events_it_names_under_the_conditions_it_sets(
         hook(f"hook-{number}", on, logs("{hook}"), **when) for number, (on, when, _) in enumerate(CONDITIONS)
     ]
     debaters = [{"name": name, "stance": name} for name in ("For", "Against")]
-    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, *hooks)) as hall:
-        await run_debate(hall, debaters=debaters, options={"tags": ["prod", "x"]})
-    # Closing the hall does what can be done at once, and a line can.
+    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, *hooks)) as manager:
+        await run_debate(manager, debaters=debaters, options={"tags": ["prod", "x"]})
+    # Closing the manager does what can be done at once, and a line can.
 
     assert [log_lines.messages.count(f"hook-{number}") for number in range(len(CONDITIONS))] == [
         count for _, _, count in CONDITIONS
@@ -120,21 +120,23 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str, tmp_p
             hook("stand-in", "agent_error", question),
             hook("ops", "intervention", webhook(receiver.url)),
         )
-        async with open_manager_with_hooks(database, path, models) as hall:
-            case = await hall_with_failure(hall, debaters)
+        async with open_manager_with_hooks(database, path, models) as manager:
+            snapshot = await start_with_failure(manager, debaters)
             [posted] = await receiver.wait_for(1)
-            case = await hall.load(case.id)
+            snapshot = await manager.load(snapshot.id)
 
-    [(entry, note)] = [(entry, entry.event) for entry in case.entries if isinstance(entry.event, NoteAdded)]
-    assert notes(case) == [("hook stand-in", "Who answers the question of Cy?")]
+    [(entry, note)] = [
+        (entry, entry.event) for entry in snapshot.entries if isinstance(entry.event, NoteAdded)
+    ]
+    assert notes(snapshot) == [("hook stand-in", "Who answers the question of Cy?")]
     assert (note.to, posted.json["event"]["seq"]) == ("Ada", entry.seq)
     assert posted.json["event"]["actor"] == "hook stand-in"
 
 
-async def hall_with_failure(hall: DebateManager, debaters: object) -> DebateSnapshot:
+async def start_with_failure(manager: DebateManager, debaters: object) -> DebateSnapshot:
     """A debate in whose first round one debater has failed."""
-    case = await start_debate(hall, debaters=debaters)
-    return await hall.step(case.id, wait=5)
+    snapshot = await start_debate(manager, debaters=debaters)
+    return await manager.step(snapshot.id, wait=5)
 
 
 async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
@@ -146,14 +148,14 @@ async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
         hook("loop", "intervention", again, logs("heard {actor}")),
         hook("first", "debate_start", again),
     )
-    async with open_manager_with_hooks(database, path) as hall:
-        case = await start_debate(hall)
+    async with open_manager_with_hooks(database, path) as manager:
+        snapshot = await start_debate(manager)
         await log_lines.wait_for("heard hook first")
-        await hall.intervene(case.id, "inject", InterventionRequest(text="By hand."), actor="me")
+        await manager.intervene(snapshot.id, "inject", InterventionRequest(text="By hand."), actor="me")
         await log_lines.wait_for("heard hook loop")
-        case = await hall.load(case.id)
+        snapshot = await manager.load(snapshot.id)
 
-    assert notes(case) == [("hook first", "Again."), ("me", "By hand."), ("hook loop", "Again.")]
+    assert notes(snapshot) == [("hook first", "Again."), ("me", "By hand."), ("hook loop", "Again.")]
     assert [line for line in log_lines.messages if "heard" in line] == [
         "heard hook first",
         "heard me",
@@ -165,31 +167,31 @@ async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
     database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
     path = write_hooks_file(tmp_path, hook("eager", "debate_pause", RESUME))
-    async with open_manager_with_hooks(database, path) as hall:
-        case = await start_debate(hall)
+    async with open_manager_with_hooks(database, path) as manager:
+        snapshot = await start_debate(manager)
         for count in range(1, 21):
-            await hall.intervene(case.id, "pause", InterventionRequest(), actor="me")
-            await resumed(hall, case.id, count)
-        await hall.intervene(case.id, "pause", InterventionRequest(), actor="me")
+            await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
+            await resumed(manager, snapshot.id, count)
+        await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
         said = await log_lines.wait_for("gave up")
-        case = await hall.load(case.id)
+        snapshot = await manager.load(snapshot.id)
 
     assert "hooks have intervened 20 times" in said
-    assert case.status == "paused"
+    assert snapshot.status == "paused"
 
 
-async def resumed(hall: DebateManager, debate_id: str, count: int) -> None:
+async def resumed(manager: DebateManager, debate_id: str, count: int) -> None:
     """Wait until hooks have resumed a debate so often."""
     with anyio.fail_after(5):
         while True:
             changed = anyio.Event()
 
-            def tell(_case: DebateSnapshot, changed: anyio.Event = changed) -> None:
+            def tell(_snapshot: DebateSnapshot, changed: anyio.Event = changed) -> None:
                 changed.set()
 
-            unsubscribe = hall.subscribe(tell)
-            case = await hall.load(debate_id)
-            if sum(entry.event.kind == "resumed" for entry in case.entries) >= count:
+            unsubscribe = manager.subscribe(tell)
+            snapshot = await manager.load(debate_id)
+            if sum(entry.event.kind == "resumed" for entry in snapshot.entries) >= count:
                 unsubscribe()
                 return
             await changed.wait()
@@ -200,11 +202,13 @@ async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
     database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
     path = write_hooks_file(tmp_path, hook("late", "debate_end", {"intervene": {"action": "pause"}}))
-    async with open_manager_with_hooks(database, path) as hall:
-        case = await run_debate(hall)
+    async with open_manager_with_hooks(database, path) as manager:
+        snapshot = await run_debate(manager)
         said = await log_lines.wait_for("gave up")
 
-    assert said.startswith(f"Hook late gave up on entry {case.debate.version} of debate {case.id}, attempt 1")
+    assert said.startswith(
+        f"Hook late gave up on entry {snapshot.debate.version} of debate {snapshot.id}, attempt 1"
+    )
     assert "The debate is over" in said
 
 
@@ -217,13 +221,13 @@ async def test_a_webhook_that_hangs_holds_up_neither_the_debate_nor_other_hooks(
             hook("slow", "*", webhook(receiver.url), logs("slow hook's own {kind}")),
             hook("quick", "debate_end", logs("over")),
         )
-        async with open_manager_with_hooks(database, path) as hall:
-            case = await run_debate(hall)
+        async with open_manager_with_hooks(database, path) as manager:
+            snapshot = await run_debate(manager)
             await log_lines.wait_for("over")
             await log_lines.wait_for("slow hook's own ended")
             assert len(await receiver.wait_for(1)) == 1
 
-    assert case.status == "concluded"
+    assert snapshot.status == "concluded"
 
 
 async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_by_the_next(
@@ -232,15 +236,15 @@ async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_b
     async with open_receiver(hangs=True) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
         with anyio.fail_after(2):
-            async with open_manager_with_hooks(database, path) as hall:
-                case = await start_debate(hall)
+            async with open_manager_with_hooks(database, path) as manager:
+                snapshot = await start_debate(manager)
                 await receiver.wait_for(1)
         receiver.release.set()
         async with open_manager_with_hooks(database, path):
             first, second = await receiver.wait_for(2)
 
     assert first.id == second.id
-    assert second.json["debate"]["id"] == case.id
+    assert second.json["debate"]["id"] == snapshot.id
 
 
 async def test_closing_with_a_webhook_that_hangs_takes_less_than_a_second(
@@ -248,8 +252,8 @@ async def test_closing_with_a_webhook_that_hangs_takes_less_than_a_second(
 ) -> None:
     async with open_receiver(hangs=True) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_hooks(database, path) as manager:
+            await start_debate(manager)
             await receiver.wait_for(1)
             left = anyio.current_time()
         assert anyio.current_time() - left < 1
@@ -263,12 +267,12 @@ async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(
         async with open_manager_with_hooks(database, path):
             pass
         async with open_manager_with_hooks(database, "") as bare:
-            case = await start_debate(bare)
+            snapshot = await start_debate(bare)
         async with open_manager_with_hooks(database, path), open_manager_with_hooks(database, "") as bare:
             other = await start_debate(bare)
             posted = await receiver.wait_for(2)
 
-    assert [one.json["debate"]["id"] for one in posted] == [case.id, other.id]
+    assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
 
 
 async def test_of_two_processes_one_delivers(database: str, tmp_path: Path) -> None:
@@ -281,16 +285,16 @@ async def test_of_two_processes_one_delivers(database: str, tmp_path: Path) -> N
             open_manager_with_hooks(database, path) as one,
             open_manager_with_hooks(database, path) as two,
         ):
-            began = [await start_debate(hall) for hall in (one, two) * 3]
-            stepped = [await two.step(case.id, wait=5) for case in began]
-            await receiver.wait_for(sum(len(case.entries) for case in stepped))
+            began = [await start_debate(manager) for manager in (one, two) * 3]
+            stepped = [await two.step(snapshot.id, wait=5) for snapshot in began]
+            await receiver.wait_for(sum(len(snapshot.entries) for snapshot in stepped))
         async with open_manager_with_hooks(database, "") as bare:
-            cases = [await bare.load(case.id) for case in began]
+            snapshots = [await bare.load(snapshot.id) for snapshot in began]
 
-    assert [notes(case) for case in cases] == [[("hook add", "Mind the cost.")]] * 6
+    assert [notes(snapshot) for snapshot in snapshots] == [[("hook add", "Mind the cost.")]] * 6
     assert sorted(
         (posted.json["debate"]["id"], posted.json["event"]["seq"]) for posted in receiver.requests
-    ) == (sorted((case.id, entry.seq) for case in cases for entry in case.entries))
+    ) == (sorted((snapshot.id, entry.seq) for snapshot in snapshots for entry in snapshot.entries))
     assert len({posted.id for posted in receiver.requests}) == len(receiver.requests)
 
 
@@ -299,8 +303,8 @@ async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once
 ) -> None:
     async with open_receiver(hangs=True) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_hooks(database, path) as manager:
+            await start_debate(manager)
             await receiver.wait_for(1)
         child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
@@ -317,24 +321,24 @@ async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
 ) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     path = write_hooks_file(tmp_path, hook("add", "debate_start", note), hook("tell", "*", logs("{kind}")))
-    async with open_manager_with_hooks(database, path) as hall:
-        case = await start_debate(hall)
+    async with open_manager_with_hooks(database, path) as manager:
+        snapshot = await start_debate(manager)
         await log_lines.wait_for("note_added")
     raw = await Connection.open(database, lock_timeout=5)
-    unnoted = build_delivery_id("add", case.id, 1, 0)
+    unnoted = build_delivery_id("add", snapshot.id, 1, 0)
     await raw.fetch_all(
         "insert into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until) "
         "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
         unnoted,
-        case.id,
-        hall.clock().timestamp(),
+        snapshot.id,
+        manager.clock().timestamp(),
     )
     await raw.close()
-    async with open_manager_with_hooks(database, path) as hall:
+    async with open_manager_with_hooks(database, path) as manager:
         pass
-    async with open_manager_with_hooks(database, path) as hall, outbox_of(database) as outbox:
-        assert await outbox.due_queues(hall.clock().timestamp() + 99) == []
-        assert notes(await hall.load(case.id)) == [("hook add", "Mind the cost.")]
+    async with open_manager_with_hooks(database, path) as manager, outbox_of(database) as outbox:
+        assert await outbox.due_queues(manager.clock().timestamp() + 99) == []
+        assert notes(await manager.load(snapshot.id)) == [("hook add", "Mind the cost.")]
 
 
 @asynccontextmanager
@@ -349,17 +353,17 @@ async def outbox_of(database: str) -> AsyncIterator[Outbox]:
 async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
     database: str, tmp_path: Path, log_lines: LogLines
 ) -> None:
-    async with open_manager_with_hooks(database, "") as hall:
-        old = await start_debate(hall)
+    async with open_manager_with_hooks(database, "") as manager:
+        old = await start_debate(manager)
     early = hook("early", "*", logs("early {debate_id} {kind}"))
-    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, early)) as hall:
-        await hall.step(old.id, wait=5)
-        between = await start_debate(hall)
+    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, early)) as manager:
+        await manager.step(old.id, wait=5)
+        between = await start_debate(manager)
         await log_lines.wait_for("early")
     path = write_hooks_file(tmp_path, early, hook("late", "*", logs("late {debate_id} {kind}")))
-    async with open_manager_with_hooks(database, path) as hall:
-        await hall.intervene(between.id, "pause", InterventionRequest(), actor="me")
-        new = await start_debate(hall)
+    async with open_manager_with_hooks(database, path) as manager:
+        await manager.intervene(between.id, "pause", InterventionRequest(), actor="me")
+        new = await start_debate(manager)
         await log_lines.wait_for(f"early {new.id}")
         await log_lines.wait_for(f"late {new.id}")
 
@@ -379,8 +383,8 @@ async def test_what_happened_too_long_ago_is_left_alone(
     yesterday = partial(open_manager_with_retry_delays, clock=lambda: utc_now() - timedelta(days=1))
     async with yesterday(database, write_hooks_file(tmp_path / "none")) as bare:
         await start_debate(bare, question="Then?")
-    async with open_manager_with_hooks(database, path) as hall:
-        await start_debate(hall, question="Now?")
+    async with open_manager_with_hooks(database, path) as manager:
+        await start_debate(manager, question="Now?")
         await log_lines.wait_for("began Now?")
 
     assert log_lines.messages == ["began Now?"]

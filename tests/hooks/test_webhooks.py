@@ -40,9 +40,9 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
         path = write_hooks_file(
             tmp_path, hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")
         )
-        async with open_manager_with_hooks(database, path) as hall:
-            await run_debate(hall)
-            case = await run_debate(hall, options={"tags": ["test", "prod"]})
+        async with open_manager_with_hooks(database, path) as manager:
+            await run_debate(manager)
+            snapshot = await run_debate(manager, options={"tags": ["test", "prod"]})
             [posted] = await receiver.wait_for(1)
 
     assert posted.path == "/hook?to=ops"
@@ -52,9 +52,9 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
     assert posted.json == {
         "id": posted.id,
         "hook": "ops",
-        "event": build_event_row(case.entries[-1]),
+        "event": build_event_row(snapshot.entries[-1]),
         "debate": {
-            "id": case.id,
+            "id": snapshot.id,
             "question": "Ship it?",
             "format": "second_opinion",
             "status": "concluded",
@@ -66,8 +66,8 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
 async def test_a_signature_does_not_fit_another_body_or_time(database: str, tmp_path: Path) -> None:
     async with open_receiver() as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_hooks(database, path) as manager:
+            await start_debate(manager)
             [posted] = await receiver.wait_for(1)
 
     assert posted.is_signed
@@ -99,8 +99,8 @@ async def test_what_may_work_later_is_tried_again_under_the_same_id(
 ) -> None:
     async with open_receiver(status_lines=[answer, answer]) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_retry_delays(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path) as manager:
+            await start_debate(manager)
             posted = await receiver.wait_for(3)
 
     assert len(posted) == 3
@@ -111,8 +111,8 @@ async def test_what_may_work_later_is_tried_again_under_the_same_id(
 async def test_attempts_are_counted_and_end(database: str, tmp_path: Path, log_lines: LogLines) -> None:
     async with open_receiver(status_lines=["500 Oh"] * 9) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
-        async with open_manager_with_retry_delays(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path) as manager:
+            await start_debate(manager)
             said = await log_lines.wait_for("gave up")
 
     assert len(receiver.requests) == 3
@@ -125,8 +125,8 @@ async def test_a_refusal_or_a_redirect_is_final(
 ) -> None:
     async with open_receiver(status_lines=[answer]) as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_retry_delays(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path) as manager:
+            await start_debate(manager)
             said = await log_lines.wait_for("gave up")
 
     assert [one.path for one in receiver.requests] == ["/hook"]
@@ -148,8 +148,8 @@ async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restar
             ):
                 pass
 
-        async with open_manager_with_retry_delays(database, path, retry_delays=(1, 60)) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path, retry_delays=(1, 60)) as manager:
+            await start_debate(manager)
             await receiver.wait_for(1)
         counts = []
         for seconds in (0, 800, 1000, 1030, 1100, 99_000):
@@ -166,8 +166,8 @@ async def test_nobody_listening_is_an_attempt_that_may_work_later(
     async with open_receiver() as gone:
         url = gone.url
     path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(url, attempts=2)))
-    async with open_manager_with_retry_delays(database, path) as hall:
-        await start_debate(hall)
+    async with open_manager_with_retry_delays(database, path) as manager:
+        await start_debate(manager)
         said = await log_lines.wait_for("gave up")
 
     assert said.endswith("attempt 2: 127.0.0.1 cannot be reached (ConnectError)")
@@ -180,8 +180,8 @@ async def test_a_server_that_does_not_answer_in_time_is_left(
         path = write_hooks_file(
             tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=1, timeout=0.1))
         )
-        async with open_manager_with_retry_delays(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path) as manager:
+            await start_debate(manager)
             said = await log_lines.wait_for("gave up")
 
     assert said.endswith("there was no answer within 0.1 s")
@@ -197,8 +197,8 @@ async def test_a_host_whose_address_is_private_is_not_called_unless_that_is_allo
             hook("ops", "debate_start", webhook(url)),
             allow={"hosts": ["localhost"], "private": ["localhost:1"]},
         )
-        async with open_manager_with_retry_delays(database, path) as hall:
-            await start_debate(hall)
+        async with open_manager_with_retry_delays(database, path) as manager:
+            await start_debate(manager)
             said = await log_lines.wait_for("gave up")
 
     assert receiver.connection_count == 0
@@ -216,8 +216,8 @@ async def test_a_name_with_one_private_address_among_public_ones_is_not_called(
         hook("ops", "debate_start", webhook("https://hooks.example.org/x")),
         allow={"hosts": ["hooks.example.org"]},
     )
-    async with open_manager_with_retry_delays(database, path, resolver=two) as hall:
-        await start_debate(hall)
+    async with open_manager_with_retry_delays(database, path, resolver=two) as manager:
+        await start_debate(manager)
         assert "has a private address" in await log_lines.wait_for("gave up")
 
 
@@ -300,8 +300,8 @@ async def posted_by_name(database: str, folder: Path, receiver: WebhookReceiver)
         hook("ops", "debate_start", webhook(f"https://{place}/x", attempts=1)),
         allow={"private": [place]},
     )
-    async with open_manager_with_retry_delays(database, path, resolver=here) as hall:
-        await start_debate(hall)
+    async with open_manager_with_retry_delays(database, path, resolver=here) as manager:
+        await start_debate(manager)
     return asked
 
 
@@ -341,8 +341,8 @@ async def test_a_very_long_event_is_sent_without_its_texts(database: str, tmp_pa
     documents = [{"title": f"D{number}", "text": "\N{SNOWMAN}" * 190_000} for number in range(2)]
     async with open_receiver() as receiver:
         path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as hall:
-            await start_debate(hall, documents=documents)
+        async with open_manager_with_hooks(database, path) as manager:
+            await start_debate(manager, documents=documents)
             [posted] = await receiver.wait_for(1)
 
     assert len(posted.body) < 10_000

@@ -1,4 +1,4 @@
-"""A hall with hooks, as a process has it, and debates to try them on."""
+"""A manager with hooks, as a process has it, and debates to try them on."""
 
 import json
 import logging
@@ -66,10 +66,10 @@ def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Pat
 async def open_manager_with_hooks(
     database: str, path: Path | str, models: Mapping[str, Model] | None = None
 ) -> AsyncIterator[DebateManager]:
-    """The hall that the server and the terminal open."""
+    """The manager that the server and the terminal open."""
     settings = Settings(db=database, models=("scripted",), hooks=str(path))
-    async with open_manager(settings, models, environ=ENVIRON) as hall:
-        yield hall
+    async with open_manager(settings, models, environ=ENVIRON) as manager:
+        yield manager
 
 
 @asynccontextmanager
@@ -82,16 +82,16 @@ async def open_manager_with_retry_delays(
         async with (
             DebateManager(
                 journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
-            ) as hall,
+            ) as manager,
             HookRunner.open(
                 load_hooks_config(str(path), ENVIRON),
-                hall,
+                manager,
                 journal.outbox,
                 retry_delays=retry_delays,
                 **options,
             ),
         ):
-            yield hall
+            yield manager
     finally:
         await journal.close()
 
@@ -102,9 +102,9 @@ async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
 
 async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
     """A debate from its beginning to its verdict."""
-    case = await start_debate(manager, run=True, **fields)
+    snapshot = await start_debate(manager, run=True, **fields)
     with anyio.fail_after(5):
-        return await manager.follow(case.id, wait=5)
+        return await manager.follow(snapshot.id, wait=5)
 
 
 def time_out(request: Request) -> str:

@@ -1,8 +1,7 @@
-"""Every provider that litellm knows.
+"""Models of every provider that litellm supports.
 
-litellm takes seconds to import and prints where it likes, so it is imported on the first use, in a
-thread, and silenced. Retries are ours: its own need a package it does not depend on, and repeat
-wrong keys as well.
+litellm takes seconds to import and prints to standard output, so it is imported on first use, in a thread,
+and silenced. Retries are ours: litellm's need a package it does not depend on, and retry wrong keys too.
 """
 
 import logging
@@ -28,28 +27,27 @@ from server.models.prices import compute_cost
 from server.models.resilience.concurrency import Cooldown, Sleep
 from server.redaction import redact
 
-MAX_BACKOFF = 8.0  # seconds, where the provider does not ask for more
+MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
 REASONING_TOKENS = 4_000
-"""Tokens beside the answer's own: models that reason spend the same budget on it, and would say nothing."""
+"""Added to the reply's own limit for reasoning models, which would otherwise use it up and return nothing."""
 
 MAX_TOKEN_COUNT = 2**53 - 1
-"""What every reader of JSON takes for the same number."""
+"""The largest integer that every JSON reader represents exactly."""
 
 MAX_COST_USD = 1_000_000
-"""Dollars. An answer that seems to cost more was counted wrong."""
+"""A higher cost of one reply is a counting error."""
 
 MAX_MODEL_NAME_LENGTH = 200
-"""Characters of the name under which a model answered."""
 
 UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
-"""Their log-in prints a device code on standard output, which belongs to the protocol."""
+"""Their login prints a device code to standard output, which carries the protocol."""
 
 _import_lock = threading.Lock()
 _litellm: Any = None
 
 
 class LitellmModel:
-    """`price`: what its tokens cost, where the operator says so; else litellm's table tells."""
+    """`price`: the operator's price; None for litellm's price table. `cooldown`: that of the provider."""
 
     def __init__(
         self,
@@ -64,35 +62,35 @@ class LitellmModel:
         self.price = price
         self.api_base = api_base
         self._sleep = sleep
-        self._cooldown = cooldown  # of the provider, where others ask it too
+        self._cooldown = cooldown
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._check_allowed()
-        told = False
+        has_streamed = False
         attempt, most = 0, request.max_attempts
 
         def forward_piece(piece: str) -> None:
-            nonlocal told
-            told = True
+            nonlocal has_streamed
+            has_streamed = True
             if on_text:
                 on_text(piece)
 
-        litellm = await get_litellm()  # before the clock runs: the first import may take seconds
+        litellm = await get_litellm()  # before the timeout starts: the import takes seconds
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
                 extras = self._build_extras(litellm, request)
                 for attempt in range(1, most + 1):
-                    # Who has seen half of an answer does not see its second beginning.
-                    streaming = forward_piece if on_text and not told else None
+                    # A watcher who saw part of a reply gets no pieces of the next attempt.
+                    streaming = forward_piece if on_text and not has_streamed else None
                     try:
-                        answer = await self._request_completion(litellm, request, streaming, extras)
-                    except Exception as error:  # noqa: BLE001  (litellm raises what it likes)
+                        completion = await self._request_completion(litellm, request, streaming, extras)
+                    except Exception as error:  # noqa: BLE001  (litellm raises many types)
                         failure = self._classify_error(litellm, error)
                     else:
-                        return self._build_reply(litellm, answer, attempt, anyio.current_time() - started)
+                        return self._build_reply(litellm, completion, attempt, anyio.current_time() - started)
                     if extras and attempt < most and failure.is_request_error:
-                        extras = {}  # the prompt says in words what is wanted
+                        extras = {}  # the prompt describes the format in words as well
                     else:
                         await self._wait_before_retry(failure, attempt, can_retry=attempt < most)
         except TimeoutError:
@@ -111,7 +109,7 @@ class LitellmModel:
             )
 
     def _base_url(self) -> str:
-        """Where requests go as far as we are told; "" where litellm knows."""
+        """The configured address of the provider; "" for litellm's default."""
         provider = parse_provider(self.name).upper()
         return (
             self.api_base
@@ -120,12 +118,12 @@ class LitellmModel:
         )
 
     def _build_extras(self, litellm: Any, request: Request) -> dict[str, Any]:
-        """Functions to call, or else the schema of the answer: some providers refuse both at once.
+        """The request's functions, or else the schema of the answer: some providers refuse both together.
 
-        Whether a model can call functions is known of few, so all are offered them. litellm leaves them
-        out where a provider has no such thing.
+        litellm knows for few models whether they can call functions, so all models get them; it drops them
+        for providers without function calling.
         """
-        # For these litellm would ask for JSON instead, and whatever comes would be a call.
+        # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
         if request.functions and parse_provider(self.name) != "ollama":
             return {"tools": build_tools(request.functions)}
         sent = build_response_format(request.prompt)
@@ -142,12 +140,12 @@ class LitellmModel:
             "max_tokens": request.max_tokens,
             "timeout": request.timeout,
             "num_retries": 0,
-            "max_retries": 0,  # of the OpenAI client below litellm, which has two of its own
+            "max_retries": 0,  # of the OpenAI client below litellm
             "drop_params": True,
         }
         if litellm.supports_reasoning(model=self.name):
             arguments["max_tokens"] += REASONING_TOKENS
-        # The address that was checked is the one that is used.
+        # Offline, the address that was checked is the one that is used.
         if base := self._base_url() if is_offline() else self.api_base:
             arguments["api_base"] = base
         if on_text is None:
@@ -158,29 +156,29 @@ class LitellmModel:
     def _classify_error(self, litellm: Any, error: Exception) -> ProviderFailure:
         try:
             missing = litellm.validate_environment(model=self.name)["missing_keys"]
-        except Exception:  # noqa: BLE001  (an aid to wording; the error at hand is what counts)
+        except Exception:  # noqa: BLE001  (only improves the wording)
             missing = []
         return classify_error(error, self.name, missing)
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, *, can_retry: bool) -> None:
-        """Wait for the next attempt, unless there is to be none.
+        """Wait before the next attempt.
 
         Raises:
-            ModelError: asking again would not help, or not in time.
+            ModelError: there is no next attempt, it would not help, or the time is too short for it.
         """
         if self._cooldown and failure.cause == "rate_limited" and failure.retry_after:
             self._cooldown.extend(failure.retry_after)
         if failure.is_transient and can_retry:
             pause = failure.retry_after
-            if not pause:  # "at once" would be answered by whoever is asked too often already
-                spread = random.uniform(0.5, 1.0)  # noqa: S311  (seats that failed together come back apart)
+            if not pause:  # also for Retry-After: 0
+                spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
                 pause = min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread
             if await self._sleep_before_deadline(pause):
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
 
     async def _sleep_before_deadline(self, seconds: float) -> bool:
-        """Whether the pause is over, and the provider's rest with it; at once where that comes too late."""
+        """Sleep until the pause and the provider's cooldown are over; False if the deadline comes first."""
         while True:
             seconds = max(seconds, self._cooldown.seconds_left() if self._cooldown else 0.0)
             if anyio.current_time() + seconds >= anyio.current_effective_deadline():
@@ -215,7 +213,11 @@ class LitellmModel:
 
 
 async def get_litellm() -> Any:
-    """litellm, imported once. A wait that is cancelled leaves the import to finish by itself."""
+    """The litellm module. After a cancellation the import finishes in its thread.
+
+    Raises:
+        ModelError: it cannot be imported.
+    """
     if _litellm is not None:
         return _litellm
     try:
@@ -226,27 +228,27 @@ async def get_litellm() -> Any:
 
 
 def import_litellm() -> Any:
-    global _litellm  # noqa: PLW0603  (one per process, as the import is)
+    global _litellm  # noqa: PLW0603  (one per process)
     with _import_lock:
         if _litellm is None:
-            # Without it the import fetches a price list, and waits for it for seconds when offline.
+            # Else the import fetches a price list, and waits for seconds when offline.
             os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
             litellm: Any = import_module("litellm")
-            litellm.suppress_debug_info = True  # else it prints to standard output on errors
+            litellm.suppress_debug_info = True  # else errors print to standard output
             litellm.telemetry = False
             for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
-                # Its records hold requests, keys and tracebacks.
+                # Its log records contain requests, keys and tracebacks.
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
             _litellm = litellm
     return _litellm
 
 
 def unsupported_reason(name: str) -> str:
-    """Why a model of this name is never asked; "" where it may be."""
+    """Why models of this provider are never called; "" if they may be."""
     provider = parse_provider(name)
     if provider in UNSUPPORTED_PROVIDERS:
         return (
-            f"{name}: models of {provider} cannot be used here, because their log-in writes to standard "
+            f"{name}: models of {provider} cannot be used here, because their login writes to standard "
             "output. Choose another provider."
         )
     return ""
@@ -266,20 +268,19 @@ def is_loopback(base_url: str) -> bool:
 
 
 def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
-    """The messages as they are; for Anthropic, whose cache wants to be told, in marked blocks."""
-    plain: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in prompt.messages]
+    """Messages for litellm; for Anthropic in blocks with a cache mark, which its prompt cache needs."""
+    messages: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in prompt.messages]
     if parse_provider(name) == "anthropic" or name.startswith("claude"):
-        for message in plain:
+        for message in messages:
             if message["role"] == "user":
                 message["content"] = split_blocks(message["content"])
-    return plain
+    return messages
 
 
 def split_blocks(text: str) -> list[dict[str, Any]]:
-    """The text in blocks, a section each; joined they are the text again.
+    """The text in blocks of one section each, the last but one marked for the cache.
 
-    The mark stands before the last one, which is particular to its seat. What an earlier prompt to
-    the model has in common with this one is found by whole blocks.
+    The last section differs by seat. The cache matches the common prefix of prompts by whole blocks.
     """
     parts: list[dict[str, Any]] = [
         {"type": "text", "text": part} for part in re.split(r"(?<=\n\n)(?=\S)", text) if part
@@ -290,43 +291,42 @@ def split_blocks(text: str) -> list[dict[str, Any]]:
 
 
 def read_token_count(counts: Any, field: str) -> int:
-    """A number of tokens. It comes out of the provider's JSON as it stood there: anything, or nothing."""
-    found = getattr(counts, field, 0)
-    return min(max(found, 0), MAX_TOKEN_COUNT) if type(found) is int else 0
+    """A token count from the provider's JSON, which may hold anything: 0 if it is not an integer."""
+    count = getattr(counts, field, 0)
+    return min(max(count, 0), MAX_TOKEN_COUNT) if type(count) is int else 0
 
 
 def clean_model_name(name: Any) -> str:
-    """The name of a model that a provider gave, fit to be recorded and shown."""
+    """The model name a provider reported, without control characters."""
     return collapse_whitespace(clean(name)) if isinstance(name, str) else ""
 
 
 def qualify_model_name(name: str, reported_name: str) -> str:
-    """The model that answered, with the provider that it was asked through."""
-    provider, slash, asked = name.partition("/")
+    """The model that replied, with the provider it was requested from: `provider/model`."""
+    provider, slash, requested = name.partition("/")
     if not reported_name or not slash:
         return reported_name or name
-    if reported_name == asked or reported_name.startswith(provider + "/"):
-        return reported_name if reported_name != asked else name
+    if reported_name == requested or reported_name.startswith(provider + "/"):
+        return reported_name if reported_name != requested else name
     return f"{provider}/{reported_name}"
 
 
 def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | None = None) -> str:
-    """In dollars, at the operator's own price if there is one.
+    """US dollars, at the operator's own price if there is one; "" if unknown.
 
-    "" where litellm knows no price, for which it may raise or say 0, and where the provider counted
-    nothing: no answer takes no tokens.
+    Unknown is a model without a price in litellm's table, where litellm raises or says 0, and a reply without
+    token counts.
     """
-    taken = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
-    if not any(taken):
+    tokens = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
+    if not any(tokens):
         return ""
     if own_price and own_price.input:
-        return compute_cost(own_price, *taken)
+        return compute_cost(own_price, *tokens)
     try:
-        spent = sum(litellm.cost_per_token(model=name, usage_object=counts))
+        cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
         known = litellm.get_model_info(model=name)["key"]
         if "input_cost_per_token" not in litellm.model_cost[known]:
             return ""
-    except Exception:  # noqa: BLE001  (an unknown price must not cost the answer)
+    except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
         return ""
-    # Counts that are no counts make prices that are none.
-    return f"{spent:.10f}".rstrip("0").rstrip(".") if 0 <= spent < MAX_COST_USD else ""
+    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""

@@ -1,4 +1,4 @@
-"""What litellm's errors mean to us, in one place. Knows its classes by name and never imports it."""
+"""Classifies litellm's errors by class name and HTTP status, without importing litellm."""
 
 import os
 import re
@@ -49,7 +49,7 @@ CAUSE_BY_CLASS: dict[str, FailureCause | None] = {
     "UnsupportedParamsError": "bad_request",
     "VectorStoreSearchError": "bad_request",
 }
-"""By the name of the class or of its nearest ancestor; None where only the HTTP status tells."""
+"""By the name of the class or its nearest ancestor; None if the HTTP status decides."""
 
 _CAUSE_BY_STATUS: dict[int, FailureCause] = {
     400: "bad_request",
@@ -75,8 +75,8 @@ _ADVICE: dict[FailureCause, str] = {
 }
 
 _ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
-_MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<said>.+?)\2[,}]""")
-"""What an error says, where its whole JSON is quoted, by Python or as it came."""
+_MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<message>.+?)\2[,}]""")
+"""The message inside a quoted JSON error, in JSON or Python notation."""
 
 _OBJECT_REPR = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
 _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
@@ -86,9 +86,9 @@ _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content 
 class ProviderFailure:
     cause: FailureCause
     detail: str
-    is_transient: bool  # the same request may well succeed a moment later
-    retry_after: float | None = None  # seconds, where the provider says so
-    is_request_error: bool = False  # it refuses what it was sent, and perhaps not all of it
+    is_transient: bool  # the same request may succeed later
+    retry_after: float | None = None  # seconds, if the provider says so
+    is_request_error: bool = False  # it may accept the request without functions or schema
 
 
 def classify_error(
@@ -97,17 +97,18 @@ def classify_error(
     missing_variables: list[str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> ProviderFailure:
-    """What an error of litellm's means.
+    """Classify an error of litellm.
 
-    missing: the environment variables that the provider needs and that are not set.
+    missing_variables: environment variables that the provider needs and that are not set.
     """
     environ = os.environ if environ is None else environ
-    said = str(error)
-    cause = find_cause(error, said)
-    if missing_variables and cause in ("unauthorized", "unavailable") and is_key_missing(error, said):
-        detail = f"{model}: there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
+    message = str(error)
+    cause = find_cause(error, message)
+    if missing_variables and cause in ("unauthorized", "unavailable") and is_key_missing(error, message):
+        names = " and ".join(missing_variables)
+        detail = f"{model}: there is no key for it. Set {names}, or choose another model."
         return ProviderFailure("unauthorized", detail, is_transient=False)
-    if "insufficient_quota" in said or type(error).__name__ in (
+    if "insufficient_quota" in message or type(error).__name__ in (
         "BudgetExceededError",
         "PaymentRequiredError",
     ):
@@ -116,7 +117,7 @@ def classify_error(
     transient = cause in ("timeout", "rate_limited", "unavailable")
     about_request = cause == "bad_request" and type(error).__name__ != "ContextWindowExceededError"
     pause = find_retry_after(error)
-    detail = build_detail(error, model, cause, said, environ, pause)
+    detail = build_detail(error, model, cause, message, environ, pause)
     return ProviderFailure(cause, detail, transient, pause, about_request)
 
 
@@ -135,19 +136,19 @@ def find_cause(error: Exception, message: str) -> FailureCause:
 
 
 def is_key_missing(error: Exception, message: str) -> bool:
-    """Whether the request failed for want of a key: litellm calls that a server error for OpenAI."""
+    """Whether the key is missing. For OpenAI litellm reports that as a server error."""
     return (
         type(error).__name__ == "AuthenticationError" or "api_key" in message or "api key" in message.lower()
     )
 
 
 def find_retry_after(error: Exception) -> float | None:
-    """The seconds a provider asks us to wait. litellm keeps the headers in one of two places."""
-    places: tuple[Any, ...] = (
+    """The Retry-After of the response, in seconds. litellm keeps headers in one of two places."""
+    sources: tuple[Any, ...] = (
         getattr(error, "litellm_response_headers", None),
         getattr(getattr(error, "response", None), "headers", None),
     )
-    for headers in places:
+    for headers in sources:
         with suppress(KeyError, TypeError):
             if (pause := parse_retry_after(str(headers["retry-after"]))) is not None:
                 return pause
@@ -162,18 +163,18 @@ def build_detail(
     environ: Mapping[str, str],
     retry_after: float | None,
 ) -> str:
-    """Model, cause, what to do; and what the provider said, where that helps to act."""
+    """Model, cause, advice, and the provider's message where it helps."""
     advice = _ADVICE[cause]
     if cause == "rate_limited" and retry_after:
         advice = (
-            f"The provider limits the rate of requests and asks to be left alone for {format_seconds(retry_after)}; "
-            "wait that long or choose another model."
+            "The provider limits the rate of requests and asks to be left alone for "
+            f"{format_seconds(retry_after)}; wait that long or choose another model."
         )
     if type(error).__name__ == "ContextWindowExceededError":
         return f"{model}: the debate is longer than this model can read. Choose one with a larger context."
     if cause == "crashed":
         message = type(error).__name__
-    # What is said about a key often repeats a part of it.
+    # Messages about keys often contain a part of the key.
     if cause in ("unauthorized", "timeout") or not (quoted := summarize_message(message, environ)):
         return f"{model}: {advice}"[:MAX_DETAIL_LENGTH]
     room = MAX_DETAIL_LENGTH - len(f'{model}: {advice} It said: ""')
@@ -183,9 +184,9 @@ def build_detail(
 
 
 def summarize_message(message: str, environ: Mapping[str, str]) -> str:
-    """The first line of what a provider said, without litellm's wrapping and without secrets."""
+    """The first line of a provider's message, without litellm's prefix and without secrets."""
     text = redact(message, environ).strip()
     line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.splitlines()[0])) if text else ""
-    if told := _MESSAGE.search(line):
-        line = told["said"]
+    if match := _MESSAGE.search(line):
+        line = match["message"]
     return " ".join(line.replace('"', "'").split())

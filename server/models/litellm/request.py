@@ -1,4 +1,4 @@
-"""What is sent beside the messages: a schema of the answer, and functions to call."""
+"""The parts of a request besides messages: a response schema and functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,10 +23,10 @@ def build_tools(functions: Sequence[Function]) -> list[dict[str, Any]]:
 
 
 def build_response_format(prompt: Prompt) -> dict[str, Any] | None:
-    """None where there is no schema, or one that is refused everywhere: of anything but an object.
+    """The `response_format` argument; None without a schema, or for a schema of anything but an object.
 
-    A schema of ours is held to strictly. One of the caller's may use what strict modes do not know; it is
-    sent as it is, and followed as well as the model can.
+    Our own schemas use strict mode. A caller's schema may use keywords that strict modes reject, so it is
+    sent unchanged and not strict.
     """
     schema = prompt.schema
     if schema is None or not (prompt.strict or schema.get("type") == "object"):
@@ -36,7 +36,7 @@ def build_response_format(prompt: Prompt) -> dict[str, Any] | None:
 
 
 def remove_bounds(schema: Any) -> Any:
-    """The schema without bounds: providers refuse those in strict mode, and the core checks them anyway."""
+    """The schema without bounds, which strict modes reject. The core checks them."""
     if isinstance(schema, Mapping):
         return {
             key: {name: remove_bounds(inner) for name, inner in value.items()}

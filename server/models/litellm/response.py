@@ -1,7 +1,8 @@
-"""What a provider said, whole or in pieces."""
+"""Reads completions from litellm, whole or streamed."""
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -10,37 +11,26 @@ from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FunctionCall, OnText
 
 MAX_TEXT_LENGTH = 1_000_000
-"""Characters of a stream that are waited for: far more than any answer has, and less than memory."""
+"""Characters after which a stream is closed."""
 
 MAX_CALLS = 16
 MAX_NAME_LENGTH = 128
 MAX_ARGUMENTS_LENGTH = 20_000
-"""Characters of one call's. What is longer is cut, and is no JSON then."""
+"""Longer arguments of a call are cut, and fail to parse as JSON."""
 
 
+@dataclass(frozen=True, slots=True)
 class Completion:
-    """What a provider said, streamed or not."""
-
-    __slots__ = ("finish_reason", "function_calls", "model", "text", "usage")
-
-    def __init__(
-        self,
-        text: str,
-        finish_reason: str,
-        model: str,
-        usage: Any,
-        function_calls: tuple[FunctionCall, ...] = (),
-    ) -> None:
-        self.text = text
-        self.finish_reason = finish_reason
-        self.model = model
-        self.usage = usage
-        self.function_calls = function_calls
+    text: str
+    finish_reason: str
+    model: str
+    usage: Any
+    function_calls: tuple[FunctionCall, ...] = ()
 
 
 def read_completion(response: Any) -> Completion:
     usage = getattr(response, "usage", None)
-    if not response.choices:  # as filters and proxies answer: with nothing, and 200
+    if not response.choices:  # filters and proxies may return 200 and no choices
         return Completion("", "", response.model or "", usage)
     choice = response.choices[0]
     calls = CallCollector()
@@ -76,14 +66,14 @@ async def read_stream(stream: Any, on_text: OnText) -> Completion:
                 finish = "length"
                 break
     finally:
-        # Hanging up is what stops the provider's work, when we are cancelled above all.
+        # Closing the connection stops the provider's work, also on cancellation.
         with anyio.move_on_after(1, shield=True):
             await stream.aclose()
     return Completion("".join(pieces), finish, model, usage, calls.build_calls())
 
 
 class CallCollector:
-    """Calls of functions, put together of their pieces."""
+    """Assembles function calls from streamed pieces."""
 
     def __init__(self) -> None:
         self._partial_calls: list[_PartialCall] = []
@@ -96,9 +86,9 @@ class CallCollector:
                 part.add(piece.function.name, piece.function.arguments)
 
     def _find_partial_call(self, index: Any, call_id: Any) -> "_PartialCall | None":
-        """The call that a piece belongs to; None where there are too many."""
+        """The call that a piece belongs to; None for more than `MAX_CALLS`."""
         last = next((part for part in reversed(self._partial_calls) if part.index == index), None)
-        # Some providers number every call 0: a new id is a new call.
+        # Some providers give every call the index 0: a new id is a new call.
         if last is not None and (not call_id or last.call_id in (None, call_id)):
             last.call_id = call_id or last.call_id
             return last
@@ -130,5 +120,4 @@ class _PartialCall:
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments)
         if isinstance(arguments, str):
-            room = MAX_ARGUMENTS_LENGTH - len(self.arguments)
-            self.arguments += arguments[:room]
+            self.arguments += arguments[: MAX_ARGUMENTS_LENGTH - len(self.arguments)]

@@ -1,11 +1,11 @@
-"""When a model is not asked for a while: it failed again and again, or its key is refused.
+"""A circuit breaker for each model, and a short memory for refused keys.
 
-    closed       everybody may ask; failures in a row are counted
-    open         nobody may ask until the cool-down is over
-    half open    one request tries: its success closes, its failure opens for twice as long
+    closed       requests pass; consecutive failures are counted
+    open         requests fail at once until the open time is over
+    half open    one request passes: its success closes the breaker, its failure doubles the open time
 
-Only what says that nobody was there to answer counts as a failure. Any other refusal is an answer: what
-is up. A request that was cancelled says nothing.
+Only `unavailable` and `timeout` count as failures. Any other error shows that the provider is up. A cancelled
+request changes nothing.
 """
 
 import math
@@ -18,21 +18,20 @@ from server.models import ModelError
 Clock = Callable[[], float]
 
 FAILURE_THRESHOLD = 5
-"""In a row, each after its own retries."""
+"""Consecutive failures, each after its own retries, that open the breaker."""
 
 OPEN_SECONDS = 30.0
 MAX_OPEN_SECONDS = 300.0
 
 MIN_COUNTED_TIMEOUT = 10.0
-"""Seconds. A debate that gives its models less says nothing about them to the others when they fail it."""
+"""Timeouts shorter than this (seconds) do not count: they say more about the debate than the model."""
 
 REFUSED_KEY_SECONDS = 10.0
-"""Seconds for which a refused key is remembered: the seats of a round ask once, and providers lock out
-who tries a bad key too often; whoever has mended it hardly comes back sooner."""
+"""So long after a refused key, requests fail at once: providers lock out clients that repeat bad keys."""
 
 
 class CircuitBreaker:
-    """What all debates know of one model."""
+    """The breaker of one model, shared by all debates of the process."""
 
     def __init__(self, name: str, now: Clock = time.monotonic) -> None:
         self._name = name
@@ -42,21 +41,18 @@ class CircuitBreaker:
         self._open_seconds = OPEN_SECONDS
         self._open_until: float | None = None
         self._is_probing = False
-        self._key_error = ""  # what was said of the key
+        self._key_error = ""  # the last error about the key
         self._key_refused_until = 0.0
 
     def check(self) -> None:
-        """Let a request pass.
-
-        Raises:
-            ModelError: it would be in vain.
-        """
+        """Raises ModelError if the model should not be called now."""
         now = self._now()
         if self._key_error and now < self._key_refused_until:
             raise ModelError("unauthorized", self._key_error, attempts=0)
         if self._open_until is None:
             return
-        failed = f"{self._name} was not asked: it failed {self._failures} times in a row (last: {self._last_cause})"
+        count = f"{self._failures} times in a row (last: {self._last_cause})"
+        failed = f"{self._name} was not asked: it failed {count}"
         if self._is_probing:
             raise ModelError("unavailable", f"{failed}, and one request is trying it now.", attempts=0)
         if now < self._open_until:
@@ -65,10 +61,10 @@ class CircuitBreaker:
 
     @contextmanager
     def watch_request(self, timeout: float) -> Iterator[None]:
-        """Learn from what becomes of a request that has `timeout` seconds.
+        """Check, then record the result of a request with `timeout` seconds.
 
         Raises:
-            ModelError: it would be in vain, or its own failure.
+            ModelError: from `check`, or the request's own.
         """
         self.check()
         probe = self._is_probing = self._open_until is not None
@@ -93,7 +89,7 @@ class CircuitBreaker:
             return
         self._failures += 1
         self._last_cause = error.cause
-        if is_probe and self._open_until is not None:  # else another request was answered meanwhile
+        if is_probe and self._open_until is not None:  # else another request has closed the breaker
             self._open_seconds = min(2 * self._open_seconds, MAX_OPEN_SECONDS)
             self._open_until = self._now() + self._open_seconds
         elif self._open_until is None and self._failures >= FAILURE_THRESHOLD:

@@ -1,8 +1,8 @@
-"""What all debates of a process share when they ask providers: places, rests, and what is known to fail.
+"""Concurrency limits, cooldowns and circuit breakers that all debates of a process share.
 
-A request takes a place of its provider, then one of the process, and keeps both while its model retries:
-a provider that fails is asked less, not more. Waiting is in order of arrival, costs nothing of the time
-that the answer has, and takes as long again at most.
+A request first acquires its provider's limit, then the process's, and holds both during its retries: a
+failing provider gets fewer requests, not more. Waiting is first come, first served, does not count towards
+the reply's timeout, and lasts at most as long again.
 """
 
 import time
@@ -18,13 +18,13 @@ CONCURRENCY = 64
 PROVIDER_CONCURRENCY = 8
 
 MAX_COOLDOWN = 60.0
-"""Seconds for which one answer can keep everybody from a provider."""
+"""Upper limit for a provider's Retry-After, in seconds."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class WaitBudget:
-    """The time that one request may spend on waiting before it is asked."""
+    """The time that one request may wait before its model is called."""
 
     def __init__(self, name: str, limit: float, now: Clock) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class WaitBudget:
 
 
 class ConcurrencyLimit:
-    """So many requests at a time. `what` says which, and where the number is set."""
+    """At most `limit` requests at a time. `description` names the limit and its setting."""
 
     def __init__(self, limit: int, description: str) -> None:
         self._limit = limit
@@ -49,12 +49,12 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def acquire(self, wait_budget: WaitBudget) -> AsyncIterator[None]:
-        """A place, for as long as the block runs.
+        """Hold one of the slots while the block runs.
 
         Raises:
             ModelError: none became free in time.
         """
-        if self._semaphore is None:  # not before there is an event loop
+        if self._semaphore is None:  # needs a running event loop
             self._semaphore = anyio.Semaphore(self._limit, fast_acquire=True)
         try:
             self._semaphore.acquire_nowait()
@@ -69,12 +69,12 @@ class ConcurrencyLimit:
         with anyio.move_on_after(wait_budget.seconds_left()):
             await semaphore.acquire()
             return
-        why = f"within its {wait_budget.limit:g} seconds none of {self._description} became free"
-        raise wait_budget.build_error(why, "timeout")
+        reason = f"within its {wait_budget.limit:g} seconds none of {self._description} became free"
+        raise wait_budget.build_error(reason, "timeout")
 
 
 class Cooldown:
-    """How long a provider is left alone because it asked for that."""
+    """The time during which a provider gets no requests because of its Retry-After."""
 
     def __init__(self, provider: str, now: Clock = time.monotonic, sleep: Sleep = anyio.sleep) -> None:
         self._provider = provider
@@ -89,20 +89,21 @@ class Cooldown:
         return max(0.0, self._ends_at - self._now())
 
     def check(self, wait_budget: WaitBudget) -> None:
-        """Raises ModelError where it is longer than a request may wait."""
+        """Raises ModelError if it is longer than the request may wait."""
         if (left := self.seconds_left()) and left > wait_budget.seconds_left():
-            why = f"{self._provider} limits the rate of requests and asks to be left alone for {format_seconds(left)}"
-            raise wait_budget.build_error(why, "rate_limited")
+            request = f"asks to be left alone for {format_seconds(left)}"
+            reason = f"{self._provider} limits the rate of requests and {request}"
+            raise wait_budget.build_error(reason, "rate_limited")
 
     async def wait_until_over(self, wait_budget: WaitBudget) -> None:
-        """Wait until it is over, however often it is prolonged; raises as `check`."""
+        """Wait until it is over, also when it is extended meanwhile. Raises ModelError as `check`."""
         while left := self.seconds_left():
             self.check(wait_budget)
             await self._sleep(left)
 
 
 class Guard:
-    """One for each process. Makes no request itself: it decides when the models it guards may."""
+    """The limits, cooldowns and clock of a process."""
 
     def __init__(
         self,
@@ -123,9 +124,9 @@ class Guard:
 
     def provider_limit(self, provider: str) -> ConcurrencyLimit:
         if provider not in self._provider_limits:
-            most = self._provider_concurrency
-            what = f"the {most} places for requests to {provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-            self._provider_limits[provider] = ConcurrencyLimit(most, what)
+            limit = self._provider_concurrency
+            description = f"the {limit} places for requests to {provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
+            self._provider_limits[provider] = ConcurrencyLimit(limit, description)
         return self._provider_limits[provider]
 
     def cooldown(self, provider: str) -> Cooldown:
@@ -135,7 +136,7 @@ class Guard:
 
 
 class GuardedModel:
-    """A model that is asked when its provider, its process and its own past failures allow it."""
+    """A model behind its provider's limit and cooldown, the process's limit, and its own circuit breaker."""
 
     def __init__(self, name: str, provider: str, model: Model, guard: Guard) -> None:
         self._name = name
@@ -151,8 +152,8 @@ class GuardedModel:
         self._breaker.check()
         self._cooldown.check(wait)
         async with self._provider_limit.acquire(wait):
-            # Before the second place, which other providers could use meanwhile; and once more after it,
-            # because others were asked while it was waited for.
+            # Before the second limit, which other providers can use meanwhile; and again after it, because
+            # the cooldown may have been extended.
             await self._cooldown.wait_until_over(wait)
             async with self._process_limit.acquire(wait):
                 await self._cooldown.wait_until_over(wait)
