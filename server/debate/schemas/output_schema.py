@@ -5,7 +5,6 @@ expressions run in linear time, without look-around and back-references. `Valida
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from server.debate.facts.errors import InvalidRequestError
@@ -13,10 +12,10 @@ from server.debate.facts.text import clean, collapse_whitespace, count_bytes, sh
 from server.debate.schemas.plain_json import plain_json
 from server.debate.schemas.validation_cost import (
     REFERENCE_KEYWORDS,
-    EndlessSchemaError,
     Schema,
     ValidationCost,
     build_pointer,
+    build_schema_error,
     collect_values,
     find_reference_targets,
     iterate_subschemas,
@@ -43,13 +42,6 @@ _MASK = "\0"
 """What the library's messages hold in place of the value. No JSON that `clean` has seen holds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledSchema:
-    text: str
-    validator: Any
-    cost: ValidationCost
-
-
 def check_schema(schema: dict[str, Any] | bool) -> str:
     """The schema as compact JSON, which is what gets recorded. `{}` and `True` allow any JSON.
 
@@ -58,7 +50,8 @@ def check_schema(schema: dict[str, Any] | bool) -> str:
     Raises:
         InvalidRequestError: it is not a schema, or not one that any value can be checked against safely and soon.
     """
-    return _compile_schema(schema).text
+    text, _, _ = _compile_schema(schema)
+    return text
 
 
 def find_violation(schema_text: str, value: Any) -> str:
@@ -74,22 +67,16 @@ def find_violation(schema_text: str, value: Any) -> str:
 
 
 def _find_violation(schema_text: str, value: Any) -> str:
-    try:
-        text = plain_json(value)
-    except ValueError as error:
-        return f"the result cannot be written as JSON: {error}"
-    if count_bytes(text) > MAX_VALUE_SIZE:
-        return (
-            f"the result has {count_bytes(text):,} bytes of JSON; {MAX_VALUE_SIZE:,} are allowed. Say less."
-        )
-    compiled = _compile_schema(json.loads(schema_text))
-    compiled.cost.check_value(value)
-    return _find_error(compiled.validator, value)
-
-
-def _find_error(validator: Any, value: Any) -> str:
     from jsonschema_rs import ValidationError  # noqa: PLC0415  (only debates with a schema need it)
 
+    try:
+        size = count_bytes(plain_json(value))
+    except ValueError as error:
+        return f"the result cannot be written as JSON: {error}"
+    if size > MAX_VALUE_SIZE:
+        return f"the result has {size:,} bytes of JSON; {MAX_VALUE_SIZE:,} are allowed. Say less."
+    _, validator, cost = _compile_schema(json.loads(schema_text))
+    cost.check_value(value)
     try:
         validator.validate(value)
     except ValidationError as error:
@@ -97,59 +84,46 @@ def _find_error(validator: Any, value: Any) -> str:
     return ""
 
 
-def _compile_schema(schema: Any) -> CompiledSchema:
+def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
+    """The schema as compact JSON, its validator, and its cost."""
     try:
         text = plain_json(schema, max_depth=MAX_SCHEMA_DEPTH)
     except ValueError as error:
         raise InvalidRequestError(f"`output_schema` cannot be read as JSON: {error}. Change that.") from error
-    if count_bytes(text) > MAX_SCHEMA_SIZE:
-        raise InvalidRequestError(
-            f"`output_schema` has {count_bytes(text):,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
-        )
+    if (size := count_bytes(text)) > MAX_SCHEMA_SIZE:
+        problem = f"has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
+        raise InvalidRequestError(f"`output_schema` {problem}")
     if not isinstance(schema, dict | bool):
         raise InvalidRequestError("`output_schema` must be a JSON object: a JSON Schema. Pass one.")
-    _check_draft(schema)
     _check_by_metaschema(schema)
     subschemas = dict(iterate_subschemas(schema))
+    targets = find_reference_targets(subschemas)
     for pointer, subschema in subschemas.items():
-        _check_subschema(pointer, subschema)
-    _check_references(subschemas)
-    try:
-        cost = ValidationCost(subschemas, _measure_patterns(subschemas))
-    except EndlessSchemaError as error:
-        raise _build_schema_error(
-            error.pointer,
-            f"{error}. Refer from under `properties` or `items` only, or write out what it means.",
-        ) from error
-    return CompiledSchema(text, _build_validator(schema, max(PATTERN_COSTS)), cost)
-
-
-def _build_schema_error(pointer: str, problem: str) -> InvalidRequestError:
-    return InvalidRequestError(f"`output_schema` at {shorten_to_bytes(pointer, 200)}: {problem}")
-
-
-def _check_draft(schema: Schema) -> None:
-    draft = schema.get("$schema", NEWEST_DRAFT) if isinstance(schema, dict) else NEWEST_DRAFT
-    if str(draft).removesuffix("#") not in DRAFTS:
-        raise _build_schema_error(
-            "#/$schema",
-            f"{_format_excerpt(draft)} is not supported. Leave `$schema` out for draft 2020-12, or name one of "
-            f"{', '.join(DRAFTS)}.",
-        )
-
-
-def _translate_error(error: Any) -> InvalidRequestError:
-    problem = f"it is no valid JSON Schema: {_format_problem(error)}. Correct it."
-    return _build_schema_error("#" + build_pointer(*error.instance_path), problem)
+        if isinstance(subschema, dict):
+            _check_subschema(pointer, subschema)
+            _check_references(pointer, subschema, targets)
+    if schema is False or (schema is not True and schema.get("not") in ({}, True)):
+        raise build_schema_error("#", "nothing can satisfy it. Say what the result should be.")
+    cost = ValidationCost(subschemas, targets, _measure_patterns(subschemas))
+    return text, _build_validator(schema, max(PATTERN_COSTS)), cost
 
 
 def _check_by_metaschema(schema: Schema) -> None:
     from jsonschema_rs import ValidationError, meta  # noqa: PLC0415
 
+    draft = schema.get("$schema", NEWEST_DRAFT) if isinstance(schema, dict) else NEWEST_DRAFT
+    if str(draft).removesuffix("#") not in DRAFTS:
+        advice = f"Leave `$schema` out for draft 2020-12, or name one of {', '.join(DRAFTS)}."
+        raise build_schema_error("#/$schema", f"{_format_excerpt(draft)} is not supported. {advice}")
     try:
         meta.validate(schema)
     except ValidationError as error:
         raise _translate_error(error) from None
+
+
+def _translate_error(error: Any) -> InvalidRequestError:
+    problem = f"it is no valid JSON Schema: {_format_problem(error)}. Correct it."
+    return build_schema_error("#" + build_pointer(*error.instance_path), problem)
 
 
 def _build_validator(schema: Schema, pattern_size: int) -> Any:
@@ -169,45 +143,34 @@ def _build_validator(schema: Schema, pattern_size: int) -> Any:
         raise _translate_error(error) from None
 
 
-def _check_subschema(pointer: str, schema: Schema) -> None:
-    if pointer == "#" and (schema is False or (isinstance(schema, dict) and schema.get("not") in ({}, True))):
-        raise _build_schema_error(pointer, "nothing can satisfy it. Say what the result should be.")
-    if isinstance(schema, bool):
-        return
+def _check_subschema(pointer: str, schema: dict[str, Any]) -> None:
     if schema.get("enum") == []:
-        raise _build_schema_error(f"{pointer}/enum", "it is empty: nothing can satisfy it. List the values.")
-    for keyword in ("$id", "$schema"):
-        if pointer != "#" and keyword in schema:
-            raise _build_schema_error(
-                f"{pointer}/{keyword}",
-                "only the whole schema may have one. Leave it out, and refer by `#/…`.",
+        raise build_schema_error(f"{pointer}/enum", "it is empty: nothing can satisfy it. List the values.")
+    for keyword in {"$id", "$schema"} & schema.keys() if pointer != "#" else ():
+        problem = "only the whole schema may have one. Leave it out, and refer by `#/…`."
+        raise build_schema_error(f"{pointer}/{keyword}", problem)
+
+
+def _check_references(pointer: str, schema: Schema, targets: dict[str, str]) -> None:
+    for reference in collect_values(schema, REFERENCE_KEYWORDS):
+        if reference not in targets:
+            problem = "leads to no schema in it" if reference.startswith("#") else "leads out of it"
+            advice = 'Put what it means under `$defs`, and refer to it by "#/$defs/…".'
+            raise build_schema_error(
+                pointer, f"the reference {_format_excerpt(reference)} {problem}. {advice}"
             )
 
 
-def _check_references(subschemas: dict[str, Schema]) -> None:
-    targets = find_reference_targets(subschemas)
-    for pointer, schema in subschemas.items():
-        for reference in collect_values(schema, REFERENCE_KEYWORDS):
-            if reference not in targets:
-                problem = "leads out of it" if not reference.startswith("#") else "leads to no schema in it"
-                raise _build_schema_error(
-                    pointer,
-                    f"the reference {_format_excerpt(reference)} {problem}. Put what it means under `$defs`, "
-                    'and refer to it by "#/$defs/…".',
-                )
-
-
 def _measure_patterns(subschemas: dict[str, Schema]) -> dict[str, int]:
-    """The steps for each character that each regular expression is matched against."""
+    """For each regular expression the steps for each character that it is matched against."""
     places: dict[str, str] = {}
     for pointer, schema in subschemas.items():
         places |= dict.fromkeys(collect_values(schema, ["pattern"]), f"{pointer}/pattern")
         for patterns in collect_values(schema, ["patternProperties"]):
             places |= dict.fromkeys(patterns, f"{pointer}/patternProperties")
     if len(places) > MAX_PATTERNS:
-        raise _build_schema_error(
-            "#", f"it has {len(places)} regular expressions; {MAX_PATTERNS} are allowed."
-        )
+        problem = f"it has {len(places)} regular expressions; {MAX_PATTERNS} are allowed."
+        raise build_schema_error("#", problem)
     return {pattern: _measure_pattern(pattern, pointer) for pattern, pointer in places.items()}
 
 
@@ -218,11 +181,9 @@ def _measure_pattern(pattern: str, pointer: str) -> int:
         except InvalidRequestError:
             continue
         return cost
-    raise _build_schema_error(
-        pointer,
-        f"the regular expression {_format_excerpt(pattern)} is not allowed: it is malformed, uses look-around or "
-        "back-references, or repeats too much. Simplify it; use maxLength for long texts.",
-    )
+    problem = "is not allowed: it is malformed, uses look-around or back-references, or repeats too much."
+    advice = "Simplify it; use maxLength for long texts."
+    raise build_schema_error(pointer, f"the regular expression {_format_excerpt(pattern)} {problem} {advice}")
 
 
 def _format_error(error: Any, parent_depth: int = 0) -> str:
