@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -14,14 +15,9 @@ from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import Call
 
-MAX_TURN_LENGTH = 12_000
-"""Characters, about 2,000 words: ten times what a debater is asked for. Longer turns are cut."""
-
-MAX_DETAIL_LENGTH = 500
-"""Characters of the detail of a failure."""
-
-MAX_JSON_CANDIDATES = 50
-"""Opening braces of a reply that are tried as the start of its JSON."""
+MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what a debater is asked for
+MAX_DETAIL_LENGTH = 500  # characters of the detail of a failure
+MAX_JSON_CANDIDATES = 50  # opening braces of a reply that are tried as the start of its JSON
 
 _CODE_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
@@ -61,39 +57,29 @@ def find_json(text: str) -> Any:
         ValueError: there is no JSON, or it is malformed.
     """
     fenced = _CODE_FENCE.search(text)
-    for candidate in (text, fenced.group(1) if fenced else ""):
-        try:
+    for candidate in (text, fenced[1] if fenced else ""):
+        with suppress(ValueError):
             return json.loads(candidate)
-        except ValueError:
-            continue
     braces = [match.start() for match in re.finditer("{", text)]
     for start in braces[:MAX_JSON_CANDIDATES]:  # prose before the answer may hold braces too
-        try:
-            found, _ = json.JSONDecoder().raw_decode(text, start)
-        except ValueError:
-            continue
-        return found
-    if not braces:
-        raise ValueError("the reply holds no JSON object")
-    raise ValueError("the JSON of the reply is broken off or malformed")
-
-
-def find_debaters(debate: Debate, name: str) -> set[str]:
-    """The names of the debaters that this may mean: by letter, else by stance or name, in any case."""
-    wanted = normalize_name(name)
-    return {d.name for letter, d in lettered_debaters(debate) if wanted == normalize_name(letter)} or {
-        debater.name
-        for debater in debate.setup.debaters
-        if wanted in (normalize_name(debater.stance), normalize_name(debater.name))
-    }
-
-
-def find_debaters_by_name(debate: Debate, name: str) -> set[str]:
-    """As `find_debaters`, but a debater whose name is "B" comes before the letter B."""
-    wanted = normalize_name(name)
-    return {d.name for d in debate.setup.debaters if wanted == normalize_name(d.name)} or find_debaters(
-        debate, name
+        with suppress(ValueError):
+            return json.JSONDecoder().raw_decode(text, start)[0]
+    problem = (
+        "the JSON of the reply is broken off or malformed" if braces else "the reply holds no JSON object"
     )
+    raise ValueError(problem)
+
+
+def find_debaters(debate: Debate, name: str, *, prefer_names: bool = False) -> set[str]:
+    """The names of the debaters that this may mean: by letter, else by stance or name, in any case.
+
+    `prefer_names`: a debater whose name is "B" comes before the letter B.
+    """
+    wanted = normalize_name(name)
+    by_name = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.name)}
+    by_letter = {d.name for letter, d in lettered_debaters(debate) if wanted == normalize_name(letter)}
+    by_stance = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.stance)}
+    return by_name if by_name and prefer_names else by_letter or by_stance | by_name
 
 
 def normalize_name(text: str) -> str:
@@ -103,12 +89,11 @@ def normalize_name(text: str) -> str:
 
 def describe_error(error: Exception, *, cut: bool) -> str:
     """Why a reply could not be read, in words that its author can act on."""
+    problem = str(error) or type(error).__name__
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         problem = f"{where}: {first['msg']}"
-    else:
-        problem = str(error) or type(error).__name__
     return f"{problem} (it was stopped at its token limit)" if cut else problem
 
 

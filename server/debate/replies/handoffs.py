@@ -4,27 +4,25 @@ A turn whose choice cannot be used is a turn all the same: who speaks next is dr
 """
 
 import re
-from typing import Any, assert_never
+from typing import Any
 
 from server.debate.facts.config import HandoffMode
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import HandoffResponse
 from server.debate.prompts.tool_schemas import parse_arguments
-from server.debate.replies.extract import (
-    Reply,
-    describe_error,
-    find_debaters_by_name,
-    find_json,
-    normalize_name,
-)
+from server.debate.replies.extract import Reply, describe_error, find_debaters, find_json, normalize_name
 from server.debate.rules.decide import Call
 
 _TRANSITION = re.compile(r"\btransition(?:ing)?\s+to\b[\s:]*([^\n]{1,120})", re.IGNORECASE)
 
 MAX_NAME_LENGTH = 60
-
 SENTENCE_ENDS = ("\n", ".", "!", "?", "…", "。")
+MISSING_CHOICES: dict[HandoffMode, str] = {
+    "text": 'no "Transition to …"',
+    "tool": "handoff was not called",
+    "structured": "the answer was no JSON",
+}
 
 
 def parse_handoff(
@@ -35,43 +33,25 @@ def parse_handoff(
     Raises:
         ValueError: there is no turn either.
     """
-    match handoff_mode:
-        case "text":
-            said, wanted = parse_text_handoff(debate, text)
-        case "tool":
-            said, wanted = parse_tool_handoff(text, reply)
-        case "structured":
-            said, wanted = parse_structured_handoff(text)
-        case _:
-            assert_never(handoff_mode)
-    if wanted is None:
-        return said, "", describe_missing_choice(handoff_mode)
-    return said, *resolve_choice(debate, call, wanted)
-
-
-def describe_missing_choice(handoff_mode: HandoffMode) -> str:
-    return {
-        "text": 'it named nobody to speak next: no "Transition to …"',
-        "tool": "it named nobody to speak next: handoff was not called",
-        "structured": "it named nobody to speak next: the answer was no JSON",
-    }[handoff_mode]
-
-
-def resolve_choice(debate: Debate, call: Call, choice: str) -> tuple[str, str]:
-    """(who is meant, "") or ("", why nobody)."""
-    found = find_debaters_by_name(debate, choice)
-    others = ", ".join(name for name in debate.names if name != call.seat)
+    if handoff_mode == "text":
+        turn, choice = parse_text_handoff(debate, text)
+    elif handoff_mode == "tool":
+        turn, choice = parse_tool_handoff(text, reply)
+    else:
+        turn, choice = parse_structured_handoff(text)
+    if choice is None:
+        return turn, "", f"it named nobody to speak next: {MISSING_CHOICES[handoff_mode]}"
+    found = find_debaters(debate, choice, prefer_names=True)
+    if len(others := found - {call.seat}) == 1 and normalize_name(choice):
+        return turn, others.pop(), ""
     if not normalize_name(choice):
-        return "", f"it named nobody to speak next; there are {others}"
-    if found == {call.seat}:
-        return "", f"it chose itself to speak next, which is no hand-off; there are {others}"
-    found -= {call.seat}
-    if len(found) != 1:
-        return (
-            "",
-            f'it chose "{collapse_whitespace(choice)[:MAX_NAME_LENGTH]}" to speak next; there are {others}',
-        )
-    return found.pop(), ""
+        problem = "it named nobody to speak next"
+    elif found == {call.seat}:
+        problem = "it chose itself to speak next, which is no hand-off"
+    else:
+        problem = f'it chose "{collapse_whitespace(choice)[:MAX_NAME_LENGTH]}" to speak next'
+    names = ", ".join(name for name in debate.names if name != call.seat)
+    return turn, "", f"{problem}; there are {names}"
 
 
 def parse_text_handoff(debate: Debate, text: str) -> tuple[str, str | None]:
@@ -82,48 +62,41 @@ def parse_text_handoff(debate: Debate, text: str) -> tuple[str, str | None]:
     found = list(_TRANSITION.finditer(text))
     if not found:
         return text, None
-    said = text[: found[-1].start()].rstrip(" \t*_\"'([")
-    ends = not text[found[-1].end() :].strip() and said.endswith(SENTENCE_ENDS)
-    return said.rstrip() if ends and said.strip() else text, match_debater_name(debate, found[-1][1])
+    turn = text[: found[-1].start()].rstrip(" \t*_\"'([")
+    ends = not text[found[-1].end() :].strip() and turn.endswith(SENTENCE_ENDS)
+    return turn.rstrip() if ends and turn.strip() else text, match_debater_name(debate, found[-1][1])
 
 
 def match_debater_name(debate: Debate, text: str) -> str:
     """The name that this begins with, or what stands there."""
-    rest = normalize_name(text)
-    for known in (normalize_name, strip_article):
-        beginnings = [name for name in debate.names if has_name_prefix(known(rest), known(name))]
-        if beginnings:
-            return max(beginnings, key=len)
+    for article in ("", "the "):
+        rest = normalize_name(text).removeprefix(article)
+        known = {name: normalize_name(name).removeprefix(article) for name in debate.names}
+        matches = [name for name in known if re.match(re.escape(known[name]) + r"(?![^\W_])", rest)]
+        if matches:
+            return max(matches, key=len)
     return re.split(r"[.,;!?\"')*]", text.strip("\"'* "))[0].removeprefix("the ")
 
 
-def strip_article(name: str) -> str:
-    return normalize_name(name).removeprefix("the ")
-
-
-def has_name_prefix(text: str, name: str) -> bool:
-    return text.startswith(name) and not text[len(name) : len(name) + 1].isalnum()
-
-
 def parse_tool_handoff(text: str, reply: Reply) -> tuple[str, str | None]:
-    for made in reply.function_calls:
-        if made.name == "handoff":
-            try:
-                said, wanted = parse_handoff_response(parse_arguments(made))
-            except ValueError as error:
-                if text:
-                    return text, None
-                raise ValueError(f"handoff was called wrongly: {describe_error(error, cut=False)}") from error
-            return said or text, wanted
-    return text, None
+    call = next((call for call in reply.function_calls if call.name == "handoff"), None)
+    if call is None:
+        return text, None
+    try:
+        turn, choice = parse_handoff_response(parse_arguments(call))
+    except ValueError as error:
+        if text:
+            return text, None
+        raise ValueError(f"handoff was called wrongly: {describe_error(error, cut=False)}") from error
+    return turn or text, choice
 
 
 def parse_structured_handoff(text: str) -> tuple[str, str | None]:
     try:
         return parse_handoff_response(find_json(text))
-    except ValueError as error:
+    except ValueError:
         if text.lstrip("` \n").removeprefix("json").lstrip().startswith("{"):
-            raise ValueError(describe_error(error, cut=False)) from error
+            raise
         return text, None  # prose is a turn, too
 
 

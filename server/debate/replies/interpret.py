@@ -8,18 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic.alias_generators import to_camel
 
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Failed,
-    Judged,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
+from server.debate.facts import events
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
@@ -29,7 +21,6 @@ from server.debate.replies.extract import (
     build_failure,
     describe_error,
     find_debaters,
-    find_debaters_by_name,
     find_json,
     normalize_name,
     shorten_turn,
@@ -39,17 +30,22 @@ from server.debate.rules.decide import Call
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 
-MAX_FIELD_LENGTH = 4_000
-"""Characters of a field of an answer that are kept."""
+MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
+MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
-MAX_RESULT_LENGTH = 50_000
-"""Characters of the synthesizer's result that are kept, where it is prose."""
-
-ReplyEvent = Spoke | RoundOpened | RoundClosed | Audited | Balloted | Judged | Synthesized
+ReplyEvent = (
+    events.Spoke
+    | events.RoundOpened
+    | events.RoundClosed
+    | events.Audited
+    | events.Balloted
+    | events.Judged
+    | events.Synthesized
+)
 ReplyParser = Callable[[Debate, Call, str, Reply], ReplyEvent]
 
 
-def interpret(debate: Debate, call: Call, reply: Reply) -> ReplyEvent | Failed:
+def interpret(debate: Debate, call: Call, reply: Reply) -> ReplyEvent | events.Failed:
     """The event that this reply is."""
     text = clean(reply.text)
     by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"
@@ -61,39 +57,33 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> ReplyEvent | Failed:
         return build_failure(call, "unreadable", describe_error(error, cut=reply.cut), reply.usage)
 
 
+def clean_field(text: str) -> str:
+    return clean(text)[:MAX_FIELD_LENGTH]
+
+
 def require_text(text: str) -> str:
-    cleaned = clean(text)
-    if not cleaned:
+    if not text:
         raise ValueError("must not be empty")
-    return cleaned[:MAX_FIELD_LENGTH]
+    return text
 
 
-def null_to_empty(value: Any) -> Any:
-    """Models write "nothing" as null, or leave it out."""
-    return "" if value is None else value
-
-
-OptionalText = Annotated[str, BeforeValidator(null_to_empty)]
+RequiredText = Annotated[str, AfterValidator(clean_field), AfterValidator(require_text)]
+OptionalText = Annotated[
+    str, BeforeValidator(lambda value: "" if value is None else value), AfterValidator(clean_field)
+]
 
 
 class LenientModel(BaseModel):
-    """An answer as it comes in: any spare keys, `null` where nothing is said."""
+    """An answer as it comes in: any spare keys, `null` where nothing is said, names in camel case (C11)."""
 
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True, alias_generator=to_camel, loc_by_alias=False)
 
 
 class Judgment(LenientModel):
-    verdict: str
+    verdict: RequiredText
     winner: str | None
-    reasoning: str
-    margin: int = 1
-
-    _require_texts = field_validator("verdict", "reasoning")(require_text)
-
-    @field_validator("margin")
-    @classmethod
-    def clamp_margin(cls, margin: int) -> int:
-        return min(max(margin, 0), 3)
+    reasoning: RequiredText
+    margin: Annotated[int, AfterValidator(lambda margin: min(max(margin, 0), 3))] = 1
 
 
 class Ballot(LenientModel):
@@ -103,87 +93,69 @@ class Ballot(LenientModel):
 
 class DirectMessage(LenientModel):
     to: str
-    text: str
+    text: RequiredText
     kind: Literal["question", "proposal", "critique"] = "question"
-
-    _require_text = field_validator("text")(require_text)
 
 
 class RoundPlan(LenientModel):
-    """A moderator's opening of a round, by our names or by those of requirement C11."""
-
-    next_speakers: Annotated[
-        list[str],
-        BeforeValidator(lambda value: value or []),
-        Field(validation_alias=AliasChoices("next_speakers", "nextSpeakers")),
-    ] = []
+    next_speakers: Annotated[list[str], BeforeValidator(lambda value: value or [])] = []
     briefing: OptionalText = ""
-    new_angle: Annotated[OptionalText, Field(validation_alias=AliasChoices("new_angle", "newAngle"))] = ""
+    new_angle: OptionalText = ""
     done: Annotated[bool, BeforeValidator(lambda value: value or False)] = False
 
 
 class Closing(LenientModel):
-    summary: str
+    summary: RequiredText
     status: str
     decision: OptionalText = ""
 
-    _require_text = field_validator("summary")(require_text)
 
-
-def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
-    how = find_handoff_mode(debate, call)
-    to, why = "", ""
-    if how:
-        text, to, why = parse_handoff(debate, call, text, reply, how)
+def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
+    mode = find_handoff_mode(debate, call)
+    text, to, why = parse_handoff(debate, call, text, reply, mode) if mode else (text, "", "")
     return build_turn(call, text, reply, hands_to=to, no_handoff=why)
 
 
 def answer_fields(call: Call, reply: Reply) -> dict[str, Any]:
     """The fields that every answer has."""
-    return {
-        "seat": call.seat,
-        "round": call.round,
-        "slot_index": call.slot_index,
-        "seen": call.seen,
-        "usage": reply.usage,
-    }
+    fields = {name: getattr(call, name) for name in ("seat", "round", "slot_index", "seen")}
+    return fields | {"usage": reply.usage}
 
 
-def build_turn(call: Call, text: str, reply: Reply, **fields: Any) -> Spoke:
+def build_turn(call: Call, text: str, reply: Reply, **fields: Any) -> events.Spoke:
     if not text:
         raise ValueError("the turn itself is empty")
     kept = shorten_turn(text)
-    cut = reply.cut or kept != text
-    return Spoke(**answer_fields(call, reply), text=kept, cut=cut, **fields)
+    return events.Spoke(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text, **fields)
 
 
-def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
+def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
     read = DirectMessage.model_validate(find_json(text))
-    found = find_debaters_by_name(debate, read.to) - {call.seat}
+    found = find_debaters(debate, read.to, prefer_names=True) - {call.seat}
     if len(found) != 1:
         others = ", ".join(name for name in debate.names if name != call.seat)
         raise ValueError(f'"to" must name one other debater: {others}')
     return build_turn(call, read.text, reply, act=read.kind, to=found.pop())
 
 
-def parse_answer(_debate: Debate, call: Call, text: str, reply: Reply) -> Spoke:
+def parse_answer(_debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
     return build_turn(call, text, reply, act="answer", to=call.message_author)
 
 
-def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> Balloted:
+def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> events.Balloted:
     read = Ballot.model_validate(find_json(text))
-    return Balloted(
+    return events.Balloted(
         **answer_fields(call, reply),
         choice=resolve_vote(debate, read.choice, "choice"),
-        reasoning=clean(read.reasoning)[:MAX_FIELD_LENGTH],
+        reasoning=read.reasoning,
         informative=reply.informative,
     )
 
 
-def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> Judged:
+def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> events.Judged:
     read = Judgment.model_validate(find_json(text))
     winner = resolve_vote(debate, read.winner, "winner")
-    return Judged(
+    return events.Judged(
         **answer_fields(call, reply),
         winner=winner,
         margin=read.margin if winner else 0,
@@ -208,16 +180,15 @@ def resolve_vote(debate: Debate, choice: str | None, field: str) -> str:
     return found.pop()
 
 
-def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> RoundOpened:
+def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> events.RoundOpened:
     read = RoundPlan.model_validate(find_json(text))
     known = ", ".join(debate.names)
     speakers = []
     for name in read.next_speakers:
-        found = find_debaters_by_name(debate, name)
+        found = find_debaters(debate, name, prefer_names=True)
         if len(found) != 1:
-            raise ValueError(
-                f'next_speakers: nobody here is called "{collapse_whitespace(name)[:60]}". Known: {known}'
-            )
+            unknown = collapse_whitespace(name)[:60]
+            raise ValueError(f'next_speakers: nobody here is called "{unknown}". Known: {known}')
         speakers.append(found.pop())
     if not speakers and not read.done:
         raise ValueError(f"next_speakers is empty although done is false: name who speaks. Known: {known}")
@@ -225,11 +196,11 @@ def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> Rou
         raise ValueError(f"next_speakers is empty although nobody has spoken yet. Known: {known}")
     if len(speakers) > (most := 2 * len(debate.names)):
         raise ValueError(f"next_speakers has {len(speakers)} names, and {most} are allowed")
-    return RoundOpened(
+    return events.RoundOpened(
         **answer_fields(call, reply),
         next_speakers=tuple(speakers),
-        briefing=clean(read.briefing)[:MAX_FIELD_LENGTH],
-        new_angle=clean(read.new_angle)[:MAX_FIELD_LENGTH],
+        briefing=read.briefing,
+        new_angle=read.new_angle,
         done=read.done,
     )
 
@@ -244,57 +215,49 @@ _STATUS = re.compile(
 )
 
 
-def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> RoundClosed:
+def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> events.RoundClosed:
     read = Closing.model_validate(parse_closing_sections(text) or find_json(text))
     status = _STATUS.search(read.status)
     if status is None:
         raise ValueError('"status" must be SETTLED or CONTINUE')
     settled = status["settled"] is not None
-    decision = clean(read.decision)[:MAX_FIELD_LENGTH]
-    if settled and not decision:
+    if settled and not read.decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
-    return RoundClosed(
+    return events.RoundClosed(
         **answer_fields(call, reply),
         summary=read.summary,
         settled=settled,
-        decision=decision,
+        decision=read.decision,
         informative=reply.informative,
     )
 
 
 def parse_closing_sections(text: str) -> dict[str, str]:
     """What stands under the headings SUMMARY, STATUS and DECISION; {} without a status."""
-    heads = list(_HEADING.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
+    parts = _HEADING.split(text)  # [before, heading, text below it, …]
+    before = parts[0].strip()
     found = {
-        head[1].lower(): text[head.end() : end].strip("*_ \t\n")
-        for head, end in zip(heads, ends, strict=False)
+        head.lower(): below.strip("*_ \t\n") for head, below in zip(parts[1::2], parts[2::2], strict=True)
     }
     if "status" not in found:
         return {}
-    before = text[: heads[0].start()].strip()
     return {"summary": before, **found} if before else found
 
 
-def parse_audit(_debate: Debate, call: Call, text: str, reply: Reply) -> Audited:
+def parse_audit(_debate: Debate, call: Call, text: str, reply: Reply) -> events.Audited:
     kept = shorten_turn(text)
-    return Audited(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text)
+    return events.Audited(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text)
 
 
-def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> Synthesized:
-    schema = debate.setup.output_schema
+def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> events.Synthesized:
     kept = text[:MAX_RESULT_LENGTH]
-    if schema:
+    cut = reply.cut or kept != text
+    if schema := debate.setup.output_schema:
         value = find_json(text)
-        if wrong := find_violation(schema, value):
-            raise ValueError(wrong)
-        kept = plain_json(value)
-    return Synthesized(
-        **answer_fields(call, reply),
-        text=kept,
-        cut=not schema and (reply.cut or kept != text),
-        informative=reply.informative,
-    )
+        if violation := find_violation(schema, value):
+            raise ValueError(violation)
+        kept, cut = plain_json(value), False
+    return events.Synthesized(**answer_fields(call, reply), text=kept, cut=cut, informative=reply.informative)
 
 
 REPLY_PARSERS: dict[str, ReplyParser] = {
