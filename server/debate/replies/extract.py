@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -58,12 +57,16 @@ def find_json(text: str) -> Any:
     """
     fenced = _CODE_FENCE.search(text)
     for candidate in (text, fenced[1] if fenced else ""):
-        with suppress(ValueError):
+        try:
             return json.loads(candidate)
+        except ValueError:
+            continue
     braces = [match.start() for match in re.finditer("{", text)]
     for start in braces[:MAX_JSON_CANDIDATES]:  # prose before the answer may hold braces too
-        with suppress(ValueError):
+        try:
             return json.JSONDecoder().raw_decode(text, start)[0]
+        except ValueError:
+            continue
     problem = (
         "the JSON of the reply is broken off or malformed" if braces else "the reply holds no JSON object"
     )

@@ -9,46 +9,38 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from typing import Literal, Self
+from itertools import accumulate
+from typing import Any, Literal, Self, get_args
 from urllib.parse import parse_qsl
 
 import anyio
 
 from server.models import Model, ModelError, OnText, Reply, Request
-from server.models.fakes.faults import CORRUPTIONS, FAILURES, choose_item, first_half, raise_crash
+from server.models.fakes.faults import CORRUPTIONS, CRASHES, FAILURES, choose_item, first_half
 
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-FAULTS: dict[Fault, str] = {
-    "failure": "the provider refuses, or is down",
-    "timeout": "a timeout error, after the time allowed",
-    "corrupt": "an answer of the wrong shape",
-    "truncated": "half an answer, marked as cut",
-    "never": "neither an answer nor an error, until the call is cancelled",
-    "empty": "an empty answer",
-    "crash": "the model's code raises an exception",
-}
-"""The faults. A call has one at most."""
-
-_NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
-
-MAX_LATENCY = 3600.0
+MAX_LATENCY = 3600
 MAX_SEED = 2**31 - 1
 EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
+
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
 
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """Rates of faults from 0 to 1, and the longest `latency` in seconds."""
+    """Rates of faults from 0 to 1; a call has one fault at most."""
 
-    failure: float = 0.0
-    timeout: float = 0.0
-    corrupt: float = 0.0
-    truncated: float = 0.0
-    never: float = 0.0
+    failure: float = 0.0  # the provider refuses, or is down
+    timeout: float = 0.0  # a timeout error, after the time allowed
+    corrupt: float = 0.0  # an answer of the wrong shape
+    truncated: float = 0.0  # half an answer, marked as cut
+    never: float = 0.0  # neither an answer nor an error, until the call is cancelled
     empty: float = 0.0
-    crash: float = 0.0
-    latency: float = 0.0
+    crash: float = 0.0  # the model's code raises an exception
+    latency: float = 0.0  # the longest, in seconds
     seed: int = 0
 
     @classmethod
@@ -62,9 +54,8 @@ class Chaos:
         for part in spec.split(","):
             name, sign, value = (piece.strip() for piece in part.partition("="))
             if not (name and sign) or name in given:
-                raise ValueError(
-                    f'Chaos is written as in "{EXAMPLE_SPEC}", each word once: "{part[:60]}" does not fit.'
-                )
+                problem = f'each word once: "{part[:60]}" does not fit.'
+                raise ValueError(f'Chaos is written as in "{EXAMPLE_SPEC}", {problem}')
             given[name] = value
         return cls.from_mapping(given)
 
@@ -74,14 +65,11 @@ class Chaos:
         known = [field.name for field in fields(cls)]
         if unknown := next((name for name in values if name not in known), ""):
             raise ValueError(f'Chaos knows no "{unknown[:60]}". It knows {", ".join(known)}.')
-        rates = {name: parse_number(name, values.get(name, "0"), maximum=1.0) for name in FAULTS}
-        if (total := math.fsum(rates.values())) > 1 + 1e-9:
+        maxima = {"latency": MAX_LATENCY, "seed": MAX_SEED}
+        amounts = {name: parse_amount(name, value, maxima.get(name, 1)) for name, value in values.items()}
+        if (total := math.fsum(amounts.get(name, 0) for name in FAULTS)) > 1 + 1e-9:
             raise ValueError(f"The rates of chaos come to {total:g}; 1 is the most, as a call has one fault.")
-        return cls(
-            **{str(name): rate for name, rate in rates.items()},
-            latency=parse_number("latency", values.get("latency", "0"), maximum=MAX_LATENCY),
-            seed=parse_integer("seed", values.get("seed", "0")),
-        )
+        return cls(**amounts)
 
     def __str__(self) -> str:
         amounts = {name: getattr(self, name) for name in (*FAULTS, "latency")}
@@ -91,12 +79,8 @@ class Chaos:
     def choose_fault(self, request: Request) -> Fault | None:
         """The fault of this call, if it has one."""
         point = self.draw_fraction(request, "fault")
-        for name in FAULTS:
-            rate: float = getattr(self, name)
-            if point < rate:
-                return name
-            point -= rate
-        return None
+        totals = accumulate(getattr(self, name) for name in FAULTS)
+        return next((name for name, total in zip(FAULTS, totals, strict=True) if point < total), None)
 
     def draw_fraction(self, request: Request, purpose: str) -> float:
         """A number in [0, 1), by hash: every release and every Python draws the same."""
@@ -104,19 +88,14 @@ class Chaos:
         return int.from_bytes(sha256(call.encode("utf-8", "replace")).digest()[:6]) / 2**48
 
 
-def parse_number(name: str, value: str, *, maximum: float) -> float:
-    found = float(value) if _NUMBER.fullmatch(value) else math.nan
+def parse_amount(name: str, value: str, maximum: int) -> Any:
+    """An integer for the seed, a float for anything else."""
+    is_whole = name == "seed"
+    found = float(value) if (_WHOLE_NUMBER if is_whole else _NUMBER).fullmatch(value) else math.nan
     if not 0 <= found <= maximum:
-        raise ValueError(f'Chaos: {name} is a number from 0 to {maximum:g}, not "{value[:60]}".')
-    return found
-
-
-def parse_integer(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= len(str(MAX_SEED))) or (
-        int(value) > MAX_SEED
-    ):
-        raise ValueError(f'Chaos: {name} is a whole number from 0 to {MAX_SEED}, not "{value[:60]}".')
-    return int(value)
+        kind = "whole number" if is_whole else "number"
+        raise ValueError(f'Chaos: {name} is a {kind} from 0 to {maximum}, not "{value[:60]}".')
+    return int(value) if is_whole else found
 
 
 def is_faulty(name: str) -> bool:
@@ -152,48 +131,38 @@ class FaultyModel:
         self.name = name
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        fault = self.chaos.choose_fault(request)
-        left = await self.apply_latency(request)
-        if fault is None:
-            return await self.model.reply(left, on_text)
-        if fault in ("failure", "timeout", "never", "crash"):
-            await self.withhold_reply(fault, left)
-        reply = await self.model.reply(left)  # not streamed: the reply will differ
+        fault, draw = self.chaos.choose_fault(request), self.chaos.draw_fraction
+        if self.chaos.latency:
+            request = await self.wait(self.chaos.latency * draw(request, "latency"), request)
         match fault:
-            case "empty":
-                return replace(reply, text="", function_calls=())
-            case "truncated":
-                return replace(reply, text=first_half(reply.text), cut=True)
-            case _:
-                kinds = tuple(CORRUPTIONS.values())
-                return choose_item(kinds, self.chaos.draw_fraction(request, "corruption"))(reply)
-
-    async def withhold_reply(self, fault: Fault, request: Request) -> None:
-        match fault:
+            case None:
+                return await self.model.reply(request, on_text)
             case "failure":
-                cause, detail, attempts = choose_item(FAILURES, self.chaos.draw_fraction(request, "cause"))
+                cause, detail, attempts = choose_item(FAILURES, draw(request, "cause"))
                 tried = min(attempts, request.max_attempts)
                 raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=tried)
             case "timeout":
-                await anyio.sleep(request.timeout)
-                raise self.build_timeout_error(request)
+                await self.wait(request.timeout, request)
             case "crash":
-                raise_crash(self.chaos.draw_fraction(request, "crash"))
-            case _:
+                error = choose_item(CRASHES, draw(request, "crash"))()
+                raise error
+            case "never":
                 await anyio.sleep_forever()
+        reply = await self.model.reply(request)  # not streamed: the reply will differ
+        if fault == "empty":
+            return replace(reply, text="", function_calls=())
+        if fault == "truncated":
+            return replace(reply, text=first_half(reply.text), cut=True)
+        return choose_item(tuple(CORRUPTIONS.values()), draw(request, "corruption"))(reply)
 
-    async def apply_latency(self, request: Request) -> Request:
-        """Wait for the latency of this call; return the request with the time that is left."""
-        latency = self.chaos.latency * self.chaos.draw_fraction(request, "latency")
-        if not latency:
-            return request
-        if latency >= request.timeout:
-            await anyio.sleep(request.timeout)
-            raise self.build_timeout_error(request)
-        await anyio.sleep(latency)
-        return replace(request, timeout=request.timeout - latency)
+    async def wait(self, seconds: float, request: Request) -> Request:
+        """The request with the time that is left after so many seconds.
 
-    def build_timeout_error(self, request: Request) -> ModelError:
-        return ModelError(
-            "timeout", f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
-        )
+        Raises:
+            ModelError: none is left.
+        """
+        await anyio.sleep(min(seconds, request.timeout))
+        if seconds >= request.timeout:
+            detail = f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
+            raise ModelError("timeout", detail)
+        return replace(request, timeout=request.timeout - seconds)

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from server.debate.facts.events import Task
 from server.models import FunctionCall, ModelError, PromptSummary, Request
 from server.models.fakes.instances import build_instance, fit_text, hash_to_int
 from server.models.next_speaker import choose_next_speaker
 
-HANDOFF = "handoff"
-"""The function that chooses the next speaker. All others look something up."""
+HANDOFF = "handoff"  # the function that chooses the next speaker; all others look something up
 
 _LOOKUP_SECTION = re.compile(r"^#* ?What you looked up[^\n]*\n(.*)", re.MULTILINE | re.DOTALL)
 
@@ -38,19 +38,18 @@ def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall
     summary = request.prompt.summary
     names = {function.name for function in request.functions}
     lookups = [function for function in request.functions if function.name != HANDOFF]
-    with suppress(ModelError):  # a function without arguments that fit is not called
-        if lookups and not find_lookup_result(request):
-            schema, question = lookups[0].parameters, excerpt(summary.question)
-            return (
-                build_call(lookups[0].name, build_instance(schema, summary.question, lambda _: question)),
-            )
+    if lookups and not find_lookup_result(request):
+        question = excerpt(summary.question)
+        with suppress(ModelError):  # a function without arguments that fit is not called
+            arguments = build_instance(lookups[0].parameters, summary.question, lambda _: question)
+            return (FunctionCall(lookups[0].name, to_json(arguments)),)
     if summary.handoff_mode == "tool" and HANDOFF in names:
-        return (build_call(HANDOFF, build_handoff(request, chars)),)
+        return (FunctionCall(HANDOFF, to_json(build_handoff(request, chars))),)
     return ()
 
 
-def build_call(name: str, arguments: Any) -> FunctionCall:
-    return FunctionCall(name, json.dumps(arguments, ensure_ascii=False))
+def to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def build_reply_text(request: Request, chars: int = 0) -> str:
@@ -61,47 +60,22 @@ def build_reply_text(request: Request, chars: int = 0) -> str:
     """
     schema, summary = request.prompt.schema, request.prompt.summary
     if schema is None:
-        return build_prose(request, chars)
+        if summary.task in PROSE_BUILDERS:
+            return PROSE_BUILDERS[summary.task](request)
+        to = choose_next_speaker(request) if summary.handoff_mode == "text" else ""
+        return build_argument(request, chars) + (f"\n\nTransition to {to}" if to else "")
+    fields = build_handoff(request, chars) if summary.task == "argument" else {}
+    if summary.task in FIELD_BUILDERS:
+        fields = FIELD_BUILDERS[summary.task](request)
     properties = schema.get("properties", {})
-    known = {
-        name: fit_text(value, 0, properties[name].get("maxLength", len(value)))
-        if isinstance(value, str)
-        else value
-        for name, value in build_values(request, chars).items()
-        if name in properties
-    }
-    values: Any = {}
-    if not known or not known.keys() >= set(schema.get("required", [])):
-        values = build_instance(schema, summary.question, lambda name: build_filler_text(summary, name))
-    return json.dumps({**values, **known} if isinstance(values, dict) else values, ensure_ascii=False)
-
-
-def build_prose(request: Request, chars: int) -> str:
-    match request.prompt.summary.task:
-        case "answer":
-            return build_answer(request)
-        case "audit":
-            return build_audit(request.prompt.summary)
-        case "deliverable":
-            return build_deliverable(request.prompt.summary)
-    text = build_argument(request, chars)
-    if request.prompt.summary.handoff_mode == "text" and (to := choose_next_speaker(request)):
-        text += f"\n\nTransition to {to}"
-    return text
-
-
-def build_values(request: Request, chars: int) -> dict[str, Any]:
-    """The fields that it can fill by task. The schema decides which of them are used."""
-    builders: dict[str, Callable[[], dict[str, Any]]] = {
-        "argument": lambda: build_handoff(request, chars),
-        "message": lambda: build_message(request),
-        "ballot": lambda: build_ballot(request.prompt.summary),
-        "judgment": lambda: build_judgment(request.prompt.summary),
-        "opening": lambda: build_round_briefing(request),
-        "closing": lambda: build_round_summary(request.prompt.summary),
-    }
-    task = request.prompt.summary.task
-    return builders[task]() if task in builders else {}
+    fields = {name: value for name, value in fields.items() if name in properties}
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = fit_text(value, 0, properties[name].get("maxLength", len(value)))
+    if fields and fields.keys() >= set(schema.get("required", [])):
+        return to_json(fields)
+    values = build_instance(schema, summary.question, lambda name: build_filler_text(summary, name))
+    return to_json({**values, **fields} if isinstance(values, dict) else values)
 
 
 def build_argument(request: Request, chars: int = 0) -> str:
@@ -111,17 +85,16 @@ def build_argument(request: Request, chars: int = 0) -> str:
     parts = [f"The question is: {excerpt(summary.question)} My answer is {stance}."]
     if summary.opponent_text:
         parts = [f'The other side says: "{excerpt(summary.opponent_text)}" That does not settle the matter.']
-    length = len(parts[0])
-    words = len(parts[0].split())
-    step = 0
-    while length < chars if chars else words < _TURN_WORDS and step < len(_SENTENCES):
-        # 3 and the number of sentences have no common divisor: none is repeated before all were used.
-        parts.append(_SENTENCES[(turn + 3 * step) % len(_SENTENCES)].format(stance=stance))
-        length += 1 + len(parts[-1])
-        words += len(parts[-1].split())
-        step += 1
-    text = " ".join(parts)
-    return text[: chars - 1].rstrip().ljust(chars - 1, ".") + "." if chars else text
+    # 3 and the number of sentences have no common divisor: none is repeated before all were used.
+    sentences = [_SENTENCES[(turn + 3 * step) % len(_SENTENCES)] for step in range(len(_SENTENCES))]
+    sentences = [sentence.format(stance=stance) for sentence in sentences]
+    if not chars:
+        for sentence in sentences:
+            parts += [sentence] if len(" ".join(parts).split()) < _TURN_WORDS else []
+        return " ".join(parts)
+    whole = " ".join(sentences) + " "
+    text = f"{parts[0]} {whole * (chars // len(whole) + 1)}"[: chars - 1]
+    return text.rstrip().ljust(chars - 1, ".") + "."
 
 
 def build_handoff(request: Request, chars: int) -> dict[str, Any]:
@@ -147,8 +120,7 @@ def build_message(request: Request) -> dict[str, Any]:
 
 
 def build_answer(request: Request) -> str:
-    summary = request.prompt.summary
-    stance = format_stance(summary)
+    summary, stance = request.prompt.summary, format_stance(request.prompt.summary)
     asked = f'Asked: "{excerpt(summary.opponent_text)}" ' if summary.opponent_text else ""
     turn = hash_to_int(request.seat, summary.opponent_text, str(summary.round))
     reason = _SENTENCES[turn % len(_SENTENCES)].format(stance=stance)
@@ -158,8 +130,9 @@ def build_answer(request: Request) -> str:
 
 def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:
     """(letter, stance) of a position, by the question's hash: seats on this model agree. Empty without positions."""
-    positions = sorted(summary.positions)
-    return positions[hash_to_int(summary.question, purpose) % len(positions)] if positions else ("", "")
+    positions = sorted(summary.positions) or [("", "")]
+    letter, stance = positions[hash_to_int(summary.question, purpose) % len(positions)]
+    return letter, excerpt(stance)
 
 
 def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:
@@ -168,23 +141,22 @@ def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:
     return excerpt(stances[hash_to_int(summary.question, "decision") % len(stances)], max_length)
 
 
-def build_ballot(summary: PromptSummary) -> dict[str, Any]:
-    choice, stance = choose_position(summary, "choice")
-    reasoning = f'The points for "{excerpt(stance)}" ({choice}) were answered least of all.'
+def build_ballot(request: Request) -> dict[str, Any]:
+    choice, stance = choose_position(request.prompt.summary, "choice")
+    reasoning = f'The points for "{stance}" ({choice}) were answered least of all.'
     return {"reasoning": reasoning, "choice": choice} if choice else {}
 
 
-def build_judgment(summary: PromptSummary) -> dict[str, Any]:
-    winner, stance = choose_position(summary, "winner")
-    verdict = f'"{excerpt(stance)}" ({winner}) was better supported.'
+def build_judgment(request: Request) -> dict[str, Any]:
+    winner, stance = choose_position(request.prompt.summary, "winner")
+    verdict = f'"{stance}" ({winner}) was better supported.'
     reasoning = f"{winner} answered what was said against it; the others left points open."
     return {"reasoning": reasoning, "verdict": verdict, "winner": winner, "margin": 2} if winner else {}
 
 
 def build_round_briefing(request: Request) -> dict[str, Any]:
     summary = request.prompt.summary
-    found = find_lookup_result(request)
-    if found:
+    if found := find_lookup_result(request):
         briefing = f'What was looked up says: "{excerpt(found)}" Weigh that in round {summary.round}.'
     elif summary.round == 1:
         briefing = "Begin with the strongest reason you have, and say what it rests on."
@@ -203,7 +175,8 @@ def build_round_briefing(request: Request) -> dict[str, Any]:
     }
 
 
-def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
+def build_round_summary(request: Request) -> dict[str, Any]:
+    summary = request.prompt.summary
     if summary.round < 2:  # noqa: PLR2004  (one round is no debate)
         text = f"Round {summary.round}: the cases were made; nobody has answered the other side yet."
         return {"summary": text, "status": "CONTINUE", "decision": ""}
@@ -215,19 +188,20 @@ def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
     }
 
 
-def build_audit(summary: PromptSummary) -> str:
-    if not summary.opponent_text:
+def build_audit(request: Request) -> str:
+    text = request.prompt.summary.opponent_text
+    if not text:
         return "There is nothing to check yet: no claim was made in this round."
-    claim = excerpt(summary.opponent_text.partition(". ")[2] or summary.opponent_text)
+    claim = excerpt(text.partition(". ")[2] or text)
     return (
         f'This can be checked: "{claim}" It names no source and no number. Whoever said it should say where '
         "it was seen; until then it counts as an opinion. I found no argument that attacks a person."
     )
 
 
-def build_deliverable(summary: PromptSummary) -> str:
-    stances = [stance for _, stance in summary.positions]
-    sides = " and ".join(f'"{excerpt(stance)}"' for stance in stances[:3])
+def build_deliverable(request: Request) -> str:
+    summary = request.prompt.summary
+    sides = " and ".join(f'"{excerpt(stance)}"' for _, stance in summary.positions[:3])
     compared = f" Compared were {sides}." if sides else ""
     return (
         f"The question was: {excerpt(summary.question)}{compared} What holds on every side: begin small, "
@@ -246,14 +220,10 @@ def find_lookup_result(request: Request) -> str:
 
 def build_filler_text(summary: PromptSummary, name: str) -> str:
     """A sentence for a property without a builder of its own."""
-    label = " ".join(re.findall(r"[^\W_]+", name)) or "this"
-    if summary.task != "deliverable":
-        return f"{name or 'This'}: nothing more to say."
-    if not summary.positions:
-        return f"{label.capitalize()}: as the record has it, with no objection left unanswered."
-    return (
-        f'{label.capitalize()}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
-    )
+    label = (" ".join(re.findall(r"[^\W_]+", name)) or "this").capitalize()
+    if summary.task != "deliverable" or not summary.positions:
+        return f"{label}: nothing more to say."
+    return f'{label}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
 
 
 def format_stance(summary: PromptSummary) -> str:
@@ -268,3 +238,18 @@ def excerpt(text: str, max_length: int = 120) -> str:
     line = " ".join(text.split())
     head = line[:max_length]
     return line if len(line) <= max_length else (head.rpartition(" ")[0] or head) + "…"
+
+
+PROSE_BUILDERS: dict[Task, Callable[[Request], str]] = {
+    "answer": build_answer,
+    "audit": build_audit,
+    "deliverable": build_deliverable,
+}
+FIELD_BUILDERS: dict[Task, Callable[[Request], dict[str, Any]]] = {
+    "message": build_message,
+    "ballot": build_ballot,
+    "judgment": build_judgment,
+    "opening": build_round_briefing,
+    "closing": build_round_summary,
+}
+"""The fields that it can fill by task; an argument's are the hand-off's. The schema decides which are used."""

@@ -1,10 +1,9 @@
 """The faults that chaos injects: failures of providers, crashes, corrupt replies."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Never, TypeVar, cast
+from typing import TypeVar, cast
 
 from server.models import FailureCause, FunctionCall, Reply
 
@@ -51,13 +50,8 @@ def choose_item(items: tuple[T, ...], fraction: float) -> T:
     return items[int(fraction * len(items))]
 
 
-def raise_crash(fraction: float) -> Never:
-    error = choose_item(CRASHES, fraction)()
-    raise error
-
-
-def build_text_replacer(text: str) -> Callable[[Reply], Reply]:
-    return lambda reply: replace(reply, text=text, function_calls=())
+def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Reply]:
+    return lambda reply: replace(reply, text=text, function_calls=calls)
 
 
 def truncate_reply(reply: Reply) -> Reply:
@@ -82,17 +76,15 @@ def repeat_text(reply: Reply) -> Reply:
 
 CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
     "broken off": truncate_reply,
-    "wrong fields": build_text_replacer(
-        json.dumps({"answer": 42, "winner": ["?"], "margin": "lots", "to": None})
-    ),
-    "wrong types": build_text_replacer(json.dumps([None, True, 1e308])),
+    "wrong fields": build_text_replacer('{"answer": 42, "winner": ["?"], "margin": "lots", "to": null}'),
+    "wrong types": build_text_replacer("[null, true, 1e+308]"),
     "no JSON": build_text_replacer("I would rather not put that into a form. {Really}: I would not."),
     "control characters": insert_control_characters,
     "another language": build_text_replacer("我不同意这个观点。 \u202bلست موافقا.\u202c"),
     "a megabyte": repeat_text,
     "nested": build_text_replacer('{"a":' * 50_000),
-    "functions that nobody offered": lambda reply: replace(
-        reply, text="", function_calls=(FunctionCall("no_such_function", '{"response": '),)
+    "functions that nobody offered": build_text_replacer(
+        "", FunctionCall("no_such_function", '{"response": ')
     ),
     "no reply": lambda _: cast("Reply", None),
 }

@@ -6,6 +6,7 @@ Not every schema is solved. The same schema and question give the same value.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from itertools import chain
 from math import ceil, floor
 from string import ascii_letters, digits, punctuation
 from typing import Any
@@ -47,9 +48,12 @@ _KEYWORD_TYPES = {
 """The type of a schema without a type, by its keywords; a string for any other."""
 
 _PATTERN_TOKEN = re.compile(
-    r"\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?P?<\w+>|.", re.DOTALL
+    r"(\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?P?<\w+>|.)(?:([*+?])|\{(\d+)(,?)(\d*)\})?[+?]?",
+    re.DOTALL,
 )
-_QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})[?+]?")
+"""A character, class, anchor or parenthesis, and how often it is repeated."""
+
+_REPEATS = {"*": (0, MAX_SAMPLE_LENGTH), "+": (1, MAX_SAMPLE_LENGTH), "?": (0, 1), None: (1, 1)}
 _CANDIDATE_CHARACTERS = ascii_letters + digits + " " + punctuation + "\n\t"
 
 
@@ -94,20 +98,16 @@ class _Candidate:
         self.nodes_left = MAX_NODES
 
     def build(self, schema: Any, name: str = "", depth: int = 0) -> Any:
-        self.nodes_left -= 1
-        if schema is False or self.nodes_left < 0 or depth > 2 * MAX_DEPTH:
+        if depth > 2 * MAX_DEPTH:
             raise NoInstanceError
         merged = self.flatten(schema, depth)
         hashed = hash_to_int(self.question, name) + self.attempt
-        options = merged.get("enum", [merged["const"]] if "const" in merged else [])
-        if options:
+        if options := merged.get("enum", [merged["const"]] if "const" in merged else []):
             return sorted(options, key=str)[hashed % len(options)]
-        types = merged.get("type") or [
-            next((t for t, words in _KEYWORD_TYPES.items() if set(words) & set(merged)), "string")
-        ]
-        types = types if isinstance(types, list) else [types]
+        guessed = next((kind for kind, words in _KEYWORD_TYPES.items() if set(words) & set(merged)), "string")
+        types = merged.get("type", guessed)
         value: Any = None
-        match types[self.attempt // 2 % len(types)]:
+        match types if isinstance(types, str) else types[self.attempt // 2 % len(types)]:
             case "object":
                 value = self.build_object(merged, depth)
             case "array":
@@ -122,26 +122,20 @@ class _Candidate:
 
     def flatten(self, schema: Any, depth: int) -> dict[str, Any]:
         """The schema with its references, `allOf`, `if` and one alternative each of `anyOf` and `oneOf` merged in."""
-        if not isinstance(schema, Mapping):
-            return {}
         self.nodes_left -= 1
-        if self.nodes_left < 0:
+        if schema is False or self.nodes_left < 0:
             raise NoInstanceError
-        merged = dict(schema)
+        merged = dict(schema) if isinstance(schema, Mapping) else {}
+        turn = self.attempt // 2
         parts = list(merged.pop("allOf", []))
-        parts += [
-            self.resolve(merged.pop(keyword)) for keyword in ("$ref", "$dynamicRef") if keyword in merged
-        ]
-        # Deep in a recursive schema the last alternative is tried first: it is often the end.
-        turn = self.attempt // 2 - (depth > MAX_DEPTH)
-        choices = [merged.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in merged]
-        parts += [alternatives[turn % len(alternatives)] for alternatives in choices]
+        parts += [self.resolve(merged.pop(word)) for word in ("$ref", "$dynamicRef") if word in merged]
+        for alternatives in [merged.pop(word) for word in ("anyOf", "oneOf") if word in merged]:
+            # Deep in a recursive schema the last alternative is tried first: it is often the end.
+            parts.append(alternatives[(turn - (depth > MAX_DEPTH)) % len(alternatives)])
         if "if" in merged:
-            condition, then, otherwise = (merged.pop(keyword, {}) for keyword in ("if", "then", "else"))
-            parts += [otherwise] if self.attempt // 2 % 2 else [condition, then]
+            condition, then, otherwise = (merged.pop(word, {}) for word in ("if", "then", "else"))
+            parts += [otherwise] if turn % 2 else [condition, then]
         for part in parts:
-            if part is False:
-                raise NoInstanceError
             merged = merge_schemas(merged, self.flatten(part, depth))
         return merged
 
@@ -153,35 +147,31 @@ class _Candidate:
         return found
 
     def build_object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties = schema.get("properties", {})
-        required = list(schema.get("required", []))
-        for name, names in schema.get("dependentRequired", {}).items():
-            required += names if name in properties else []
-        spare = [f"item {number}" for number in range(1, schema.get("minProperties", 0) + 1)]
-        optional = [] if self.attempt % 2 or depth > MAX_DEPTH else list(properties)
-        names = list(
-            dict.fromkeys([name for name in properties if name in (*required, *optional)] + required)
-        )
-        missing = max(0, schema.get("minProperties", 0) - len(names))
-        names = [*names, *[name for name in (*properties, *spare) if name not in names][:missing]]
+        properties, least = schema.get("properties", {}), schema.get("minProperties", 0)
+        dependent = [
+            names for name, names in schema.get("dependentRequired", {}).items() if name in properties
+        ]
+        required = list(dict.fromkeys(chain(schema.get("required", []), *dependent)))
+        is_short = self.attempt % 2 or depth > MAX_DEPTH
+        names = dict.fromkeys([*(name for name in properties if name in required or not is_short), *required])
+        spare = [*properties, *(f"item {number}" for number in range(1, min(least, MAX_NODES) + 1))]
+        names |= dict.fromkeys([name for name in spare if name not in names][: max(0, least - len(names))])
         value: dict[str, Any] = {}
-        for name in names[: max(len(set(required)), schema.get("maxProperties", len(names)))]:
+        for name in list(names)[: max(len(required), schema.get("maxProperties", len(names)))]:
+            part = properties.get(name, schema.get("additionalProperties", True))
             try:
-                value[name] = self.build(
-                    properties.get(name, schema.get("additionalProperties", True)), name, depth + 1
-                )
+                value[name] = self.build(part, name, depth + 1)
             except NoInstanceError:
                 if name in required:
                     raise
         return value
 
     def build_array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
-        parts = [*schema.get("prefixItems", [])]
+        parts = list(schema.get("prefixItems", []))
         parts += [schema["contains"]] * schema.get("minContains", 1) if "contains" in schema else []
-        most = schema.get("maxItems", len(parts) + 1 if depth <= MAX_DEPTH else len(parts))
-        wanted = max(schema.get("minItems", 0), min(most, max(1, len(parts))))
-        if depth > MAX_DEPTH or (self.attempt % 2 and depth):
-            wanted = max(schema.get("minItems", 0), len(parts))
+        is_short = depth > MAX_DEPTH or (self.attempt % 2 and depth)
+        usual = len(parts) if is_short else max(1, len(parts))
+        wanted = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
         values: list[Any] = []
         for number in range(4 * wanted):
             if len(values) == wanted:
@@ -193,13 +183,12 @@ class _Candidate:
         return values
 
     def build_string(self, schema: dict[str, Any], name: str) -> str:
-        low, high = (
-            schema.get("minLength", 0),
-            schema.get("maxLength", max(MAX_TEXT_LENGTH, schema.get("minLength", 0))),
-        )
+        low = schema.get("minLength", 0)
+        high = schema.get("maxLength", max(MAX_TEXT_LENGTH, low))
         if "pattern" in schema:
-            samples = sample_pattern(schema["pattern"], low)
-            return next((text for text in samples if low <= len(text) <= high), "")
+            return next(
+                (text for text in sample_pattern(schema["pattern"], low) if low <= len(text) <= high), ""
+            )
         return FORMAT_EXAMPLES.get(schema.get("format", "")) or fit_text(self.generate_text(name), low, high)
 
 
@@ -212,7 +201,7 @@ def merge_schemas(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
             both = {name: {"allOf": [mine[name], theirs[name]]} for name in mine.keys() & theirs.keys()}
             merged[key] = {**mine, **theirs, **both}
         elif key == "required":
-            merged[key] = list(dict.fromkeys([*mine, *theirs]))
+            merged[key] = [*mine, *theirs]
         elif key == "enum":
             merged[key] = [option for option in mine if option in theirs]
         elif key == "type" and "integer" in (mine, theirs):
@@ -226,21 +215,17 @@ def merge_schemas(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def build_number(schema: Mapping[str, Any], hashed: int, *, is_integer: bool) -> float:
     """A multiple within the bounds; a fraction between them if no integer fits."""
-    step = schema.get("multipleOf", 1)
-    if is_integer and step < 1:
-        step = 1
-    low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
-    high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
-    if low is None:
-        low = 0 if high is None or high >= 0 else high - 100 * step
-    if high is None:
-        high = low + 100 * step
-    first = ceil(low / step) + (schema.get("exclusiveMinimum") == ceil(low / step) * step)
-    last = floor(high / step) - (schema.get("exclusiveMaximum") == floor(high / step) * step)
-    fits = first <= last and ("multipleOf" in schema or is_integer or high - low > 1)
-    value = (
-        (first + hashed % (last - first + 1)) * step if fits else low + (high - low) * (1 + hashed % 9) / 10
-    )
+    step = max(schema.get("multipleOf", 1), 1 if is_integer else 0)
+    lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
+    highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
+    low = max(lows, default=min([0, *(high - 100 * step for high in highs if high < 0)]))
+    high = min(highs, default=low + 100 * step)
+    first, last = ceil(low / step), floor(high / step)
+    first += schema.get("exclusiveMinimum") == first * step
+    last -= schema.get("exclusiveMaximum") == last * step
+    value = low + (high - low) * (1 + hashed % 9) / 10
+    if first <= last and ("multipleOf" in schema or is_integer or high - low > 1):
+        value = (first + hashed % (last - first + 1)) * step
     return value if isinstance(value, int) else round(value, 9)
 
 
@@ -248,7 +233,7 @@ def sample_pattern(pattern: str, min_length: int = 0) -> Iterator[str]:
     """Texts that the regular expression may match, the shortest first. The expression itself is never run."""
     for extra in (0, 1, 2, 4, 8, min_length):
         try:
-            text, _ = _sample_sequence(pattern, 0, extra)
+            text, _ = _sample_group(pattern, 0, extra)
         except (ValueError, StopIteration, re.error):
             return
         if not pattern.endswith("$"):  # there is room after the match, or before it
@@ -258,33 +243,28 @@ def sample_pattern(pattern: str, min_length: int = 0) -> Iterator[str]:
         yield text
 
 
-def _sample_sequence(pattern: str, position: int, extra: int) -> tuple[str, int]:
-    """A text for the pattern from here to the end of its group, with repeats taken `extra` times more than needed."""
-    chosen, text = "", ""
+def _sample_group(pattern: str, position: int, extra: int) -> tuple[str, int]:
+    """A text for the group that begins here, and its end; repeats are taken `extra` times more than needed."""
+    branches = [""]
     while token := _PATTERN_TOKEN.match(pattern, position):
         position = token.end()
-        if token[0] == ")":
-            break
-        if token[0] == "|":
-            chosen, text = chosen or text, ""
-            continue
-        piece = ""
-        if token[0].startswith("("):
-            piece, position = _sample_sequence(pattern, position, extra)
-        elif token[0] not in ("^", "$", r"\b", r"\B"):
-            piece = next(c for c in _CANDIDATE_CHARACTERS + token[0] if re.fullmatch(token[0], c))
-        if quantifier := _QUANTIFIER.match(pattern, position):
-            position = quantifier.end()
-            sign, least, comma, most = quantifier.groups()
-            low = int(least or sign == "+")
-            high = (
-                1 if sign == "?" else int(most) if most else low if least and not comma else MAX_SAMPLE_LENGTH
-            )
-            piece *= min(low + extra, high, MAX_SAMPLE_LENGTH)
-        text += piece
-        if len(text) > MAX_SAMPLE_LENGTH:
+        part, sign, least, comma, most = token.groups()
+        low, high = _REPEATS[sign]
+        if least:
+            low, high = int(least), int(most or (MAX_SAMPLE_LENGTH if comma else least))
+        repeats = min(low + extra, high, MAX_SAMPLE_LENGTH)
+        if part == ")":
+            return repeats * next(filter(None, branches), ""), position
+        if part == "|":
+            branches.append("")
+        elif part.startswith("("):
+            text, position = _sample_group(pattern, position, extra)
+            branches[-1] += text
+        elif part not in ("^", "$", r"\b", r"\B"):
+            branches[-1] += repeats * next(c for c in _CANDIDATE_CHARACTERS + part if re.fullmatch(part, c))
+        if len(branches[-1]) > MAX_SAMPLE_LENGTH:
             raise ValueError("the sample is too long")
-    return chosen or text, position
+    return next(filter(None, branches), ""), position
 
 
 def fit_text(text: str, min_length: int, max_length: int) -> str:

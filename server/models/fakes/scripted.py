@@ -19,7 +19,12 @@ ScriptOutput = str | tuple[FunctionCall, ...]
 
 Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
 
+_MAX_DELAY = 3600
 _MAX_CHARS = 1_000_000  # built without a pause, while the event loop waits
+
+
+def build_default_script(chars: int) -> Script:
+    return lambda request: build_function_calls(request, chars) or build_reply_text(request, chars)
 
 
 class ScriptedModel:
@@ -34,7 +39,7 @@ class ScriptedModel:
         chars: int = 0,
         record_requests: bool = True,
     ) -> None:
-        self.script = script
+        self.script = script or build_default_script(chars)
         self.delay = delay  # seconds before an answer
         self.name = name
         self.chars = chars  # the exact length of an argument; 0 for about 80 words
@@ -48,18 +53,17 @@ class ScriptedModel:
         Raises:
             ValueError: a parameter is unknown, or its value invalid.
         """
-        _, _, query = name.partition("?")
+        query = name.partition("?")[2]
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
             delay, chars = float(given.pop("delay", "0")), int(given.pop("chars", "0"))
+            is_valid = not given and 0 <= delay <= _MAX_DELAY and 0 <= chars <= _MAX_CHARS
         except ValueError:
-            given = {query: ""}
-            delay, chars = 0.0, 0
-        if given or not 0 <= delay <= 3600 or not 0 <= chars <= _MAX_CHARS:  # noqa: PLR2004  (as the text says)
-            raise ValueError(
-                f'"{name}" is not understood. Write "scripted", or with parameters '
-                f'"scripted?delay=0.2&chars=1200" (delay: 0 to 3600 seconds; chars: 0 to {_MAX_CHARS}).'
-            )
+            is_valid = False
+        if not is_valid:
+            advice = f"(delay: 0 to {_MAX_DELAY} seconds; chars: 0 to {_MAX_CHARS})"
+            example = f'Write "scripted", or with parameters "scripted?delay=0.2&chars=1200" {advice}.'
+            raise ValueError(f'"{name}" is not understood. {example}')
         return cls(delay=delay, chars=chars, name=name, record_requests=False)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -69,11 +73,12 @@ class ScriptedModel:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
                 await anyio.sleep(self.delay)
-                output = await self._produce_output(request)
+                output = self.script(request)
+                answer = await output if isawaitable(output) else output
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail) from None
-        text, calls = (output, ()) if isinstance(output, str) else ("", output)
+        text, calls = (answer, ()) if isinstance(answer, str) else ("", answer)
         if on_text:
             for piece in re.findall(r"\s*\S+\s*?|\s+", text):
                 on_text(piece)
@@ -85,9 +90,3 @@ class ScriptedModel:
             milliseconds=round((anyio.current_time() - started) * 1000),
         )
         return Reply(text, usage, function_calls=calls)
-
-    async def _produce_output(self, request: Request) -> ScriptOutput:
-        if self.script is not None:
-            output = self.script(request)
-            return await output if isawaitable(output) else output
-        return build_function_calls(request, self.chars) or build_reply_text(request, self.chars)
