@@ -1,4 +1,4 @@
-"""What holds for every test: no real provider is ever called, and every test carries a requirement."""
+"""Setup of the whole suite: no test can call a real provider, and every test names its requirement."""
 
 import os
 import shutil
@@ -14,9 +14,9 @@ os.environ.pop("COUNTERPOINT_MODELS", None)
 for variable in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[variable]
 
-# A commit waits for the disk, and thousands of them are most of what a test of the server waits for.
-MEMORY, ENOUGH = Path("/dev/shm"), 256 * 2**20  # noqa: S108  (pytest makes a folder of its own in it)
-if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+# Temporary databases are kept in memory: durable commits to a disk would dominate the time of the suite.
+MEMORY, MIN_FREE_BYTES = Path("/dev/shm"), 256 * 2**20  # noqa: S108  (pytest creates its own folder in it)
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MIN_FREE_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
@@ -27,8 +27,8 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def litellm_used() -> None:
-    """Litellm, and what it imports at its first call: seconds that no test's patience is for."""
-    from benchmarks.stub import Stub  # noqa: PLC0415  (only where it is wanted)
+    """Import litellm and make its first call, which takes seconds, outside the timeouts of the tests."""
+    from benchmarks.stub import Stub  # noqa: PLC0415  (slow imports that most tests do not need)
     from server.models.litellm.client import LitellmModel  # noqa: PLC0415
     from tests.contract.model import build_argument_request  # noqa: PLC0415
 
@@ -42,6 +42,6 @@ def litellm_used() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    bare = [item.nodeid for item in items if item.get_closest_marker("requirement") is None]
-    if bare:
-        raise pytest.UsageError("These tests carry no requirement:\n" + "\n".join(bare))
+    unmarked = [item.nodeid for item in items if item.get_closest_marker("requirement") is None]
+    if unmarked:
+        raise pytest.UsageError("These tests carry no requirement:\n" + "\n".join(unmarked))
