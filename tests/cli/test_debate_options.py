@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
 from tests.support.paths import ROOT
-from tests.support.research_client import build_server_config
+from tests.support.processes.research_client import build_server_config
 
 pytestmark = pytest.mark.requirement("M5")
 

@@ -1,13 +1,29 @@
-"""Short ways to write to a journal and to look into it."""
+"""Helpers to open a journal, write to it and query it."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from storage.journal import Entry, Journal, StreamSummary
+from storage.migrations import MIGRATIONS, Migration
+from storage.sqlite import SqliteJournal
 
 AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"
 TIMEOUT = 5
+
+
+@asynccontextmanager
+async def open_journal(
+    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Sequence[Migration] = MIGRATIONS
+) -> AsyncIterator[SqliteJournal]:
+    """Open a SQLite journal and close it: one left open would keep the test run alive."""
+    journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)
+    try:
+        yield journal
+    finally:
+        await journal.close()
 
 
 async def append_entries(

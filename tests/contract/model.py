@@ -1,4 +1,4 @@
-"""What every model must do. A model's tests inherit `ModelContract`, with a `model` and an `endless` one."""
+"""Contract of every model. A model's tests inherit `ModelContract` and provide the fixtures `model` and `endless`."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,7 +13,7 @@ from server.debate.prompts.wording import COMMON_RULES
 from server.models import Function, Message, Model, ModelError, OnText, Prompt, PromptSummary, Reply, Request
 
 TIMEOUT = 20
-"""Seconds. A bound, not an expectation: the first use of a model may import or load it."""
+"""Seconds for a reply; the first one may import or load the model."""
 
 QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
 POSITIONS = (("A", "PostgreSQL"), ("B", "SQLite"))
@@ -33,12 +33,12 @@ SCHEMA: dict[str, Any] = {
 def build_argument_request(
     stance: str = "SQLite", *, opponent: str = "", timeout: float = TIMEOUT, seed: int = 7
 ) -> Request:
-    cue = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
+    summary = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
     user = (
         f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite{quoted}\n\nYou are B. Speak."
     )
-    prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), cue)
+    prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), summary)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
@@ -52,7 +52,7 @@ def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
 
 @dataclass
 class EndlessModel:
-    """A model that is still at work when the test has seen enough; `started` waits until it is at work."""
+    """A model that does not finish by itself; `wait_until_started` returns once it has begun a reply."""
 
     model: Model
     wait_until_started: Callable[[], Awaitable[object]]
@@ -68,7 +68,7 @@ class ModelContract:
         assert capfd.readouterr().out == ""
 
     @pytest.mark.asyncio
-    async def test_an_argument_comes_with_what_it_took(self, model: Model) -> None:
+    async def test_an_argument_comes_with_its_usage(self, model: Model) -> None:
         reply = await reply_in_time(model, build_argument_request())
 
         assert reply.text.strip()
@@ -80,7 +80,7 @@ class ModelContract:
         assert reply.usage.cost_usd == "" or Decimal(reply.usage.cost_usd) >= 0
 
     @pytest.mark.asyncio
-    async def test_what_is_told_while_it_is_written_is_what_comes_back(self, model: Model) -> None:
+    async def test_streamed_pieces_are_the_text_of_the_reply(self, model: Model) -> None:
         pieces: list[str] = []
 
         reply = await reply_in_time(
@@ -92,18 +92,18 @@ class ModelContract:
         assert reply.usage.output_tokens > 0
 
     @pytest.mark.asyncio
-    async def test_a_judgment_is_what_the_schema_says(self, model: Model) -> None:
+    async def test_a_judgment_follows_its_schema(self, model: Model) -> None:
         for reading in (1, 2):
-            found = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
+            finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
 
-            assert found.keys() == set(SCHEMA["required"])
-            assert found["winner"] in ("A", "B", None)
-            assert found["margin"] in (0, 1, 2, 3)
-            assert 0 < len(found["reasoning"]) <= 2000
-            assert 0 < len(found["verdict"]) <= 600
+            assert finding.keys() == set(SCHEMA["required"])
+            assert finding["winner"] in ("A", "B", None)
+            assert finding["margin"] in (0, 1, 2, 3)
+            assert 0 < len(finding["reasoning"]) <= 2000
+            assert 0 < len(finding["verdict"]) <= 600
 
     @pytest.mark.asyncio
-    async def test_who_is_offered_functions_answers_or_calls_one_of_them(self, model: Model) -> None:
+    async def test_a_model_with_functions_answers_or_calls_one_of_them(self, model: Model) -> None:
         search = Function("web__search", "Searches the web.", {"type": "object", "properties": {}})
 
         reply = await reply_in_time(model, replace(build_argument_request(), functions=(search,)))
@@ -115,7 +115,7 @@ class ModelContract:
 
     @pytest.mark.requirement("D9")
     @pytest.mark.asyncio
-    async def test_no_answer_in_time_is_a_timeout(self, endless: EndlessModel) -> None:
+    async def test_no_reply_in_time_is_a_timeout(self, endless: EndlessModel) -> None:
         with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
             await endless.model.reply(build_argument_request(timeout=0.05))
 
@@ -123,36 +123,36 @@ class ModelContract:
         assert "0.05 seconds" in failure.value.detail
 
     @pytest.mark.asyncio
-    async def test_a_cancelled_question_ends_and_the_next_is_answered(
+    async def test_a_cancelled_request_ends_and_the_next_is_answered(
         self, model: Model, endless: EndlessModel
     ) -> None:
-        answered: list[Reply] = []
+        replies: list[Reply] = []
 
-        async def ask() -> None:
-            answered.append(await endless.model.reply(build_argument_request(timeout=600), endless.on_text))
+        async def send_request() -> None:
+            replies.append(await endless.model.reply(build_argument_request(timeout=600), endless.on_text))
 
         with anyio.fail_after(TIMEOUT):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(ask)
+                tasks.start_soon(send_request)
                 await endless.wait_until_started()
                 tasks.cancel_scope.cancel()
             reply = await model.reply(build_argument_request())
 
-        assert answered == []
+        assert replies == []
         assert reply.text
 
     @pytest.mark.asyncio
-    async def test_questions_put_at_once_are_each_answered(self, model: Model) -> None:
+    async def test_concurrent_requests_are_each_answered(self, model: Model) -> None:
         stances = ("PostgreSQL", "SQLite", "for")
         replies: dict[str, str] = {}
 
-        async def ask(stance: str) -> None:
+        async def send_request(stance: str) -> None:
             replies[stance] = (await model.reply(build_argument_request(stance))).text
 
         with anyio.fail_after(2 * TIMEOUT):
             async with anyio.create_task_group() as tasks:
                 for stance in stances:
-                    tasks.start_soon(ask, stance)
+                    tasks.start_soon(send_request, stance)
 
         assert replies.keys() == set(stances)
         assert all(replies.values())

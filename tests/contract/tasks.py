@@ -1,9 +1,10 @@
-"""A question of every kind that a seat can be asked, and what an answer to it must be.
+"""Requests of every task, and the contract of models that can do all of them.
 
-For models that answer whatever they are asked: their tests inherit `TaskContract`, with a `model`.
+Their tests inherit `TaskContract` and provide the fixture `model`.
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -109,9 +110,9 @@ def build_task_request(
     instruction: str = "Speak.",
     seat: str = "Ada",
 ) -> Request:
-    """That question in a debate between Ada, Ben and Cleo."""
+    """A request of that task in a debate between Ada, Ben and Cleo."""
     seat = SEATS.get(task, seat)
-    cue = PromptSummary(
+    summary = PromptSummary(
         task=task,
         question=QUESTION,
         round=round_number,
@@ -126,28 +127,28 @@ def build_task_request(
         Message("system", "You take part."),
         Message("user", f"# Question\n> {QUESTION}\n\n{instruction}"),
     )
-    return Request(Prompt(messages, cue, schema, functions=functions), seat, 600, 60, 7, functions)
+    return Request(Prompt(messages, summary, schema, functions=functions), seat, 600, 60, 7, functions)
 
 
 def build_deliverable_request(schema: dict[str, Any] = DELIVERABLE_SCHEMA) -> Request:
-    asked = build_task_request("deliverable")
-    prompt = Prompt(asked.prompt.messages, asked.prompt.summary, schema, strict=False)
-    return Request(prompt, asked.seat, asked.max_tokens, asked.timeout, asked.seed)
+    request = build_task_request("deliverable")
+    prompt = Prompt(request.prompt.messages, request.prompt.summary, schema, strict=False)
+    return replace(request, prompt=prompt)
 
 
 def parse_reply(reply: Reply, schema: dict[str, Any]) -> Any:
-    """The JSON of an answer, which its schema admits."""
-    found = json.loads(reply.text)
-    jsonschema.Draft202012Validator(schema).validate(found)
-    return found
+    """The JSON of a reply, checked against its schema."""
+    value = json.loads(reply.text)
+    jsonschema.Draft202012Validator(schema).validate(value)
+    return value
 
 
 @pytest.mark.requirement("N7")
 class TaskContract:
-    @pytest.mark.parametrize("asks", ["answer", "deliverable"])
+    @pytest.mark.parametrize("task", ["answer", "deliverable"])
     @pytest.mark.asyncio
-    async def test_what_is_asked_for_in_prose_comes_in_prose(self, model: Model, asks: Task) -> None:
-        reply = await reply_in_time(model, build_task_request(asks))
+    async def test_a_task_in_prose_gets_prose(self, model: Model, task: Task) -> None:
+        reply = await reply_in_time(model, build_task_request(task))
 
         assert len(reply.text.split()) > 5
         assert not reply.text.startswith("{")
@@ -155,7 +156,7 @@ class TaskContract:
 
     @pytest.mark.requirement("B4")
     @pytest.mark.asyncio
-    async def test_who_speaks_next_is_chosen_in_the_structure_of_the_answer(self, model: Model) -> None:
+    async def test_a_structured_answer_names_the_next_speaker(self, model: Model) -> None:
         found = parse_reply(
             await reply_in_time(model, build_task_request("argument", handoff="structured")), CHOICE_SCHEMA
         )
@@ -163,16 +164,16 @@ class TaskContract:
         assert len(found["response"].split()) > 10
         assert found["next_agent_name"] != "Ada"
 
-    @pytest.mark.parametrize("asks", SCHEMAS)
+    @pytest.mark.parametrize("task", SCHEMAS)
     @pytest.mark.asyncio
-    async def test_what_is_asked_for_as_json_is_what_the_schema_says(self, model: Model, asks: Task) -> None:
-        found = parse_reply(await reply_in_time(model, build_task_request(asks)), SCHEMAS[asks])
+    async def test_a_task_in_json_follows_its_schema(self, model: Model, task: Task) -> None:
+        found = parse_reply(await reply_in_time(model, build_task_request(task)), SCHEMAS[task])
 
-        if asks == "opening":
+        if task == "opening":
             assert found["next_speakers"] == list(NAMES)
             assert found["briefing"]
         assert found.get("to") != "Ada"
 
     @pytest.mark.asyncio
-    async def test_a_result_has_the_shape_that_the_caller_gave(self, model: Model) -> None:
+    async def test_a_result_follows_the_schema_of_the_caller(self, model: Model) -> None:
         parse_reply(await reply_in_time(model, build_deliverable_request()), DELIVERABLE_SCHEMA)

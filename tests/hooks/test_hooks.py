@@ -31,7 +31,7 @@ from tests.support.hook_debates import (
     webhook,
     write_hooks_file,
 )
-from tests.support.webhook_receiver import open_receiver
+from tests.support.processes.webhook_receiver import open_receiver
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 

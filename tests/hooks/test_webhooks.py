@@ -28,7 +28,7 @@ from tests.support.hook_debates import (
     webhook,
     write_hooks_file,
 )
-from tests.support.webhook_receiver import WebhookReceiver, open_receiver
+from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 

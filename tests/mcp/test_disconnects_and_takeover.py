@@ -11,8 +11,8 @@ from server.compose import open_manager
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call
-from tests.support.gated_servers import CallGate, open_call_gate, start_server_process
 from tests.support.mcp_debates import read_events, read_view
+from tests.support.processes.gated_servers import CallGate, open_call_gate, start_server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N8", "D4", "D7", "M3")]
 

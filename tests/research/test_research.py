@@ -15,7 +15,7 @@ from server.debate.facts.events import Lookup
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.settings import ResearchServer
 from tests.support.paths import NODE
-from tests.support.research_client import build_server_config, call_research_tool, open_research
+from tests.support.processes.research_client import build_server_config, call_research_tool, open_research
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 

@@ -16,7 +16,7 @@ from server.settings import ResearchServer
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.mcp_debates import find_prompts, read_events, read_view
 from tests.support.paths import NODE
-from tests.support.research_client import build_server_config
+from tests.support.processes.research_client import build_server_config
 
 pytestmark = pytest.mark.requirement("C6")
 

@@ -6,7 +6,12 @@ import anyio
 import pytest
 
 from server.research import Research
-from tests.support.research_client import build_server_config, call_research_tool, is_alive, open_research
+from tests.support.processes.research_client import (
+    build_server_config,
+    call_research_tool,
+    is_alive,
+    open_research,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 

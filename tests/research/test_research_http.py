@@ -11,7 +11,7 @@ import uvicorn
 from mcp.server import MCPServer
 
 from server.settings import ResearchServer
-from tests.support.research_client import call_research_tool, open_research
+from tests.support.processes.research_client import call_research_tool, open_research
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
 

@@ -10,9 +10,8 @@ from storage.connection import Connection
 from storage.journal import StorageError, StreamSummary
 from storage.migrations import MIGRATIONS, Migration
 from storage.outbox import ReaderPosition
-from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams
+from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, open_journal
 from tests.support.paths import GOLDEN
-from tests.support.sqlite_journal import open_journal
 
 OLDEST = GOLDEN / "schema_001.sql"
 

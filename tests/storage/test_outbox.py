@@ -8,9 +8,8 @@ import pytest_asyncio
 from storage.journal import StorageError
 from storage.outbox import Outbox, ReaderPosition
 from storage.sqlite import SqliteJournal
-from tests.contract.journal_helpers import TIMEOUT
+from tests.contract.journal_helpers import TIMEOUT, open_journal
 from tests.contract.outbox import OutboxContract, build_item, claim_id
-from tests.support.sqlite_journal import open_journal
 
 
 class Kept(OutboxContract):

@@ -15,9 +15,8 @@ from storage.connection import require_sqlite
 from storage.journal import ConflictError, DamagedStreamError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
-from tests.contract.journal_helpers import TIMEOUT, append_entries, create_stream, find_streams
+from tests.contract.journal_helpers import TIMEOUT, append_entries, create_stream, find_streams, open_journal
 from tests.support.paths import ROOT
-from tests.support.sqlite_journal import open_journal
 
 
 class TestInAFile(JournalContract):
@@ -35,7 +34,7 @@ class TestInMemory(JournalContract):
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
-    arguments = ("-m", "tests.support.journal_writer", str(path), stream, str(count), by)
+    arguments = ("-m", "tests.support.processes.journal_writer", str(path), stream, str(count), by)
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )

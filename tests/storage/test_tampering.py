@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE
 from storage.journal import DamagedStreamError, Entry, StorageError
-from tests.contract.journal_helpers import append_entries
-from tests.support.sqlite_journal import open_journal
+from tests.contract.journal_helpers import append_entries, open_journal
 
 pytestmark = pytest.mark.requirement("M3")
 

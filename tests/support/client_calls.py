@@ -1,4 +1,4 @@
-"""Calling a server's tools and reading its resources, with the checks that every test wants."""
+"""Call tools and read resources through a client, checking for errors."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from mcp import Client
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The data of a tool's answer; an answer that is an error fails the test."""
+    """Call a tool and return its structured result. A tool error fails the test."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result_text(result)
     assert result.structured_content is not None
@@ -14,7 +14,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def expect_tool_error(client: Client, tool: str, **arguments: Any) -> str:
-    """The text of an answer that has to be an error."""
+    """Call a tool that has to return an error, and return the error's text."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result_text(result)
     return result_text(result)
@@ -25,10 +25,9 @@ def result_text(result: Any) -> str:
 
 
 def byte_count(text: str) -> int:
-    """Bytes, which is what limits are in."""
     return len(text.encode())
 
 
 async def read_resource(client: Client, uri: str) -> str:
     result = await client.read_resource(uri)
-    return str(result.contents[0].text)  # type: ignore[union-attr]  # all of ours are text
+    return str(result.contents[0].text)  # type: ignore[union-attr]  # all our resources are text

@@ -1,4 +1,4 @@
-"""Debates of every kind for the fuzz tests, and anything that might happen in them."""
+"""Hypothesis strategies: setups of every kind, events, and replies of models."""
 
 import json
 from typing import Any, get_args
@@ -92,13 +92,13 @@ def any_seat_name(opened: Opened) -> st.SearchStrategy[str]:
 
 
 def phase_events(opened: Opened, any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
-    """Rounds, most of them well made."""
+    """`PhaseEntered` events, mostly valid."""
     debate = replay([opened])
     names = [phase.name for phase in opened.phases]
-    made = st.builds(
+    valid = st.builds(
         lambda name, number: build_phase_entered(debate, name, number or None), st.sampled_from(names), ROUNDS
     )
-    return made | st.builds(
+    return valid | st.builds(
         PhaseEntered,
         phase=st.sampled_from([*names, "x"]),
         round=ROUNDS,
@@ -107,7 +107,7 @@ def phase_events(opened: Opened, any_seat: st.SearchStrategy[str]) -> st.SearchS
 
 
 def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
-    """What a moderator, a referee, a speaker who hands over may have said."""
+    """Events of a moderator, a referee and hand-offs."""
     officer = st.sampled_from(["moderator", "referee", "Proponent"])
     return st.one_of(
         st.builds(
@@ -153,7 +153,7 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
 
 
 def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
-    """Votes, judgments, verdicts, results."""
+    """Ballots, judgments, verdicts and results."""
     nobody = any_seat | st.just("")
     return st.one_of(
         st.builds(
@@ -204,7 +204,7 @@ def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[E
 
 
 def any_event(opened: Opened) -> st.SearchStrategy[Event]:
-    """Any event at all, whether it can happen or not."""
+    """Any event, legal or not."""
     anyone = any_seat_name(opened)
     return st.one_of(
         phase_events(opened, anyone),
@@ -258,26 +258,26 @@ CHOICES = st.sampled_from(["A", "B", "a stranger", None])
 
 
 def valid_answer(draw: st.DataObject, call: Call) -> ScriptAnswer:
-    """An answer of the shape that was asked for, with a choice of its own in it."""
-    some = draw.draw(CHOICES)
+    """A reply of the requested shape with a drawn choice."""
+    choice = draw.draw(CHOICES)
     data: dict[str, Any] = {
-        "ballot": {"choice": some},
-        "message": {"to": some or "A", "text": "Why?"},
-        "opening": {"next_speakers": [some] if some else [], "done": draw.draw(st.booleans())},
+        "ballot": {"choice": choice},
+        "message": {"to": choice or "A", "text": "Why?"},
+        "opening": {"next_speakers": [choice] if choice else [], "done": draw.draw(st.booleans())},
         "closing": {
             "summary": "x",
             "status": draw.draw(st.sampled_from(["SETTLED", "CONTINUE"])),
             "decision": "y",
         },
-        "argument": {"response": "x", "next_agent_name": some},
+        "argument": {"response": "x", "next_agent_name": choice},
     }
     if call.task == "judgment":
-        return render_finding(some)
+        return render_finding(choice)
     return json.dumps(data[call.task]) if call.task in data else default_script(call)
 
 
 def any_answer(draw: st.DataObject) -> Script:
-    """Most of the answers are as `talk` gives them or of the right shape; the others are bad."""
+    """Replies as of `default_script` or of the requested shape; one in six is bad."""
 
     def script(call: Call) -> ScriptAnswer:
         kind = draw.draw(st.integers(0, 5))

@@ -1,4 +1,4 @@
-"""A model that answers when a test lets it."""
+"""A model whose replies a test holds back."""
 
 import anyio
 
@@ -7,7 +7,7 @@ from server.models.fakes.scripted import ScriptedModel
 
 
 class Gate:
-    """`asked` is set by the first question; answers wait until `open` is set. It never judges readably."""
+    """`first_call` is set by the first call; replies wait for `release`. Its findings cannot be parsed."""
 
     def __init__(self) -> None:
         self.release = anyio.Event()

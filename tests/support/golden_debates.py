@@ -1,4 +1,4 @@
-"""The debates that are kept in `tests/golden`, as this release plays and writes them."""
+"""The debates of `tests/golden`, played and written by this release."""
 
 import json
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ TEAM: dict[str, Any] = {
 
 
 def answer_opinion(call: Call) -> ScriptAnswer:
-    """An answer of every kind: good, silent, too late, beside the point."""
+    """Replies of every kind: good, empty, too late, unreadable."""
     key = (call.seat, call.round, call.attempt)
     if key == ("Ada", 1, 1):
         return " "
@@ -94,7 +94,7 @@ def play_opinion() -> list[Event]:
 
 
 def play_verdict() -> list[Event]:
-    """A debater's provider fails and the debate pauses; it is resumed, and concluded after the round."""
+    """A provider fails and the debate pauses; it is resumed, and concluded after the round."""
     at = simulate(build_setup(format="verdict", max_rounds=4), answer_verdict).play()
     intervene(at, "resume", reason="the provider is back")
     at.script = lambda call: answer_verdict(call) if call.reading else "Because."
@@ -102,9 +102,9 @@ def play_verdict() -> list[Event]:
 
 
 def answer_moderated(call: Call) -> ScriptAnswer:
-    """What everybody says in a debate that is led, audited, voted on, judged and put into a shape."""
+    """Replies in a debate with moderator, referee, ballots, judges and an output schema."""
     letter = {"Ada": "B", "Bob": "C", "Çelik": "Ada"}.get(call.seat, "")
-    said: dict[str, Any] = {
+    replies: dict[str, Any] = {
         "opening": {"next_speakers": ["A", "Bob", "Ada"], "briefing": "It cost 100.", "new_angle": None},
         "message": {"to": letter, "kind": "critique", "text": f"{call.seat} asks for Żółć."},
         "ballot": {"choice": None if call.seat == "Bob" else "C", "reasoning": "It was never answered."},
@@ -112,13 +112,13 @@ def answer_moderated(call: Call) -> ScriptAnswer:
     }
     if call.task == "closing":
         return f"SUMMARY: Round {call.round} was held.\n**STATUS:** continue\nDECISION:"
-    if call.task in said:
-        return json.dumps(said[call.task])
+    if call.task in replies:
+        return json.dumps(replies[call.task])
     return render_finding("C") if call.task == "judgment" else f"{call.seat} in round {call.round}."
 
 
 def play_moderated() -> list[Event]:
-    asked = {
+    options = {
         **TEAM["options"],
         "moderator": {"opens": True, "closes": True, "tools": ["wiki"]},
         "referee": True,
@@ -126,14 +126,14 @@ def play_moderated() -> list[Event]:
         "phases": ["opening", "cross_examination", "voting", "verdict"],
     }
     at = simulate(
-        build_setup(["vendor/a"], format="verdict", **{**TEAM, "options": asked}), answer_moderated
+        build_setup(["vendor/a"], format="verdict", **{**TEAM, "options": options}), answer_moderated
     ).play_to_round(1)
-    found = (
+    lookups = (
         Lookup(tool="wiki/search", arguments='{"q": "Żółć"}', result="Line one\n日本語", milliseconds=12),
         Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
     )
     at.add_events(
-        Researched(seen=1, seat="moderator", round=1, lookups=found, usage=build_usage("vendor/own"))
+        Researched(seen=1, seat="moderator", round=1, lookups=lookups, usage=build_usage("vendor/own"))
     )
     return at.play().events
 
@@ -150,7 +150,7 @@ def play_handoff() -> list[Event]:
 
 
 def play_default_plan() -> list[Event]:
-    """A moderator that never answers: everybody speaks as declared."""
+    """A moderator that never answers: all debaters speak in the declared order."""
     silent = task_script({"opening": ProviderFailure("timeout")})
     options = {"moderator": {"opens": True}}
     return simulate(build_setup(format="verdict", max_rounds=1, options=options), silent).play().events
@@ -167,8 +167,8 @@ def play_oxford() -> list[Event]:
 
 
 def play_interventions() -> list[Event]:
-    """A debate with limits of every kind, on which everything is done that can be done to one."""
-    asked = {
+    """A debate with limits of every kind and every intervention."""
+    options = {
         "judges": {"models": ["vendor/j", "vendor/k"], "quorum": 2},
         "fallback_models": ["vendor/spare"],
         "quorum": 1,
@@ -177,7 +177,7 @@ def play_interventions() -> list[Event]:
     }
     price = Price(model="vendor/new", input="0.000001", output="0.000002")
     opened = open_debate(
-        build_request(format="verdict", max_rounds=2, options=asked),
+        build_request(format="verdict", max_rounds=2, options=options),
         models=["vendor/a", "vendor/b"],
         seed=7,
         find_price=lambda name: price.model_copy(update={"model": name}),
@@ -193,7 +193,7 @@ def play_interventions() -> list[Event]:
         Paused(reason="the day's budget: 9 of 9 calls made today", until="2026-12-02T00:00:00.000Z"),
         Resumed(),
     )
-    for action, wish in (
+    for action, request in (
         ("challenge", InterventionRequest(text="Żółć: who pays?", to="Opponent")),
         (
             "extend",
@@ -207,12 +207,12 @@ def play_interventions() -> list[Event]:
         ("replace_model", InterventionRequest(to="judge 2", model="vendor/new", price=price)),
         ("retract", InterventionRequest(to="Opponent", round=1)),
     ):
-        at.add_events(*build_intervention(at.debate, action, wish).events)
+        at.add_events(*build_intervention(at.debate, action, request).events)
     return at.play().events
 
 
 def play_fork() -> list[Event]:
-    """Another future of the steered debate, judged by others."""
+    """A fork of the debate with interventions, with other judges and a changed stance."""
     at = DebateSimulation(replay(play_interventions()), events=play_interventions())
     other = {"judges": {"models": ["vendor/z"]}, "stances": {"Opponent": "日本語で待つ"}}
     opened, past = fork("steered", at.debate, at.log, 1, ChangesInput.model_validate(other))

@@ -1,4 +1,4 @@
-"""Requests behind a guard: a clock that stands still, models that hold back, what became of whom."""
+"""Helpers for requests through a `Guard`: a manual clock, held models, collected results."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -16,7 +16,7 @@ TIMEOUT = 5
 
 
 class ChangeNotifier:
-    """What a test waits for without asking again and again."""
+    """Lets a test wait for a condition without polling."""
 
     def __init__(self) -> None:
         self._change = anyio.Event()
@@ -32,7 +32,7 @@ class ChangeNotifier:
 
 
 class FakeClock(ChangeNotifier):
-    """Time that passes only when a test says so, or with every pause where it `flows`."""
+    """A clock that a test advances. With `auto_advance`, sleeping takes no time at all."""
 
     def __init__(self, *, auto_advance: bool = False) -> None:
         super().__init__()
@@ -47,24 +47,24 @@ class FakeClock(ChangeNotifier):
         if self.auto_advance:
             await anyio.lowlevel.checkpoint()
             return
-        woken = anyio.Event()
-        self._sleepers.append((self.time + seconds, woken))
+        wake = anyio.Event()
+        self._sleepers.append((self.time + seconds, wake))
         self.notify()
-        await woken.wait()
+        await wake.wait()
 
     def advance(self, seconds: float) -> None:
         self.time += seconds
-        for until, woken in self._sleepers:
+        for until, wake in self._sleepers:
             if until <= self.time:
-                woken.set()
-        self._sleepers = [(until, woken) for until, woken in self._sleepers if until > self.time]
+                wake.set()
+        self._sleepers = [(until, wake) for until, wake in self._sleepers if until > self.time]
 
     async def wait_for_sleepers(self, count: int) -> None:
         await self.wait_until(lambda: len(self._sleepers) == count)
 
 
 class HeldScript(ChangeNotifier):
-    """A model whose answers are on their way until they are let go; those asked, in order."""
+    """A script whose replies wait for `release`. Records the seats of its requests, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class HeldScript(ChangeNotifier):
 
 
 class RequestResults(ChangeNotifier):
-    """What became of requests that were put at the same time."""
+    """Replies and failures of concurrent requests, by seat."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ def build_guarded_model(
 
 
 async def let_tasks_run() -> None:
-    """Everybody who can go on has gone on."""
+    """Yield until every task that can proceed has done so."""
     for _ in range(20):
         await anyio.lowlevel.checkpoint()
 
@@ -133,7 +133,7 @@ def has_no_attempts(failure: ModelError) -> bool:
 
 
 async def cancel_request(model: GuardedModel, held_script: HeldScript, request_count: int) -> None:
-    """Ask, and give up when that many have been asked."""
+    """Send a request and cancel it once the script has received `request_count` requests."""
     with anyio.fail_after(TIMEOUT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(model.reply, build_argument_request())

@@ -1,4 +1,4 @@
-"""A manager with hooks, as a process has it, and debates to try them on."""
+"""A debate manager with hooks, and debates to run with it."""
 
 import json
 import logging
@@ -20,14 +20,14 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.settings import Settings
 from storage.sqlite import SqliteJournal
-from tests.support.webhook_receiver import SECRET
+from tests.support.processes.webhook_receiver import SECRET
 
 ENVIRON = {"HOOK_SECRET": SECRET}
 ACTOR = "test"
 
 
 class LogLines(logging.Handler):
-    """What is logged, and a way to wait for it."""
+    """Collects log lines and lets a test wait for one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class LogLines(logging.Handler):
         self.arrival.set()
 
     async def wait_for(self, text: str, count: int = 1) -> str:
-        """The last of so many lines that hold this."""
+        """Wait until `count` lines contain `text`; returns the last of them."""
         with anyio.fail_after(5):
             while len(found := [line for line in self.messages if text in line]) < count:
                 self.arrival = anyio.Event()
@@ -56,7 +56,7 @@ def hook(name: str, on: str, *do: dict[str, Any], **when: Any) -> dict[str, Any]
 
 
 def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Path:
-    """A file of hooks; JSON is YAML. Webhooks may go to this machine unless it says otherwise."""
+    """Write a hooks file, as JSON. Webhooks to this machine are allowed unless `fields` say otherwise."""
     path = folder / "hooks.yaml"
     path.write_text(json.dumps({"hooks": hooks, "allow": {"private": ["127.0.0.1"]}, **fields}), "utf-8")
     return path
@@ -66,7 +66,7 @@ def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Pat
 async def open_manager_with_hooks(
     database: str, path: Path | str, models: Mapping[str, Model] | None = None
 ) -> AsyncIterator[DebateManager]:
-    """The manager that the server and the terminal open."""
+    """Open the manager as the server and the terminal do."""
     settings = Settings(db=database, models=("scripted",), hooks=str(path))
     async with open_manager(settings, models, environ=ENVIRON) as manager:
         yield manager
@@ -76,7 +76,7 @@ async def open_manager_with_hooks(
 async def open_manager_with_retry_delays(
     database: str, path: Path, *, retry_delays: Sequence[float] = (0,), clock: Any = utc_now, **options: Any
 ) -> AsyncIterator[DebateManager]:
-    """The same, put together by hand: with pauses of its own between the attempts."""
+    """Open a manager with given delays between delivery attempts."""
     journal = await SqliteJournal.open(database)
     try:
         async with (
@@ -101,7 +101,7 @@ async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
 
 
 async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
-    """A debate from its beginning to its verdict."""
+    """Run a debate to its end."""
     snapshot = await start_debate(manager, run=True, **fields)
     with anyio.fail_after(5):
         return await manager.follow(snapshot.id, wait=5)
@@ -112,7 +112,7 @@ def time_out(request: Request) -> str:
 
 
 def build_failing_team() -> tuple[list[DebaterInput], dict[str, Model]]:
-    """Three debaters, the last of whom never answers, and the models of theirs."""
+    """Three debaters, of whom the last always times out, and the models they need."""
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
     debaters.append(DebaterInput(name="Cy", stance="neither", model="mute"))
     return debaters, {"mute": ScriptedModel(time_out)}

@@ -35,8 +35,8 @@ def package_of_module(module: str) -> str:
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])
-    split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ("server.tools", "counterpoint")
-    return (module if split else folder).removeprefix("server.")
+    is_split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ("server.tools", "counterpoint")
+    return (module if is_split else folder).removeprefix("server.")
 
 
 def find_imports(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Debates over MCP from start to end: models that say what a test wants, and clients that do as told."""
+"""Debates over MCP: models with scripted replies, and clients that follow `next`."""
 
 import json
 import re
@@ -18,38 +18,38 @@ _ARGUMENT = re.compile(r"(\w+)=('[^']*'|\w+)")
 
 
 def build_scripted_model(**answers: TaskAnswer | list[TaskAnswer]) -> ScriptedModel:
-    """A model that says what is given for a task, one after the other; the last again and again.
+    """A model with given replies by task, e.g. `judgment="..."`, `opening=[{...}, {...}]`.
 
-    `judgment="..."`, `opening=[{...}, {...}]`: what is not given, it answers like `scripted`.
+    Of several replies each is given once, the last repeatedly. Other tasks are answered as by `scripted`.
     """
-    left = {task: given if isinstance(given, list) else [given] for task, given in answers.items()}
+    replies = {task: given if isinstance(given, list) else [given] for task, given in answers.items()}
 
     def script(request: Request) -> ScriptOutput:
-        given = left.get(request.prompt.summary.task)
+        given = replies.get(request.prompt.summary.task)
         if given is None:
             return build_function_calls(request) or build_reply_text(request)
-        said = given.pop(0) if len(given) > 1 else given[0]
-        if isinstance(said, ModelError):
-            raise said
-        return json.dumps(said) if isinstance(said, dict) else said
+        reply = given.pop(0) if len(given) > 1 else given[0]
+        if isinstance(reply, ModelError):
+            raise reply
+        return json.dumps(reply) if isinstance(reply, dict) else reply
 
     return ScriptedModel(script)
 
 
 def build_handoff_calls(response: str, to: str) -> tuple[FunctionCall, ...]:
-    """A call of the function `handoff`."""
+    """A call of the function `handoff`, as a model returns it."""
     arguments = json.dumps({"response": response, "next_agent_name": to})
     return (FunctionCall("handoff", arguments),)
 
 
 def find_prompts(model: ScriptedModel, task: str) -> list[str]:
-    """What a model was told, each time it was asked for this."""
-    asked = [request.prompt for request in model.requests if request.prompt.summary.task == task]
-    return [prompt.messages[-1].content for prompt in asked]
+    """The last message of each prompt that a model received for a task."""
+    prompts = [request.prompt for request in model.requests if request.prompt.summary.task == task]
+    return [prompt.messages[-1].content for prompt in prompts]
 
 
 async def call_next(client: Client, step: dict[str, Any], **extra_arguments: Any) -> dict[str, Any]:
-    """Call what `next` says, with the arguments that stand there."""
+    """Make the call that `next` names, with its arguments."""
     found = _CALL.search(step["next"])
     assert found, step["next"]
     arguments = {name: json.loads(value.replace("'", '"')) for name, value in _ARGUMENT.findall(found[2])}
@@ -57,7 +57,7 @@ async def call_next(client: Client, step: dict[str, Any], **extra_arguments: Any
 
 
 async def step_all_rounds(client: Client, step: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every round of a debate, stepped by doing what `next` says until there is no more."""
+    """Follow `next` until the debate no longer runs; returns the result of each step."""
     rounds = []
     while step["status"] == "running":
         step = await call_next(client, step)
@@ -70,6 +70,6 @@ async def read_view(client: Client, step: dict[str, Any], name: str) -> Any:
 
 
 async def read_events(client: Client, step: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
-    """The facts of these kinds, in order."""
+    """The events of these kinds, in order."""
     found = (await read_view(client, step, "events"))["events"]
     return [event for event in found if event["kind"] in kinds]

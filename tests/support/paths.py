@@ -1,4 +1,4 @@
-"""Where the tests find the checkout."""
+"""Folders of the checkout."""
 
 from pathlib import Path
 

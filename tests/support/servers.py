@@ -1,4 +1,4 @@
-"""A whole server in memory, driven by the SDK's client in both protocol eras."""
+"""Fixtures: a server in memory and clients of it, in both protocol eras."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -36,27 +36,27 @@ def database(tmp_path: Path) -> str:
 
 @pytest.fixture
 def log_lines() -> Iterator[LogLines]:
-    """What the hooks say, and what is said of them."""
-    heard = LogLines()
+    """Lines logged by hooks and about them."""
+    lines = LogLines()
     loggers = [logging.getLogger(name) for name in ("counterpoint.hooks", "server.hooks")]
     for logger in loggers:
-        logger.addHandler(heard)
-    yield heard
+        logger.addHandler(lines)
+    yield lines
     for logger in loggers:
-        logger.removeHandler(heard)
+        logger.removeHandler(lines)
 
 
 @pytest.fixture(scope="session")
 def tools() -> Sequence[Tool]:
-    """They hold nothing of a server, and making them takes longer than most tests."""
+    """Shared by all servers: they are stateless, and building them takes longer than most tests."""
     return build_all_tools()
 
 
 @pytest.fixture
 def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
-    """Builds a server over the test's database; `models` are injected, and debates use them by default."""
+    """Builds servers on the test's database, with `models` added to the registry and `default` as default model."""
 
-    def make(
+    def build(
         models: Mapping[str, Model] | None = None,
         default: str = "scripted",
         research: Mapping[str, ResearchServer] | None = None,
@@ -64,18 +64,18 @@ def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
         settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
         return mcp_server.build_server(lambda: open_manager(settings, models, environ={}), tools)
 
-    return make
+    return build
 
 
 @pytest.fixture
 def open_client(build_server: BuildServer, era: str) -> OpenClient:
-    """A client of a server of its own: two of them are two processes on one database, all but the kill."""
+    """Opens clients, each of a server of its own. Two of them behave like two processes on one database."""
     return partial(connect_client, build_server, era)
 
 
 @pytest.fixture
 def open_modern_client(build_server: BuildServer) -> OpenClient:
-    """As `connected`, in one era only: for what happens behind the protocol."""
+    """As `open_client`, in one era: for behaviour that does not depend on the protocol."""
     return partial(connect_client, build_server, "auto")
 
 
@@ -98,4 +98,4 @@ async def connect_client(
 
 _result_schemas: dict[str, Any] = {}
 _result_validators: dict[str, Any] = {}
-"""By tool, for all clients: the SDK compiles them anew for every client, 8 ms for each tool."""
+"""By tool, shared by all clients: compiling them for each client costs 8 ms for each tool."""

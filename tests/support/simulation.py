@@ -1,4 +1,4 @@
-"""Debates for the tests of the core: opened from a proposal, played by a script, in any order of arrival."""
+"""Debates for tests of the core, played without an engine: a script replies, in any order of arrival."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -29,17 +29,17 @@ from server.debate.views.state import sum_usage
 from server.debate.views.verdict import build_result, build_verdict
 
 FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
-"""The same examples on every run."""
+"""Hypothesis with the same examples on every run."""
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-"""Everything that str.splitlines takes for the end of a line."""
+"""Every character that `str.splitlines` splits at."""
 
 QUESTION = "Should a small team write its own scheduler?"
 
 
 @dataclass(frozen=True)
 class ProviderFailure:
-    """What a script answers in place of words where the provider fails."""
+    """Returned by a script in place of a text: the provider fails."""
 
     cause: FailureCause
     detail: str = "no answer in time"
@@ -55,39 +55,39 @@ def build_usage(model: str = "scripted", cost: str = "0.001") -> Usage:
 
 
 def render_finding(winner: Any = "A", margin: Any = 2, **fields: Any) -> str:
-    """A judge's answer as it should be."""
-    said = {"reasoning": "Costs were never answered.", "verdict": "It is not worth it."}
-    return json.dumps({**said, "winner": winner, "margin": margin, **fields})
+    """A judge's reply as requested."""
+    defaults = {"reasoning": "Costs were never answered.", "verdict": "It is not worth it."}
+    return json.dumps({**defaults, "winner": winner, "margin": margin, **fields})
 
 
 FIRST_DEBATERS = {"Proponent", "Speaker 1", "Zebulon", "Ada"}
-"""What the first debaters of the tests' debates are called."""
+"""Names of first debaters in the debates of the tests."""
 
 
 def default_script(call: Call) -> ScriptAnswer:
-    """Everybody answers as asked: debaters argue, judges find clearly for A, ballots are for A.
+    """Every seat replies as requested: debaters argue, judges and ballots choose A.
 
-    Names nobody: the tests of anonymity rest on it.
+    The texts contain no names: tests of anonymity depend on it.
     """
-    said = f"Argument {call.key.encode().hex()} of round {call.round}."
+    text = f"Argument {call.key.encode().hex()} of round {call.round}."
     data: dict[str, Any] = {
         "judgment": json.loads(render_finding()),
-        "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": said},
+        "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": text},
         "ballot": {"choice": "A", "reasoning": "Costs were never answered."},
         "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
         "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
         "deliverable": {"result": "It is not worth it."},
     }
-    return json.dumps(data[call.task]) if call.task in data else said
+    return json.dumps(data[call.task]) if call.task in data else text
 
 
 def judge_script(answers: dict[tuple[str, int], ScriptAnswer]) -> Script:
-    """As `talk`, but what a judge says in a reading is given: {(judge, reading): answer}."""
+    """As `default_script`, with given replies of judges: {(judge, reading): reply}."""
     return lambda call: answers[call.seat, call.reading] if call.reading else default_script(call)
 
 
 def task_script(answers: dict[str, Any], fallback: Script = default_script) -> Script:
-    """As `talk`, but who is asked for one of these says this: text, data, or what a function says."""
+    """As `default_script`, with given replies by task: a text, data, or a function of the call."""
 
     def script(call: Call) -> ScriptAnswer:
         if call.task not in answers:
@@ -112,13 +112,13 @@ def build_debaters(count: int, **fields: str) -> list[dict[str, str]]:
 
 
 def replace_debaters(opened: Opened, *seats: Debater) -> Opened:
-    """A set-up that `open_debate` would not have made, as a journal may hold it."""
+    """A setup that `open_debate` would refuse, but a journal may hold."""
     return opened.model_copy(update={"debaters": seats})
 
 
 @dataclass
 class DebateSimulation:
-    """A debate at play: as in the runner, each step goes through `decide`, `render`, `interpret`, `apply`."""
+    """A debate in progress. As in the runner, each step is `decide`, `render`, `interpret`, `apply`."""
 
     debate: Debate
     script: Script = default_script
@@ -141,7 +141,7 @@ class DebateSimulation:
         return interpret(self.debate, call, reply)
 
     def step(self) -> bool:
-        """One decision and what follows from it; False where nothing will."""
+        """Carry out the next decision. False if the debate waits or has ended."""
         match decide(self.debate, self.terminate_when):
             case Record(events):
                 self.add_events(*events)
@@ -160,11 +160,11 @@ class DebateSimulation:
         return self
 
     def play_through_round(self, round_number: int) -> Self:
-        """Play until round `number` has all its answers."""
+        """Play until the round has all its answers."""
         return self.play(lambda debate: debate.round >= round_number and not self.pending_calls())
 
     def play_to_round(self, round_number: int) -> Self:
-        """Play until round `number` is entered, nobody asked yet."""
+        """Play until the round is entered, before its first call."""
         return self.play(lambda debate: debate.round >= round_number)
 
     def pending_calls(self) -> tuple[Call, ...]:
@@ -189,9 +189,9 @@ class DebateSimulation:
 def simulate(
     opened: Opened | None = None, script: Script = default_script, **options: Any
 ) -> DebateSimulation:
-    """A debate that has just been opened."""
-    first = opened or build_setup()
-    return DebateSimulation(replay([first]), script, events=[first], **options)
+    """A debate that has just been opened, by default that of `build_setup`."""
+    setup = opened or build_setup()
+    return DebateSimulation(replay([setup]), script, events=[setup], **options)
 
 
 def render_prompt_text(prompt: Prompt) -> str:
@@ -199,18 +199,18 @@ def render_prompt_text(prompt: Prompt) -> str:
 
 
 def build_phase_entered(debate: Debate, phase: str, round_number: int | None = None) -> PhaseEntered:
-    """A round of that phase, read in the order declared."""
-    asks = next((row.participants for row in debate.setup.phases if row.name == phase), "debaters")
+    """The event of a round of that phase, in the declared order of seats."""
+    participants = next((row.participants for row in debate.setup.phases if row.name == phase), "debaters")
     names = {
         "debaters": debate.names,
         "judges": judge_seats(debate.setup),
         "synthesizer": ("synthesizer",),
-    }[asks]
+    }[participants]
     return PhaseEntered(phase=phase, round=round_number or debate.round + 1, order=tuple(names))
 
 
 def summarize_debate(debate: Debate) -> dict[str, Any]:
-    """What a debate came to, without the order in which its answers arrived."""
+    """The outcome of a debate, independent of the order of arrival."""
     return {
         "result": build_result(debate),
         "verdict": build_verdict(debate).model_dump(),
@@ -226,6 +226,6 @@ def nest_in_lists(value: Any, levels: int) -> Any:
 
 
 def build_reference_chain(length: int, build_link: Any) -> dict[str, Any]:
-    """A schema whose definitions lead from each to the next, and the last nowhere."""
+    """A schema of `length` definitions, each of which refers to the next."""
     links = {f"a{n}": build_link({"$ref": f"#/$defs/a{n + 1}"}) for n in range(length)}
     return {"$ref": "#/$defs/a0", "$defs": {**links, f"a{length}": {}}}

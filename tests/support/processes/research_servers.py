@@ -1,4 +1,4 @@
-"""MCP servers to ask: `python research_servers.py KIND`. The bad ones do what the SDK keeps servers from."""
+"""MCP servers for research tests: `python research_servers.py KIND`. Some misbehave, as the SDK would not let them."""
 
 import itertools
 import json
@@ -68,7 +68,7 @@ def serve_raw(kind: str) -> None:
                 text = call_tool(request["params"]["name"], request["params"].get("arguments", {}))
                 answer = {"result": {"content": [{"type": "text", "text": text}] if text else []}}
             case _:
-                if kind == "old":  # ends at a word it does not know, as some do
+                if kind == "old":  # exits at a method it does not know, as some servers do
                     sys.exit(1)
                 answer = {"error": {"code": -32601, "message": "Method not found"}}
         send_message({"jsonrpc": "2.0", "id": request["id"], **answer})
@@ -98,7 +98,7 @@ def pid() -> str:
 
 
 def child() -> str:
-    """A child of this server's own, that never ends by itself."""
+    """Start a child process that never ends by itself."""
     return str(subprocess.Popen([sys.executable, __file__, "silent"]).pid)
 
 
@@ -165,7 +165,7 @@ TOOLS = {call.__name__: call for call in TOOL_FUNCTIONS}
 
 
 def serve_with_sdk() -> None:
-    from mcp.server import MCPServer  # noqa: PLC0415  (slow, and none of the others needs it)
+    from mcp.server import MCPServer  # noqa: PLC0415  (slow, and used by this kind only)
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
     from mcp.types import CallToolResult, ImageContent  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Research servers to ask, and how a test asks them."""
+"""Open research servers of `research_servers.py` and call their tools."""
 
 import json
 import os
@@ -33,7 +33,7 @@ async def call_research_tool(research: Research, name: str, **arguments: object)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs. Where nobody collects what a child has left behind, it stays as a zombie."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

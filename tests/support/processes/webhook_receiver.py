@@ -1,4 +1,4 @@
-"""A web server on this machine that takes down what is posted to it, and answers as a test wants."""
+"""A local web server that records webhook requests and responds as a test requires."""
 
 import base64
 import hmac
@@ -42,8 +42,8 @@ class WebhookRequest:
 @dataclass
 class WebhookReceiver:
     port: int
-    status_lines: list[str] = field(default_factory=list)  # status lines; 204 when none is left
-    release: anyio.Event = field(default_factory=anyio.Event)  # until then nothing is answered
+    status_lines: list[str] = field(default_factory=list)  # of the next responses; 204 when none is left
+    release: anyio.Event = field(default_factory=anyio.Event)  # responses wait for this
     requests: list[WebhookRequest] = field(default_factory=list)
     connection_count: int = 0
     arrival: anyio.Event = field(default_factory=anyio.Event)
@@ -70,8 +70,8 @@ class WebhookReceiver:
                 self.arrival.set()
                 self.arrival = anyio.Event()
                 await self.release.wait()
-                answer = self.status_lines.pop(0) if self.status_lines else "204 No Content"
-                await stream.send(f"HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n".encode())
+                status_line = self.status_lines.pop(0) if self.status_lines else "204 No Content"
+                await stream.send(f"HTTP/1.1 {status_line}\r\nContent-Length: 0\r\n\r\n".encode())
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ async def open_receiver(
 ) -> AsyncIterator[WebhookReceiver]:
     tcp = await anyio.create_tcp_listener(local_host="127.0.0.1")
     listener: Any = TLSListener(tcp, tls, standard_compatible=False) if tls else tcp
-    port = tcp.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  (this is no Django)
+    port = tcp.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  (not the Django method)
     receiver = WebhookReceiver(port, list(status_lines))
     if not hangs:
         receiver.release.set()

@@ -1,6 +1,6 @@
-"""Servers as processes, whose models answer when a test lets them: what is in mid-call is no matter of time.
+"""Servers as child processes whose model calls a test holds back, so that calls in flight do not depend on timing.
 
-Run as a program it is such a server; `DESK` is the port of the test that it asks.
+Run as a program, this file is such a server. It reports each call to the test at the port `CALL_GATE_PORT`.
 """
 
 import json
@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,16 +30,16 @@ MAX_MESSAGES = 1_000_000
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A question that was put, and would have been paid for."""
+    """A model call, which a provider would have charged for."""
 
     pid: int
     seat: str
-    seed: int  # no two calls of a debate have the same
+    seed: int  # unique among the calls of a debate
 
 
 @dataclass
 class CallGate:
-    """Where the models of all servers of a test wait for leave to answer."""
+    """Holds back the model calls of all servers of a test until `release` is set."""
 
     port: int
     calls: list[ModelCall] = field(default_factory=list)
@@ -48,20 +47,19 @@ class CallGate:
     call_arrival: anyio.Event = field(default_factory=anyio.Event)
 
     async def wait_for_calls(self, count: int) -> None:
-        """Until so many questions were put in all."""
+        """Wait for `count` calls in total, up to 5 seconds."""
         with anyio.fail_after(5):
             while len(self.calls) < count:
                 await self.call_arrival.wait()
 
     def hold(self) -> None:
+        """Hold back the calls from now on."""
         self.release = anyio.Event()
 
     @property
     def repeated_call_count(self) -> int:
-        """How many questions were put again, by whichever process."""
-        return sum(Counter((asked.seat, asked.seed) for asked in self.calls).values()) - len(
-            {(asked.seat, asked.seed) for asked in self.calls}
-        )
+        """Number of calls that repeat an earlier one, by whichever process."""
+        return len(self.calls) - len({(call.seat, call.seed) for call in self.calls})
 
     async def handle(self, stream: anyio.abc.ByteStream) -> None:
         with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
@@ -77,26 +75,26 @@ class CallGate:
 @asynccontextmanager
 async def open_call_gate() -> AsyncIterator[CallGate]:
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    made = CallGate(listener.extra(anyio.abc.SocketAttribute.local_port))  # noqa: S610  (this is no Django)
+    gate = CallGate(listener.extra(anyio.abc.SocketAttribute.local_port))  # noqa: S610  (not the Django method)
     async with listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, made.handle)
-        yield made
+        tasks.start_soon(listener.serve, gate.handle)
+        yield gate
         tasks.cancel_scope.cancel()
 
 
 @dataclass
 class ServerProcess:
-    """A server process and what a client needs of it. Its client may die, or the process be killed."""
+    """A server process and a transport to it that survives the death of either side."""
 
     process: anyio.abc.Process
 
     @asynccontextmanager
     async def transport(self) -> AsyncIterator[TransportStreams]:
-        heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](MAX_MESSAGES)
-        outgoing, said = anyio.create_memory_object_stream[SessionMessage](MAX_MESSAGES)
+        received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](MAX_MESSAGES)
+        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](MAX_MESSAGES)
         async with incoming, outgoing, anyio.create_task_group() as tasks:
-            tasks.start_soon(self.read_messages, heard)
-            tasks.start_soon(self.write_messages, said)
+            tasks.start_soon(self.read_messages, received)
+            tasks.start_soon(self.write_messages, sent)
             yield incoming, outgoing
             tasks.cancel_scope.cancel()
 
@@ -119,14 +117,14 @@ class ServerProcess:
                 await self.process.stdin.send(text.encode() + b"\n")
 
     async def close_and_wait(self) -> int:
-        """The exit code, once stdin is closed."""
+        """Close stdin and return the exit code."""
         assert self.process.stdin
         await self.process.stdin.aclose()
         with anyio.fail_after(5):
             return await self.process.wait()
 
     async def abandon_and_wait(self) -> int:
-        """The exit code, once its client is gone, and nobody reads what it writes."""
+        """Close stdin and stdout, as a client that died, and return the exit code."""
         assert self.process.stdout
         await self.process.stdout.aclose()
         return await self.close_and_wait()
@@ -139,14 +137,14 @@ class ServerProcess:
 async def start_server_process(
     database: str, gate: CallGate, era: str
 ) -> AsyncIterator[tuple[ServerProcess, Client]]:
-    """A server and a client of it. The process is ended by the test, or at the end."""
-    environ = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "mine"}
-    environ |= {"DESK": str(gate.port), "PYTHONPATH": str(ROOT)}
+    """Start a server and a client of it. The process is killed at the end if it still runs."""
+    environ = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "gated"}
+    environ |= {"CALL_GATE_PORT": str(gate.port), "PYTHONPATH": str(ROOT)}
     process = await anyio.open_process([sys.executable, __file__], env=environ, stderr=subprocess.DEVNULL)
-    one = ServerProcess(process)
+    server = ServerProcess(process)
     try:
-        async with Client(one.transport(), mode=era) as client:
-            yield one, client
+        async with Client(server.transport(), mode=era) as client:
+            yield server, client
     finally:
         with suppress(ProcessLookupError):
             process.kill()
@@ -155,12 +153,12 @@ async def start_server_process(
 
 
 class GatedModel:
-    """A model that tells the test what it is asked, and answers once it may."""
+    """A model that reports each call to the test and replies once the test allows it."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        asked = {"pid": os.getpid(), "seat": request.seat, "seed": request.seed}
-        async with await anyio.connect_tcp("127.0.0.1", int(os.environ["DESK"])) as stream:
-            await stream.send(json.dumps(asked).encode() + b"\n")
+        call = {"pid": os.getpid(), "seat": request.seat, "seed": request.seed}
+        async with await anyio.connect_tcp("127.0.0.1", int(os.environ["CALL_GATE_PORT"])) as stream:
+            await stream.send(json.dumps(call).encode() + b"\n")
             await stream.receive()
         return await ScriptedModel().reply(request, on_text)
 
@@ -168,4 +166,4 @@ class GatedModel:
 if __name__ == "__main__":
     from server.mcp.stdio import serve_stdio
 
-    sys.exit(serve_stdio(models={"mine": GatedModel()}))
+    sys.exit(serve_stdio(models={"gated": GatedModel()}))

@@ -1,6 +1,6 @@
-"""A process that appends to a journal and says so: `python -m tests.support.journal_writer PATH STREAM COUNT NAME`.
+"""A process that appends to a journal and prints the number of each entry once it is durable.
 
-It prints the number of each entry once it is durable; with COUNT 0 it goes on until it is killed.
+Usage: python -m tests.support.processes.journal_writer PATH STREAM COUNT NAME. With COUNT 0 it runs until killed.
 """
 
 import asyncio
