@@ -90,7 +90,7 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
     assert (len(at.calls), at.repeated_call_count) == (3 + 1 + 2 + 1, 1)
 
     model = ScriptedModel()
-    async with open_manager(Settings(db=database), {"mine": model}, environ={}) as manager:
+    async with open_manager(Settings(db=database), {"gated": model}, environ={}) as manager:
         snapshot = await manager.step(step["debate_id"], wait=5)
     both = ("Proponent", "Opponent")
     assert [(turn.round, turn.seat) for turn in snapshot.debate.turns] == [

@@ -253,7 +253,6 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
     [
         (["opening", "lunch"], "options.phases[1] (lunch): there is no such phase. Phases: opening, argum"),
         (["verdict"], "options.phases[0] (verdict): nobody argues in these phases."),
-        (["voting", "opening"], "options.phases[0] (voting): a debate begins with talk"),
         (["opening", "verdict", "rebuttal"], "options.phases[1] (verdict): rebuttal comes after it"),
         (
             [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],

@@ -109,5 +109,5 @@ async def test_a_debate_of_every_format_survives_kills(tmp_path: Path) -> None:
     assert all(not snapshot.debate.failures for snapshot in snapshots.values())
     asked = len(lives.victim.ledger.read_text().splitlines())
     recorded = sum(len(snapshot.debate.usage) for snapshot in snapshots.values())
-    assert lives.kills >= 2
+    assert lives.kills >= 1
     assert recorded <= asked <= recorded + lives.in_flight

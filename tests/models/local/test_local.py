@@ -102,7 +102,7 @@ class TestTheSmallModel:
         wide = build_object_schema(
             **{
                 f"part_{number}": {"type": "array", "items": build_text_schema(), "minItems": 1}
-                for number in range(8)
+                for number in range(5)
             }
         )
 
