@@ -7,8 +7,9 @@ from contextlib import suppress
 import anyio
 
 from server.cli.sanitize import sanitize_line, sanitize_text
+from server.cli.session import ACTOR
 from server.cli.terminal import Terminal
-from server.debate.views.awaited import AwaitedTurn, awaited_turns
+from server.debate.views.awaited import awaited_turns
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError
 from server.engine.store import DebateSnapshot
@@ -17,30 +18,26 @@ from server.engine.store import DebateSnapshot
 class CallerTurns:
     """Asks for turns and reads them from stdin. A turn ends with an empty line."""
 
-    def __init__(self, out: Terminal, actor: str) -> None:
+    def __init__(self, out: Terminal) -> None:
         self.out = out
-        self.actor = actor
         self.stdin = StdinReader()
 
     async def submit_next(self, manager: DebateManager, snapshot: DebateSnapshot) -> DebateSnapshot | None:
         """The debate with the awaited turn in it; None if stdin ends before there is one."""
         turn = awaited_turns(snapshot.debate)[0]
-        self.print_request(turn, snapshot.debate.round)
+        title = f"Your turn: {sanitize_line(turn.speaker)}, round {snapshot.debate.round} ({turn.task})"
+        self.out.print_line()
+        self.out.print_wrapped(title, style="bold")
+        for line in sanitize_text(turn.prompt.rpartition("\n\n")[2]).splitlines():
+            if line:
+                self.out.print_wrapped(line, "  ")
+        self.out.print_line("End it with an empty line.")
         while text := await self.stdin.read_paragraph():
             try:
-                return await manager.submit(snapshot.id, turn.speaker, text, actor=self.actor)
+                return await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
             except DebateError as error:
                 self.out.print_wrapped(sanitize_line(str(error)), "! ")
         return None
-
-    def print_request(self, turn: AwaitedTurn, round_number: int) -> None:
-        self.out.print_line()
-        title = f"Your turn: {sanitize_line(turn.speaker)}, round {round_number} ({turn.task})"
-        self.out.print_wrapped(title, style="bold")
-        instruction = sanitize_text(turn.prompt.rpartition("\n\n")[2])
-        for line in filter(None, instruction.splitlines()):
-            self.out.print_wrapped(line, "  ")
-        self.out.print_line("End it with an empty line.")
 
 
 class StdinReader:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from server.cli.models import INSTALL_RUNTIME_HINT
 from server.cli.options import (
-    FAILURE_OPTIONS,
-    FORMAT_OPTION,
-    LIMIT_OPTIONS,
+    DEBATE_OPTIONS,
     OUTPUT_OPTIONS,
-    PROCEDURE_OPTIONS,
     SEAT_OPTIONS,
     build_debate_request,
     build_fork_changes,
     debaters_option,
 )
 from server.cli.sanitize import sanitize_line
-from server.cli.session import SigtermAsInterrupt, format_json, run_with_manager
+from server.cli.session import ACTOR, SigtermAsInterrupt, format_json, run_with_manager
+from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import Limits
@@ -37,7 +36,7 @@ from server.settings import Settings
 if TYPE_CHECKING:
     from server.cli.live import DebateStarter
 
-ACTOR = "terminal"
+CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
 DEMO_MOTION = "Smartphones should be allowed in classrooms."
 
 EXAMPLES = """\b
@@ -47,6 +46,9 @@ Examples:
   counterpoint debate "Rewrite it?" --max-calls 12 --round-timeout 90 --fallback-model local
   counterpoint debate --continue k3x9w2m4p7qr"""
 
+CONTINUE_HELP = "Continue this debate; a paused one is resumed."
+CHAOS_HELP = f"Inject faults into all models: {EXAMPLE_SPEC}"
+AT_ROUND_HELP = "The last round to take over; 0: none."
 RUN_OPTIONS = {"--continue", "--chaos", "--json", "--quiet"}
 """Options about the run and its output, not about the debate."""
 
@@ -60,19 +62,13 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
 
 @click.command(epilog=EXAMPLES)
 @click.argument("question", required=False)
-@click.option(
-    "--continue", "continue_id", metavar="ID", help="Continue this debate; a paused one is resumed."
-)
-@FORMAT_OPTION
+@click.option("--continue", "continue_id", metavar="ID", help=CONTINUE_HELP)
+@click.option("--format", type=click.Choice([*FORMATS]), default="second_opinion", show_default=True)
 @debaters_option("A debater", "Default: one for, one against.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
 @SEAT_OPTIONS
-@PROCEDURE_OPTIONS
-@LIMIT_OPTIONS
-@FAILURE_OPTIONS
-@click.option(
-    "--chaos", metavar="SPEC", callback=parse_chaos, help=f"Inject faults into all models: {EXAMPLE_SPEC}"
-)
+@DEBATE_OPTIONS
+@click.option("--chaos", metavar="SPEC", callback=parse_chaos, help=CHAOS_HELP)
 @OUTPUT_OPTIONS
 @click.pass_context
 def debate(
@@ -83,7 +79,7 @@ def debate(
     chaos: Chaos | None,
     as_json: bool,
     quiet: bool,
-    **option_values: Any,
+    **given: Any,
 ) -> None:
     """Debate QUESTION in the terminal, and print the verdict.
 
@@ -94,10 +90,10 @@ def debate(
         allowed = {*RUN_OPTIONS, *("--" + name.replace("_", "-") for name in Limits.model_fields)}
         if others := [option for option in find_given_options(ctx) if option not in allowed]:
             raise click.UsageError(f"--continue keeps the debate's options: leave out {', '.join(others)}.")
-        limits = {name: option_values[name] for name in Limits.model_fields if option_values.get(name)}
-        starter = partial(continue_debate, continue_id, limits)
+        limits = {name: given[name] for name in Limits.model_fields if given.get(name)}
+        starter: DebateStarter = partial(continue_debate, continue_id, limits)
     elif question:
-        starter = partial(start_new_debate, build_debate_request(question, **option_values))
+        starter = partial(start_debate, build_debate_request(question, given))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
     run_debate(ctx.obj, starter, chaos=chaos, as_json=as_json, quiet=quiet)
@@ -105,9 +101,7 @@ def debate(
 
 @click.command()
 @click.argument("debate_id", metavar="ID")
-@click.option(
-    "--at-round", type=click.IntRange(0), required=True, help="The last round to take over; 0: none."
-)
+@click.option("--at-round", type=click.IntRange(0), required=True, help=AT_ROUND_HELP)
 @debaters_option("A debater's new stance")
 @click.option("--moderator-model", "moderator", help="The model of the moderator.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those taken over included.")
@@ -115,7 +109,7 @@ def debate(
 @OUTPUT_OPTIONS
 @click.pass_obj
 def fork(
-    settings: Settings, /, debate_id: str, at_round: int, as_json: bool, quiet: bool, **option_values: Any
+    settings: Settings, /, debate_id: str, at_round: int, as_json: bool, quiet: bool, **given: Any
 ) -> None:
     """Run a new debate that takes over the first rounds of another, with changes.
 
@@ -123,20 +117,17 @@ def fork(
 
     Example: counterpoint fork k3x9w2m4p7qr --at-round 1 --judge-model openai/gpt-5.6-terra
     """
-    starter = partial(start_fork, debate_id, at_round, option_values)
-    run_debate(settings, starter, as_json=as_json, quiet=quiet)
+
+    async def start_fork(manager: DebateManager) -> DebateSnapshot:
+        parent = await manager.load(debate_id)
+        changes = build_fork_changes(parent.debate.names, given)
+        return await forks.fork(manager, debate_id, at_round, changes, actor=ACTOR)
+
+    run_debate(settings, start_fork, as_json=as_json, quiet=quiet)
 
 
-async def start_new_debate(request: DebateRequest, manager: DebateManager) -> DebateSnapshot:
+async def start_debate(request: DebateRequest, manager: DebateManager) -> DebateSnapshot:
     return await manager.start(request, actor=ACTOR)
-
-
-async def start_fork(
-    debate_id: str, at_round: int, option_values: dict[str, Any], manager: DebateManager
-) -> DebateSnapshot:
-    names = (await manager.load(debate_id)).debate.names
-    changes = build_fork_changes(names, **option_values)
-    return await forks.fork(manager, debate_id, at_round, changes, actor=ACTOR)
 
 
 async def continue_debate(debate_id: str, limits: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
@@ -153,11 +144,8 @@ async def continue_debate(debate_id: str, limits: dict[str, Any], manager: Debat
 
 def find_given_options(ctx: click.Context) -> list[str]:
     """The options and arguments that stand on the command line."""
-    return [
-        parameter.opts[0]
-        for parameter in ctx.command.params
-        if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-    ]
+    source = ParameterSource.COMMANDLINE
+    return [row.opts[0] for row in ctx.command.params if ctx.get_parameter_source(row.name or "") is source]
 
 
 def run_debate(
@@ -176,10 +164,9 @@ def run_debate(
     display = LiveDisplay.for_streams(show_turns=not (as_json or quiet), show_bar=not quiet)
     with SigtermAsInterrupt() as interrupt:
         try:
-            run = partial(run_and_display, starter, display, actor=ACTOR)
-            snapshot = run_with_manager(settings, run, chaos)
+            snapshot = run_with_manager(settings, partial(run_and_display, starter, display), chaos)
         except KeyboardInterrupt:
-            hint = f" Continue with: {continue_command(display.snapshot)}" if display.snapshot else ""
+            hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
             click.echo(f"\nStopped.{hint}", err=True)
             sys.exit(interrupt.exit_code)
     if as_json:
@@ -189,12 +176,8 @@ def run_debate(
     if snapshot.status != "concluded":
         text = f"The debate is {snapshot.status}: {status_reason(snapshot.debate).removesuffix('.')}."
         if snapshot.status in ("paused", "waiting"):
-            text += f" Continue with: {continue_command(snapshot)}"
+            text += CONTINUE_HINT.format(snapshot.id)
         raise click.ClickException(sanitize_line(text))
-
-
-def continue_command(snapshot: DebateSnapshot) -> str:
-    return f"counterpoint debate --continue {snapshot.id}"
 
 
 def build_summary(snapshot: DebateSnapshot) -> dict[str, Any]:
@@ -218,10 +201,8 @@ def demo(settings: Settings, question: str) -> None:
     Example: counterpoint demo "Cities should ban cars from their centres."
     """
     if find_spec("xllamacpp") is None:
-        raise click.ClickException(
-            "The embedded model's runtime is not installed: pip install 'counterpoint-mcp[local]'"
-        )
+        raise click.ClickException(f"The embedded model's runtime is not installed: {INSTALL_RUNTIME_HINT}")
     if not is_available():
         weights.install(None, partial(click.echo, err=True))
     request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True)
-    run_debate(settings, partial(start_new_debate, request))
+    run_debate(settings, partial(start_debate, request))

@@ -47,12 +47,13 @@ class Check:
 
 
 async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    problems = "; ".join(find_embedded_model_problems())
     return [
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in REPORTED_PACKAGES)),
         *await check_database(settings),
         *check_keys_and_models(settings, environ),
-        check_embedded_model(),
+        Check("embedded model", not problems, problems or str(weights.find()), needed=False),
         *check_hooks(settings, environ),
         await check_handshake(settings),
         *await check_research_servers(settings),
@@ -92,31 +93,22 @@ def format_limit(limit: int | Decimal, unit: str = "") -> str:
 
 def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     keys = [key for row in PROVIDERS for key in row.key_variables if environ.get(key)]
-    check = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
+    key_check = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
     try:
         used = list_models_in_use(settings, environ)
         for name, _ in used:
             check_name(name)
     except DebateError as error:
-        return [check, Check("models", False, str(error))]
+        return [key_check, Check("models", False, str(error))]
     missing = [f"{name} needs {key}" for name, _ in used if (key := find_missing_key(name, environ))]
     if missing:
-        return [check, Check("models", False, "; ".join(missing))]
-    names = "; ".join(f"{name} ({reason})" for name, reason in used)
-    estimate = estimate_debate([name for name, _ in used], settings)
-    return [check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]
-
-
-def estimate_debate(models: Sequence[str], settings: Settings) -> str:
-    """Calls, tokens and cost of a debate of the default format on these models."""
+        return [key_check, Check("models", False, "; ".join(missing))]
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
+    models = [name for name, _ in used]
     setup = open_debate(DebateRequest(question="?"), models=models, seed=1, find_price=prices.find_price)
-    return estimate_line(setup).removeprefix("Estimate: ")
-
-
-def check_embedded_model() -> Check:
-    problems = find_embedded_model_problems()
-    return Check("embedded model", not problems, "; ".join(problems) or str(weights.find()), needed=False)
+    estimate = estimate_line(setup).removeprefix("Estimate: ")
+    names = "; ".join(f"{name} ({reason})" for name, reason in used)
+    return [key_check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]
 
 
 def check_hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:

@@ -5,29 +5,9 @@ from typing import assert_never
 from server.cli.sanitize import sanitize_line
 from server.cli.terminal import Terminal
 from server.debate.commands.open import find_setup_warnings
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Concluded,
-    DefaultPlanUsed,
-    Ended,
-    Event,
-    Failed,
-    HandedOff,
-    HandoffFailed,
-    Judged,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Researched,
-    Resumed,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
+from server.debate.facts import events
 from server.debate.facts.interventions import InterventionFact, TalkConcluded, TextIntervention
-from server.debate.facts.state import Debate, RoundPlan
+from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.views.markdown import (
@@ -43,32 +23,45 @@ from server.models.registry import family
 SPEAKER_COLOURS = ("cyan", "yellow", "green", "magenta", "blue")
 
 
-def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:
+def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event:
-        case Opened():
+        case events.Opened():
             print_setup(out, snapshot)
-        case PhaseEntered():
+        case events.PhaseEntered():
             out.print_line()
             out.print_wrapped(f"== Round {event.round}: {sanitize_line(event.phase)} ==", style="bold")
-        case Spoke():
+        case events.Spoke():
             print_turn(out, snapshot.debate, event)
-        case RoundOpened() | DefaultPlanUsed() | RoundClosed() | Audited():
-            out.print_markdown("\n" + render_moderation(event).strip(), 2)
-        case HandedOff() | Researched() | Balloted():
-            out.print_line()
-            out.print_wrapped(describe_event(event), "> ")
-        case Judged():
+        case events.RoundOpened() | events.DefaultPlanUsed():
+            out.print_markdown("\n" + round_plan_block(event).strip(), 2)
+        case events.RoundClosed():
+            out.print_markdown("\n" + round_summary_block(event).strip(), 2)
+        case events.Audited():
+            out.print_markdown("\n" + audit_block(event).strip(), 2)
+        case events.HandedOff():
+            how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
+            print_note(out, f"{event.seat} {how} {event.to}.")
+        case events.Researched():
+            tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
+            print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
+        case events.Balloted():
+            print_note(out, f"{event.seat} votes for {event.choice or 'no side'}: {event.reasoning}")
+        case events.Judged():
             print_finding(out, event)
-        case Failed() | HandoffFailed():
-            out.print_line()
-            out.print_wrapped(sanitize_line(f"{event.seat} failed: {event.detail}"), "! ", "red")
-        case Paused() | Resumed() | InterventionFact():
+        case events.Failed() | events.HandoffFailed():
+            print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
+        case events.Paused() | events.Resumed() | InterventionFact():
             print_intervention(out, event)
-        case Concluded() | Synthesized() | Ended():
+        case events.Concluded() | events.Synthesized() | events.Ended():
             pass
         case _:
             assert_never(event)
+
+
+def print_note(out: Terminal, text: str, lead: str = "> ", style: str = "") -> None:
+    out.print_line()
+    out.print_wrapped(sanitize_line(text), lead, style)
 
 
 def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
@@ -77,7 +70,7 @@ def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> 
     out.print_markdown(text, 2)
 
 
-def print_turn(out: Terminal, debate: Debate, turn: Spoke) -> None:
+def print_turn(out: Terminal, debate: Debate, turn: events.Spoke) -> None:
     letter = debater_letter(debate, turn.seat)
     colour = SPEAKER_COLOURS[(ord(letter) - ord("A")) % len(SPEAKER_COLOURS)]
     target = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
@@ -86,23 +79,13 @@ def print_turn(out: Terminal, debate: Debate, turn: Spoke) -> None:
     print_section(out, title, turn.text + cut, f"bold {colour}")
 
 
-def print_finding(out: Terminal, judged: Judged) -> None:
+def print_finding(out: Terminal, judged: events.Judged) -> None:
     finding = f"for {judged.winner}, margin {judged.margin} of 3" if judged.winner else "for no side"
     note = "" if judged.informative else " (not counted: the model is too small to judge)"
     print_section(out, f"{judged.seat}, reading {judged.slot_index}: {finding}{note}", judged.verdict)
 
 
-def render_moderation(event: RoundPlan | RoundClosed | Audited) -> str:
-    match event:
-        case RoundOpened() | DefaultPlanUsed():
-            return round_plan_block(event)
-        case RoundClosed():
-            return round_summary_block(event)
-        case Audited():
-            return audit_block(event)
-
-
-def print_intervention(out: Terminal, event: Paused | Resumed | InterventionFact) -> None:
+def print_intervention(out: Terminal, event: events.Paused | events.Resumed | InterventionFact) -> None:
     if isinstance(event, TextIntervention):
         print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         return
@@ -111,23 +94,8 @@ def print_intervention(out: Terminal, event: Paused | Resumed | InterventionFact
     elif isinstance(event, InterventionFact):
         action = f"{event.action} {event.target} {event.summary}"
     else:
-        action = "Paused" if isinstance(event, Paused) else "Resumed"
-    out.print_line()
-    out.print_wrapped(": ".join(filter(None, (sanitize_line(action), sanitize_line(event.reason)))))
-
-
-def describe_event(event: HandedOff | Researched | Balloted) -> str:
-    """An event in one line."""
-    match event:
-        case HandedOff():
-            how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
-            text = f"{event.seat} {how} {event.to}."
-        case Researched():
-            tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
-            text = f"{event.seat} looks it up: {', '.join(tools)}"
-        case Balloted():
-            text = f"{event.seat} votes for {event.choice or 'no side'}: {event.reasoning}"
-    return sanitize_line(text)
+        action = "Paused" if isinstance(event, events.Paused) else "Resumed"
+    print_note(out, f"{action}: {event.reason}" if event.reason else action, "")
 
 
 def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
@@ -146,7 +114,7 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
         out.print_wrapped(sanitize_line(warning), "  ! ", "yellow")
 
 
-def describe_other_seats(setup: Opened) -> list[str]:
+def describe_other_seats(setup: events.Opened) -> list[str]:
     """The judges, moderator, referee and synthesizer with their models."""
     seats = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
     found = [f"{name} ({officer.model})" for name, officer in seats.items() if officer]

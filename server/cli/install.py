@@ -7,53 +7,43 @@ is not plain JSON is not changed.
 import json
 import os
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import click
-import platformdirs
+from platformdirs import user_config_dir
 
 SERVER_NAME = "counterpoint"
 PACKAGE = "counterpoint-mcp"
+ENV_HELP = "Copy the value of this variable, such as a key, into the configuration. Repeatable."
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     title: str
-    user_path: Callable[[], Path]
+    user_path: str  # {config}: ~/.config, ~/Library/Application Support or %APPDATA%
     project_path: str = ""  # relative to the project's folder; "" where the client has none
     servers_key: str = "mcpServers"
     has_type_field: bool = False  # entries name the transport
 
-
-def config_dir() -> Path:
-    """~/.config, ~/Library/Application Support or %APPDATA%."""
-    return Path(platformdirs.user_config_dir(roaming=True))
+    def find_user_path(self) -> Path:
+        return Path(self.user_path.format(config=user_config_dir(roaming=True))).expanduser()
 
 
-CLIENTS: Mapping[str, Client] = {
-    "claude-desktop": Client(
-        "Claude Desktop", lambda: config_dir() / "Claude" / "claude_desktop_config.json"
-    ),
-    "cursor": Client("Cursor", lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json"),
-    "vscode": Client(
-        "VS Code",
-        lambda: config_dir() / "Code" / "User" / "mcp.json",
-        ".vscode/mcp.json",
-        servers_key="servers",
-        has_type_field=True,
-    ),
-    "windsurf": Client("Windsurf", lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json"),
+CLIENTS = {
+    "claude-desktop": Client("Claude Desktop", "{config}/Claude/claude_desktop_config.json"),
+    "cursor": Client("Cursor", "~/.cursor/mcp.json", ".cursor/mcp.json"),
+    "vscode": Client("VS Code", "{config}/Code/User/mcp.json", ".vscode/mcp.json", "servers", True),
+    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json"),
 }
 CLAUDE_CODE = "claude-code"  # has a command that edits its configuration
 
@@ -68,16 +58,17 @@ class LaunchCommand:
 
     command: str
     args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
 
-    def build_server_config(
-        self, *, with_type: bool = False, env: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    def build_server_config(self, env: Mapping[str, str], *, with_type: bool = False) -> dict[str, Any]:
         """The server's entry in a configuration; `env` is added to the command's own environment."""
-        entry: dict[str, Any] = {"type": "stdio"} if with_type else {}
-        entry |= {"command": self.command, "args": list(self.args)}
-        environment = dict(self.env) | dict(env or {})
-        return entry | ({"env": environment} if environment else {})
+        entry = {"type": "stdio"} if with_type else {}
+        environment = {**self.env, **env}
+        return (
+            entry
+            | {"command": self.command, "args": [*self.args]}
+            | ({"env": environment} if environment else {})
+        )
 
 
 def find_launch_command(argv0: str = "") -> LaunchCommand:
@@ -97,8 +88,8 @@ def find_launch_command(argv0: str = "") -> LaunchCommand:
                 package = f"{PACKAGE}=={release}" if release else PACKAGE
                 return LaunchCommand(uvx, ("--from", package, SERVER_NAME))
             return LaunchCommand(str(script))
-    checkout = (("PYTHONPATH", str(Path(__file__).parents[2])),)
-    return LaunchCommand(sys.executable, ("-m", "counterpoint"), () if release else checkout)
+    environment = {} if release else {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return LaunchCommand(sys.executable, ("-m", "counterpoint"), environment)
 
 
 def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,9 +102,9 @@ def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) 
         config = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         has_comments = re.search(r"(?:^|[\s{\[,])(?://|/\*)", text)
+        hint = ", and comments in it would be lost" if has_comments else ""
         raise ConfigUpdateError(
-            f"it is not plain JSON (line {error.lineno}, column {error.colno}: {error.msg})"
-            + (", and comments in it would be lost" if has_comments else "")
+            f"it is not plain JSON (line {error.lineno}, column {error.colno}: {error.msg}){hint}"
         ) from None
     servers = config.setdefault(servers_key, {}) if isinstance(config, dict) else None
     if not isinstance(servers, dict) or not isinstance(servers.get(SERVER_NAME, {}), dict):
@@ -160,39 +151,24 @@ def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
     Raises:
         OSError: it could not be written.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:  # noqa: PTH123  (a descriptor)
+        copy.touch(0o600 if private or path.exists() else 0o666, exist_ok=False)
+        with copy.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            shutil.copymode(path, name)
-        elif not private:  # mkstemp gives access to the owner alone
-            Path(name).chmod(0o666 & ~read_umask())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def read_umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+            shutil.copymode(path, copy)
+        copy.replace(path)
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 @click.command()
 @click.argument("client", type=click.Choice([*CLIENTS, CLAUDE_CODE]))
 @click.option("--print", "only_print", is_flag=True, help="Only show what would be written, and where.")
-@click.option(
-    "--env",
-    "env_names",
-    multiple=True,
-    metavar="NAME",
-    help="Copy the value of this variable, such as a key, into the configuration. Repeatable.",
-)
+@click.option("--env", "env_names", multiple=True, metavar="NAME", help=ENV_HELP)
 @click.option("--project", is_flag=True, help="Use the file of the project in this folder, not the user's.")
 @click.option("--yes", is_flag=True, help="claude-code: run the command instead of showing it.")
 def install(client: str, only_print: bool, env_names: Sequence[str], project: bool, yes: bool) -> None:
@@ -211,14 +187,14 @@ def install(client: str, only_print: bool, env_names: Sequence[str], project: bo
         text = f"the value of {', '.join(env_names)} is stored in plain text, readable with {readers}."
         click.echo(f"Warning: {text}", err=True)
     if client == CLAUDE_CODE:
-        install_in_claude_code(launch, env_names, project=project, run_command=yes and not only_print)
+        install_in_claude_code(launch, env_names, project, run_command=yes and not only_print)
         return
     target = CLIENTS[client]
     if project and not target.project_path:
         raise click.UsageError(f"{target.title} has no configuration for projects. Leave out --project.")
-    path = Path.cwd() / target.project_path if project else target.user_path()
+    path = Path.cwd() / target.project_path if project else target.find_user_path()
     env = {name: f"<value of {name}>" if only_print else os.environ[name] for name in env_names}
-    server_config = launch.build_server_config(with_type=target.has_type_field, env=env)
+    server_config = launch.build_server_config(env, with_type=target.has_type_field)
     if only_print:
         click.echo(f"To be merged into {path}:", err=True)
         click.echo(json.dumps({target.servers_key: {SERVER_NAME: server_config}}, indent=2))
@@ -232,15 +208,15 @@ def install(client: str, only_print: bool, env_names: Sequence[str], project: bo
     if not changed:
         click.echo(f"{path} already has this server.")
         return
-    click.echo(f"Added to {path}." + (f" Backup: {backup}." if backup else ""))
-    click.echo(f"Restart {target.title} to use it.")
+    backup_note = f" Backup: {backup}." if backup else ""
+    click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
 
 
 def install_in_claude_code(
-    launch: LaunchCommand, env_names: Sequence[str], *, project: bool, run_command: bool
+    launch: LaunchCommand, env_names: Sequence[str], project: bool, run_command: bool
 ) -> None:
     """Show Claude Code's own command, or run it."""
-    own = [f"{name}={value}" for name, value in launch.env]
+    own = [f"{name}={value}" for name, value in launch.env.items()]
     references = [f"{name}=${name}" for name in env_names]
     shown = shlex.join(build_add_command(launch, [*own, *references], project=project))
     for name in env_names:  # a reference that the shell replaces, so that no value is shown
@@ -248,8 +224,7 @@ def install_in_claude_code(
     click.echo(shown)
     program = shutil.which("claude")
     if not run_command:
-        hint = "Run it, or add --yes." if program else "Run it where Claude Code is installed."
-        click.echo(hint, err=True)
+        click.echo("Run it, or add --yes." if program else "Run it where Claude Code is installed.", err=True)
         return
     if program is None:
         raise click.ClickException("`claude` is not installed, or not on the PATH. Nothing was changed.")
@@ -262,5 +237,4 @@ def build_add_command(launch: LaunchCommand, env: Sequence[str], *, project: boo
     # `--env` takes all words up to the next option, so an option follows it.
     env_options = [word for pair in env for word in ("--env", pair)]
     scope = ["--scope", "project" if project else "user"]
-    command = [SERVER_NAME, "--", launch.command, *launch.args]
-    return ["claude", "mcp", "add", *env_options, *scope, *command]
+    return ["claude", "mcp", "add", *env_options, *scope, SERVER_NAME, "--", launch.command, *launch.args]

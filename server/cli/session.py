@@ -14,6 +14,7 @@ from server.engine.debates import DebateManager
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 
+ACTOR = "terminal"
 T = TypeVar("T")
 
 

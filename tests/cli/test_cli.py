@@ -15,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli.debate import start_new_debate
+from server.cli.debate import start_debate
 from server.cli.live import LiveDisplay, print_summary, run_and_display
 from server.cli.main import counterpoint
 from server.cli.terminal import Terminal
@@ -99,7 +99,7 @@ async def test_replies_are_streamed_only_for_a_bar_below_the_turns(
     async with open_manager(Settings(db=database), {"mine": StreamRecorder()}) as manager:
         out = Terminal(io.StringIO(), is_terminal=True)
         display = LiveDisplay(out, bar=out if bar else None, show_turns=turns)
-        await run_and_display(partial(start_new_debate, request), display, manager, actor="test")
+        await run_and_display(partial(start_debate, request), display, manager)
 
     assert streamed == {streams}
 
@@ -406,8 +406,8 @@ async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_with_a_warning
     out = Terminal(io.StringIO())
     request = DebateRequest(question="Tabs?", models=["mine"], format="verdict", max_rounds=1, run=True)
     async with open_manager(Settings(db=database), {"mine": Small()}) as manager:
-        starter = partial(start_new_debate, request)
-        print_summary(await run_and_display(starter, LiveDisplay(out), manager, actor="test"), out)
+        starter = partial(start_debate, request)
+        print_summary(await run_and_display(starter, LiveDisplay(out), manager), out)
 
     assert isinstance(out.file, io.StringIO)
     shown = out.file.getvalue()

@@ -130,7 +130,7 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
         (["--max-turns", "1001"], "--max-turns"),
         (["--output-schema", "/nowhere/schema.json"], "does not exist"),
         (["--output-schema", sys.executable], "not a readable text file in UTF-8"),
-        (["--output-schema", __file__], "--output-schema"),
+        (["--output-schema", __file__], "output_schema: "),
         (["--phase", "x" * 41], "options phases"),
     ],
 )
@@ -169,7 +169,7 @@ def test_an_impossible_debate_is_one_line_and_exits_with_1(
     ("schema", "code", "expected"),
     [
         ("[1, 2]", 2, "output_schema: "),
-        ("{", 2, "--output-schema"),
+        ("{", 2, "output_schema: "),
         ('{"type": "objekt"}', 1, "it is no valid JSON Schema"),
         ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
     ],

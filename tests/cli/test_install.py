@@ -252,7 +252,7 @@ def test_a_program_from_the_cache_of_uvx_is_started_by_uvx(home: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o755)
 
-    assert find_launch_command(str(target)).build_server_config() == {"command": str(target), "args": []}
+    assert find_launch_command(str(target)).build_server_config({}) == {"command": str(target), "args": []}
     assert find_launch_command(str(cached)).command == str(uvx)
     assert re.fullmatch(
         r"--from counterpoint-mcp(==\S+)? counterpoint", " ".join(find_launch_command(str(cached)).args)
