@@ -1,7 +1,7 @@
-"""A fork: another debate with the first rounds of this one, and a future of its own.
+"""Forks: a new debate that begins with the first rounds of another one.
 
-What was said stays as it was said, whoever is to speak from now on. Taken over is what happened in the
-rounds, not how somebody steered the other debate to its end, and no verdict: the fork comes to its own.
+The inherited turns are unchanged, whoever speaks from now on. Inherited are the events of the rounds, but not
+how the parent was brought to its end, and no verdict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,10 +49,10 @@ from server.debate.rules.transitions import IllegalEvent, replay
 def fork(
     debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesInput
 ) -> tuple[Opened, tuple[Event, ...]]:
-    """The set-up of a fork after so many rounds, and the past it begins with; 0 shares the set-up alone.
+    """Return the setup of a fork and the events that it inherits; round 0 inherits the setup only.
 
     Raises:
-        Refused: the round is not over, nothing would come after it, or a change cannot be made.
+        InvalidRequestError: the round is not over, no round would follow it, or a change is not possible.
     """
     check_round_is_over(debate, at_round)
     taken = find_inherited_entries(log, at_round)
@@ -77,13 +77,13 @@ def fork(
 
 
 def find_seats_keeping_weight(before: Opened, after: Opened) -> set[str]:
-    """The seats whose votes keep their weight: a judge of another model is another judge."""
-    was, there = seat_models(before), seat_models(after)
-    return {seat for seat in there if seat not in judge_seats(after) or was.get(seat) == there[seat]}
+    """The seats whose votes keep their weight: all but judges with another model."""
+    old, new = seat_models(before), seat_models(after)
+    return {seat for seat in new if seat not in judge_seats(after) or old.get(seat) == new[seat]}
 
 
 def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[TurnRetracted, ...]:
-    """The retractions of turns that are shared, made after the rounds that are."""
+    """Retractions of inherited turns that were made after the inherited rounds."""
     made = (entry.event for entry in log if isinstance(entry.event, TurnRetracted))
     return tuple(
         event.model_copy(update={"round": at_round})
@@ -93,19 +93,19 @@ def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Turn
 
 
 def drop_removed_seats(setup: Opened, event: Event, seats_keeping_weight: set[str]) -> tuple[Event, ...]:
-    """The event without what it says of seats that are there no longer: judges of a larger panel."""
+    """The event without what is about judges that the fork does not have; () if nothing is left."""
     if isinstance(event, ModelReplaced) and event.seat not in seat_models(setup):
         return ()
     if isinstance(event, WeightsChanged):
-        left = tuple(weight for weight in event.weights if weight.seat in seats_keeping_weight)
-        return (event.model_copy(update={"weights": left}),) if left else ()
+        kept = tuple(weight for weight in event.weights if weight.seat in seats_keeping_weight)
+        return (event.model_copy(update={"weights": kept}),) if kept else ()
     return (event,)
 
 
 def build_model_replacements(
     setup: Opened, past: Sequence[Event], changes: ChangesInput
 ) -> tuple[Event, ...]:
-    """What puts the models that were asked for on seats whose model was replaced in the past."""
+    """Put the requested models on seats whose model was replaced in the inherited rounds."""
     changed_seats = {*changes.models, *(judge_seats(setup) if changes.judges else ())}
     changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
     replaced = {event.seat for event in past if isinstance(event, ModelReplaced)}
@@ -117,9 +117,9 @@ def build_model_replacements(
 
 
 def compute_base_max_rounds(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> int:
-    """`max_rounds` as asked for, less what the past has added to it already."""
-    more = sum(event.rounds for event in past if isinstance(event, RoundsExtended))
-    return max(setup.max_rounds - more, 1) if changes.max_rounds else setup.max_rounds
+    """The requested `max_rounds`, less the rounds that inherited extensions add."""
+    extra_rounds = sum(event.rounds for event in past if isinstance(event, RoundsExtended))
+    return max(setup.max_rounds - extra_rounds, 1) if changes.max_rounds else setup.max_rounds
 
 
 def check_round_is_over(debate: Debate, at_round: int) -> None:
@@ -133,7 +133,7 @@ def check_round_is_over(debate: Debate, at_round: int) -> None:
 
 
 def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
-    """The entries of the first rounds, as they were."""
+    """The entries of the first rounds, unchanged."""
     if not at_round:
         return []
     needed, taken = find_retry_pauses(log), []
@@ -151,7 +151,7 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
 
 
 def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
-    """The pauses after which failed seats were asked again: without them, what those said had no place."""
+    """Pauses after which failed seats were called again: their answers are not possible without them."""
     needed: set[int] = set()
     paused, failed = 0, False
     for entry in log:
@@ -171,7 +171,7 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
 
 
 def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:
-    """Whether the past can be that of this set-up, and is followed by anything."""
+    """Refuse inherited events that do not fit the setup, or that no round would follow."""
     if not at_round:
         return
     earlier = f"pass at_round={at_round - 1}, or less"
@@ -195,7 +195,7 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
 
 
 def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:
-    """The set-up with the changes; what they do not name stays."""
+    """The setup with the changes applied."""
     setup = debate.setup
     other: dict[str, Any] = {"run": changes.run, "debaters": build_changed_debaters(setup, changes)}
     if changes.judges:
@@ -279,7 +279,7 @@ def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[st
 
 
 def find_debaters_with_new_stance(before: Opened, after: Opened, at_round: int) -> tuple[str, ...]:
-    """Who defended something else in the rounds that are taken over."""
+    """The debaters who had another stance in the inherited rounds."""
     if not at_round:
         return ()
     pairs = zip(before.debaters, after.debaters, strict=True)

@@ -1,4 +1,4 @@
-"""Steering a debate: what a caller may do to it, when, and from when on it counts."""
+"""Interventions: what a caller can change in a running debate, and when the change takes effect."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -49,10 +49,10 @@ MAX_EXTENSION_ROUNDS = 20
 
 @dataclass(frozen=True, slots=True)
 class InterventionRequest:
-    """What an action needs; each uses the fields that are about it."""
+    """The parameters of an action; each action uses its own (`HANDLERS`)."""
 
     text: str = ""
-    to: str = ""  # a debater, or the seat it is about
+    to: str = ""  # a debater, or any seat, by action
     reason: str = ""
     rounds: int = 0
     round: int = 0
@@ -60,8 +60,8 @@ class InterventionRequest:
     price: Price | None = None  # of that model
     weights: Mapping[str, str | float] = field(default_factory=dict)
     threshold: str = ""
-    limits: Mapping[str, Any] = field(default_factory=dict)  # those to change, as in options.limits
-    elapsed: ElapsedTime = NO_ELAPSED_TIME  # how late it is
+    limits: Mapping[str, Any] = field(default_factory=dict)  # the ones to change, as in options.limits
+    elapsed: ElapsedTime = NO_ELAPSED_TIME
     delivery_id: str = ""  # of the hook that asks for it
 
 
@@ -72,10 +72,10 @@ class Intervention:
 
 
 def build_intervention(debate: Debate, action: str, request: InterventionRequest) -> Intervention:
-    """The events an action comes to, and from when on they count.
+    """Return the events of an action, and a sentence that says when they take effect.
 
     Raises:
-        Refused: it cannot be done to this debate now.
+        InvalidRequestError: the action is not possible in this debate now.
     """
     if debate.ended:
         raise InvalidRequestError(
@@ -104,9 +104,9 @@ def resume(debate: Debate, request: InterventionRequest) -> Intervention:
         raise InvalidRequestError("The debate is not paused. Call step_round to go on.")
     later = "with the next step_round, or at once where answers are on their way"
     when = "at once" if is_unattended(debate) else later
-    told = f"It goes on {when}; seats that failed in this round are asked again."
+    effect = f"It goes on {when}; seats that failed in this round are asked again."
     event = Resumed(reason=clean(request.reason), delivery_id=request.delivery_id)
-    return Intervention((event,), told)
+    return Intervention((event,), effect)
 
 
 def inject(debate: Debate, request: InterventionRequest) -> Intervention:
@@ -118,8 +118,8 @@ def inject(debate: Debate, request: InterventionRequest) -> Intervention:
 def challenge(debate: Debate, request: InterventionRequest) -> Intervention:
     event = build_note(debate, request, Challenged)
     who = event.to or "Every debater"
-    told = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
-    return Intervention((event,), told)
+    effect = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
+    return Intervention((event,), effect)
 
 
 def build_note(debate: Debate, request: InterventionRequest, kind: type[N]) -> N:
@@ -167,7 +167,7 @@ def check_text(text: str, action: str) -> str:
 
 
 def has_later_ballots(debate: Debate) -> bool:
-    """Whether the debaters are still asked for ballots when this talk is over."""
+    """Whether debaters vote after this talk."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
     return any(
@@ -199,7 +199,7 @@ def conclude_now(debate: Debate, request: InterventionRequest = InterventionRequ
 
 
 def extend(debate: Debate, request: InterventionRequest) -> Intervention:
-    """More rounds, other limits, or both: an event each."""
+    """Add rounds, change limits, or both, with an event for each."""
     events: list[Event] = []
     effects = []
     if request.rounds or not request.limits:
@@ -232,29 +232,29 @@ def check_can_extend_rounds(debate: Debate, rounds: int) -> None:
 
 
 def describe_new_limits(debate: Debate, elapsed: ElapsedTime) -> str:
-    """From when on the new limits count, and whether the debate can go on with them."""
-    left = compute_remaining(debate, elapsed)
-    if not left.calls:
-        return f"The new limits leave no room for another question ({left.reason})."
-    told = "The new limits are in force from the next question on."
-    return told + (" Resume the debate now." if debate.paused else "")
+    """When the new limits take effect, and whether they allow another call."""
+    remaining = compute_remaining(debate, elapsed)
+    if not remaining.calls:
+        return f"The new limits leave no room for another question ({remaining.reason})."
+    effect = "The new limits are in force from the next question on."
+    return effect + (" Resume the debate now." if debate.paused else "")
 
 
 def build_extended_limits(debate: Debate, request: InterventionRequest) -> Limits:
-    """The limits with those changed that were given."""
+    """The limits in force, updated with the requested ones."""
     for name in request.limits:
         if name not in Limits.model_fields:
             there = ", ".join(Limits.model_fields)
             raise InvalidRequestError(f"limits.{name[:60]} is none that can be changed. There are: {there}.")
     try:
-        asked = build_limits(LimitsInput.model_validate(dict(request.limits)))
+        requested = build_limits(LimitsInput.model_validate(dict(request.limits)))
     except ValidationError as error:
-        wrong = str(error.errors(include_url=False)[0]["loc"][0])
+        name = str(error.errors(include_url=False)[0]["loc"][0])
         raise InvalidRequestError(
-            f"limits.{wrong} must be {LIMIT_DESCRIPTIONS.get(wrong, DEFAULT_LIMIT_DESCRIPTION)}."
+            f"limits.{name} must be {LIMIT_DESCRIPTIONS.get(name, DEFAULT_LIMIT_DESCRIPTION)}."
         ) from None
-    given = asked.model_dump(include=set(request.limits))
-    limits = debate.limits.model_copy(update=given)
+    changed = requested.model_dump(include=set(request.limits))
+    limits = debate.limits.model_copy(update=changed)
     models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
     check_prices_known(limits, models, debate.prices)
     return limits
@@ -268,10 +268,10 @@ LIMIT_DESCRIPTIONS = {
 
 
 def check_can_vote(debate: Debate) -> tuple[str, ...]:
-    """Whose votes make the verdict.
+    """Return the seats whose votes make the verdict.
 
     Raises:
-        Refused: nobody votes, or they have been counted.
+        InvalidRequestError: nobody votes, or the votes are counted already.
     """
     voters = find_voters(debate.setup)
     if not voters:
@@ -306,20 +306,20 @@ def set_threshold(debate: Debate, request: InterventionRequest) -> Intervention:
     check_can_vote(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
     event = ThresholdChanged(**common_fields(debate, request), threshold=str(share))
-    told = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
-    return Intervention((event,), told)
+    effect = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
+    return Intervention((event,), effect)
 
 
 def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
-    """An exact positive fraction: "2/3", "0.5", "2"."""
-    written = text.strip()
-    # Nothing with an exponent: computing it could take for ever.
-    found = Fraction(written) if _FRACTION.fullmatch(written) else Fraction(0)
-    if not 0 < found <= maximum:
+    """Parse an exact positive fraction: "2/3", "0.5", "2"."""
+    number = text.strip()
+    # No exponents: computing the number could take forever.
+    fraction = Fraction(number) if _FRACTION.fullmatch(number) else Fraction(0)
+    if not 0 < fraction <= maximum:
         raise InvalidRequestError(
             f'`{name}`: {text[:20]!r} is no fraction above 0 and at most {maximum}, such as "2/3".'
         )
-    return found
+    return fraction
 
 
 def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
@@ -333,8 +333,10 @@ def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
     model = request.model.strip()
     check_prices_known(debate.limits, [model], (*debate.prices, *([request.price] if request.price else [])))
     event = ModelReplaced(**common_fields(debate, request), seat=request.to, model=model, price=request.price)
-    told = f"{request.to} is asked of it from the next question on, and again where it failed in this round."
-    return Intervention((event,), f"{told} An answer that is on its way is kept.")
+    effect = (
+        f"{request.to} is asked of it from the next question on, and again where it failed in this round."
+    )
+    return Intervention((event,), f"{effect} An answer that is on its way is kept.")
 
 
 def retract(debate: Debate, request: InterventionRequest) -> Intervention:

@@ -1,4 +1,4 @@
-"""A debate that was written elsewhere: whether its entries are facts that this release can go on with."""
+"""Debates from another database: whether their entries form a debate that this release can continue."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mc
 
 
 def rebuild_debate(bodies: Sequence[Mapping[str, Any]]) -> Debate:
-    """The debate that these facts tell.
+    """Rebuild a debate from the bodies of its journal entries.
 
     Raises:
-        Refused: they tell none; the text names the first entry that cannot be.
+        InvalidRequestError: they form none; the text names the first entry that is not possible.
     """
     debate: Debate | None = None
     for seq, body in enumerate(bodies, start=1):
@@ -49,43 +49,46 @@ def parse_event(seq: int, body: Mapping[str, Any]) -> Event:
     try:
         return load(body)
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
+        problem = error.errors(include_url=False)[0]
         kind = collapse_whitespace(str(body.get("kind")))[:40]
-        if wrong["type"].startswith("union_tag"):
+        if problem["type"].startswith("union_tag"):
             raise InvalidRequestError(
                 f"Entry {seq} is of a kind that is unknown here ({kind}). {NEWER_RELEASE_HINT}"
             ) from None
-        where = ".".join(str(part) for part in wrong["loc"][1:])[:60]
+        where = ".".join(str(part) for part in problem["loc"][1:])[:60]
         raise InvalidRequestError(
-            f"Entry {seq} ({kind}) cannot be read: {where} {wrong['msg']}. {NEWER_RELEASE_HINT}"
+            f"Entry {seq} ({kind}) cannot be read: {where} {problem['msg']}. {NEWER_RELEASE_HINT}"
         ) from None
 
 
 def check_setup(setup: Opened) -> None:
-    """A set-up that `open_debate` could have made, as far as what is done with it later depends on that."""
+    """Refuse a setup that `open_debate` could not have returned, where later code depends on it."""
     seats = [DebaterInput.model_construct(**debater.model_dump()) for debater in setup.debaters]
     try:
-        check_debaters(seats, next(iter(FORMATS.values())))  # whatever the format, they have a stance by now
+        check_debaters(seats, next(iter(FORMATS.values())))  # any format: each debater has a stance by now
         if setup.output_schema:
             check_schema(json.loads(setup.output_schema))
     except (InvalidRequestError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
     names = [phase.name for phase in setup.phases]
-    judged, made = (
-        any(phase.participants == "judges" for phase in setup.phases),
-        any(phase.participants == "synthesizer" for phase in setup.phases),
-    )
-    sound = (
+    participants = {phase.participants for phase in setup.phases}
+    is_consistent = (
         names
         and len(set(names)) == len(names)
         and (setup.phases[0].is_talk or setup.phases[0].wants == "ballot")
         and any(phase.is_talk for phase in setup.phases)
-        and (not setup.counting or (setup.counting in COUNTING_RULES and bool(find_voters(setup))))
-        and bool(setup.judges.models) == judged
-        and bool(setup.synthesizer) == made
+        and has_valid_counting(setup)
+        and bool(setup.judges.models) == ("judges" in participants)
+        and bool(setup.synthesizer) == ("synthesizer" in participants)
         and all(setup.moderator for phase in setup.phases if phase.order == "moderated")
     )
-    if not sound:
+    if not is_consistent:
         raise InvalidRequestError(
             "Entry 1 (opened) opens no debate: its phases and seats do not fit together."
         )
+
+
+def has_valid_counting(setup: Opened) -> bool:
+    """Whether a named counting rule is known and counts ballots that the phases hold."""
+    counts_ballots = setup.counting in COUNTING_RULES and setup.counting not in ("judges", "moderator")
+    return not setup.counting or (counts_ballots and bool(find_voters(setup)))

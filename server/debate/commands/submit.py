@@ -1,4 +1,4 @@
-"""Turns that the caller writes: for the seats whose model is `caller`."""
+"""Turns that the caller writes for the seats whose model is `caller`."""
 
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
@@ -13,10 +13,10 @@ MAX_SUBMISSION_LENGTH = 50_000
 
 
 def build_submission(debate: Debate, speaker: str, text: str) -> Event:
-    """The event that a submitted turn is.
+    """Return the event of a submitted turn.
 
     Raises:
-        Refused: no turn of that speaker is awaited, or the text is not what was asked for.
+        InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
     """
     call = find_awaited_call(debate, speaker)
     if not clean(text):
@@ -35,24 +35,24 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
 
 
 def check_not_repeated(debate: Debate, event: Event) -> None:
-    """Refuse the turn that this seat has given last: the call was made again, since its answer was lost."""
+    """Refuse the seat's last turn: its submission was repeated because the result was lost."""
     if isinstance(event, Judged):
         check_second_reading(debate, event)
     if not isinstance(event, Spoke):
         return
-    spoken = [turn for turn in debate.turns if turn.seat == event.seat]
-    if spoken and spoken[-1].text == event.text:
+    turns = [turn for turn in debate.turns if turn.seat == event.seat]
+    if turns and turns[-1].text == event.text:
         raise InvalidRequestError(
-            f"{event.seat} said this in these words in round {spoken[-1].round}, and it is recorded. Awaited "
+            f"{event.seat} said this in these words in round {turns[-1].round}, and it is recorded. Awaited "
             f"now is another turn, in round {event.round}."
         )
 
 
 def check_second_reading(debate: Debate, event: Judged) -> None:
-    """Refuse the finding of the first reading for the second, which is there to tell them apart."""
-    mine = {"slot_index", "seen", "usage"}
-    found = [made.model_dump(exclude=mine) for made in debate.judgments if made.seat == event.seat]
-    if event.model_dump(exclude=mine) in found:
+    """Refuse the first reading's judgment for the second: the two show whether the order matters."""
+    own_fields = {"slot_index", "seen", "usage"}
+    recorded = [made.model_dump(exclude=own_fields) for made in debate.judgments if made.seat == event.seat]
+    if event.model_dump(exclude=own_fields) in recorded:
         raise InvalidRequestError(
             f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
             "is a finding on the turns in the other order; where it is the same, say so in the reasoning."
@@ -64,8 +64,8 @@ def find_awaited_call(debate: Debate, speaker: str) -> Call:
         raise InvalidRequestError(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
     awaited = [call for call in pending_calls(debate) if call.model == CALLER]
     if debate.paused:
-        why = debate.paused.reason.rstrip(". ")
-        raise InvalidRequestError(f"The debate is paused: {why}. Resume it with intervene first.")
+        reason = debate.paused.reason.rstrip(". ")
+        raise InvalidRequestError(f"The debate is paused: {reason}. Resume it with intervene first.")
     found = [call for call in awaited if normalize_name(call.seat) == normalize_name(speaker)]
     if found:
         return found[0]

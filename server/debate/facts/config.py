@@ -1,4 +1,4 @@
-"""What a debate is agreed to be: who sits at the table, in what phases they speak, what may be spent."""
+"""The parts of a setup: seats, phases, limits, prices."""
 
 from typing import Annotated, Literal
 
@@ -18,18 +18,18 @@ class Fact(BaseModel):
 
 
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
-"""What JSON can carry exactly (RFC 8785)."""
+"""A number that JSON represents exactly (RFC 8785)."""
 
 
 Dollars = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")]
-"""An exact decimal; "" where it is unknown, which is not the same as free."""
+"""An exact decimal; "" where unknown, which is not zero."""
 
 
 CALLER = "caller"
-"""The model of a seat whose turns are written by whoever calls `submit_turn`."""
+"""The model of a seat whose turns the caller submits with `submit_turn`."""
 
 MODERATOR, REFEREE, SYNTHESIZER = "moderator", "referee", "synthesizer"
-"""Seats that are no debater's, beside "judge 1" and so on."""
+"""Seats besides those of debaters and judges ("judge 1", …)."""
 
 
 class Debater(Fact):
@@ -40,7 +40,7 @@ class Debater(Fact):
     system_prompt: str = ""
     max_turn_tokens: int = 0  # 0: the debate's
     turn_timeout: int = 0  # 0: the debate's
-    tools: tuple[str, ...] = ()  # the research servers it may ask
+    tools: tuple[str, ...] = ()  # research servers it may use
 
 
 class Document(Fact):
@@ -50,42 +50,42 @@ class Document(Fact):
 
 
 class JudgePanel(Fact):
-    """The judges: one seat a model, each reading the debate once or in both orders."""
+    """The judges: one seat for each model. Each reads the debate once or in both orders."""
 
     models: tuple[str, ...]
     both_orders: bool = True
     anonymize: bool = True
     shuffle: bool = True
     prompt: str = ""
-    quorum: Count = 1  # fewer judges than this with all their readings, and the debate pauses
+    quorum: Count = 1  # with fewer complete judges, the debate pauses
 
 
 class Moderator(Fact):
-    """Who leads the talk: opens its rounds (and chooses the speakers), closes them, or both."""
+    """The moderator opens rounds (and chooses the speakers), closes them, or both."""
 
     model: str
     opens: bool = False
     closes: bool = False
     prompt: str = ""
-    tools: tuple[str, ...] = ()  # the research servers it may ask
+    tools: tuple[str, ...] = ()  # research servers it may use
 
 
 class Officer(Fact):
-    """A seat that is neither a debater's nor a judge's: the referee, the synthesizer."""
+    """The referee or the synthesizer."""
 
     model: str
     prompt: str = ""
 
 
 class Phase(Fact):
-    """A row of a format: who is asked for what, in what order, and whether it fills the rounds left."""
+    """A phase of a debate: who answers what, in what order, and whether it takes all remaining rounds."""
 
     name: str
     participants: Participants
     order: Order
     repeats: bool = False
     wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
-    instruction: str = ""  # what it is about, where the name alone does not say
+    instruction: str = ""  # for custom phases: what the seats do in it
 
     @property
     def is_talk(self) -> bool:
@@ -97,14 +97,14 @@ class Phase(Fact):
 
 
 class Limits(Fact):
-    """What a debate may spend; 0 and "" for no limit."""
+    """The limits of a debate; 0 and "" for none."""
 
     max_calls: Count = 0  # requests to models, retries included
     max_input_tokens: Count = 0
     max_output_tokens: Count = 0
     max_cost_usd: Dollars = ""
-    max_seconds: Count = 0  # since it was opened
-    round_timeout: Count = 0  # seconds for a round; begun anew when a debate is taken up again
+    max_seconds: Count = 0  # since the debate was opened
+    round_timeout: Count = 0  # seconds for a round; starts again when the debate is resumed
     on_budget: Literal["conclude", "pause"] = "conclude"
 
     @property
@@ -114,7 +114,7 @@ class Limits(Fact):
 
 
 class Price(Fact):
-    """Of a token of a model, in dollars, as known when the debate was opened; "" where it is not."""
+    """USD for a token of a model, as known when the debate was opened; "" where unknown."""
 
     model: str
     input: Dollars = ""

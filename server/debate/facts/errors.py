@@ -1,9 +1,9 @@
-"""What a caller is told when something cannot be done."""
+"""Errors that the caller can correct."""
 
 
 class DebateError(Exception):
-    """The caller can do something about this. The text says what, and is shown as it stands."""
+    """An error whose text says what the caller can do; it is shown unchanged."""
 
 
 class InvalidRequestError(DebateError):
-    """This debate cannot do what was asked. It is unchanged."""
+    """The request is not possible for this debate, which is unchanged."""

@@ -52,7 +52,7 @@ RoundPlan = RoundOpened | DefaultPlanUsed
 TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Audited | RoundClosed
 """What prompts show of a round."""
 
-Reply = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+AnswerEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class Debate:
 
     @property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
-        """(seat, round, slot_index). The record keeps these turns."""
+        """(seat, round, slot_index) of the turns that prompts leave out."""
         return frozenset(
             (made.seat, made.turn_round, made.slot_index) for made in self.find_interventions(TurnRetracted)
         )
@@ -152,10 +152,12 @@ class Debate:
 
     @property
     def held_round_count(self) -> int:
-        """Those of the talk, without a last one that was concluded before anybody spoke in it."""
-        talked = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
-        unspoken = self.is_concluding and talked and all(turn.round != talked[-1] for turn in self.turns)
-        return len(talked) - bool(unspoken)
+        """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
+        talk_rounds = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
+        is_empty = (
+            self.is_concluding and talk_rounds and all(turn.round != talk_rounds[-1] for turn in self.turns)
+        )
+        return len(talk_rounds) - bool(is_empty)
 
     @property
     def turns(self) -> tuple[Spoke, ...]:
@@ -181,22 +183,25 @@ class Debate:
         return next((opened for opened in self.round_plans if opened.round == round_number), None)
 
     def round_turns(self, round_number: int) -> tuple[Spoke, ...]:
-        """The turns of a round in the order in which they are read, whatever order they arrived in."""
+        """The turns of a round in reading order, whatever order they arrived in."""
         order = self.rounds[round_number - 1].order
         turns = [turn for turn in self.turns if turn.round == round_number]
         return tuple(sorted(turns, key=lambda turn: (order.index(turn.seat), turn.slot_index)))
 
     def round_exchanges(self, round_number: int) -> tuple[tuple[Spoke, ...], ...]:
-        """The messages of a round as they are read, each with its answer if there is one."""
+        """The messages of a round in reading order, each with its answer if there is one."""
         turns = self.round_turns(round_number)
         return tuple(
-            (asked, *(t for t in turns if t.act == "answer" and (t.seat, t.to) == (asked.to, asked.seat)))
-            for asked in turns
-            if asked.act != "answer"
+            (
+                message,
+                *(t for t in turns if t.act == "answer" and (t.seat, t.to) == (message.to, message.seat)),
+            )
+            for message in turns
+            if message.act != "answer"
         )
 
     def transcript_turns(self, round_number: int) -> tuple[Spoke, ...]:
-        """The turns of a round: as spoken where one answered another, in reading order where none did."""
+        """The turns of a round: as recorded where they answer each other, else in reading order."""
         phase = self.round_phase(round_number)
         if phase.wants == "message":
             return tuple(chain.from_iterable(self.round_exchanges(round_number)))
@@ -231,9 +236,9 @@ class Debate:
         return tuple(debater.name for debater in self.setup.debaters)
 
     @property
-    def replies(self) -> tuple[Reply, ...]:
+    def answers(self) -> tuple[AnswerEvent, ...]:
         """Every answer, those of the inherited rounds of a fork included."""
-        spoken = (event for event in self.transcript_events if isinstance(event, Reply))
+        spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         result = () if self.deliverable is None else (self.deliverable,)
         return (*spoken, *self.ballots, *self.judgments, *result)
 
@@ -244,7 +249,7 @@ class Debate:
     @property
     def usage(self) -> tuple[Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
-        paid = (*self.replies, *self.research, *self.failures)
+        paid = (*self.answers, *self.research, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
         return tuple(fact.usage for fact in own if fact.usage is not None)
 

@@ -1,4 +1,4 @@
-"""Text that somebody else wrote: made clean, put on one line, quoted."""
+"""Cleaning, quoting and measuring text that models or users wrote."""
 
 import re
 
@@ -6,7 +6,7 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2
 
 
 def clean(text: str) -> str:
-    """Text without control characters and lone surrogates; JSON and terminals can carry what is left."""
+    """Remove control characters and lone surrogates, which JSON or terminals cannot represent."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return _CONTROL_CHARACTERS.sub(" ", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
@@ -16,12 +16,12 @@ def collapse_whitespace(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Text as a quotation. Every kind of line break is one, so that no line escapes its mark."""
+    """Mark each line as a quotation, whatever the kind of its line break."""
     return "\n".join("> " + line for line in text.splitlines() or [""])
 
 
 def format_count(count: int, noun: str) -> str:
-    """A number of things: 1 turn, 2 turns."""
+    """Format a number of things: 1 turn, 2 turns."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -30,7 +30,7 @@ def count_bytes(text: str) -> int:
 
 
 def shorten_to_bytes(text: str, max_bytes: int) -> str:
-    """Text of at most so many bytes."""
+    """Cut the text to `max_bytes`, in UTF-8."""
     if count_bytes(text) <= max_bytes:
         return text
     return text.encode()[: max_bytes - count_bytes("…")].decode(errors="ignore").rstrip() + "…"

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from server.debate.facts import events
-from server.debate.facts.state import Debate
+from server.debate.facts.state import AnswerEvent, Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.prompts.transcript import lettered_debaters
@@ -33,19 +33,10 @@ from server.debate.schemas.plain_json import plain_json
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
-ReplyEvent = (
-    events.Spoke
-    | events.RoundOpened
-    | events.RoundClosed
-    | events.Audited
-    | events.Balloted
-    | events.Judged
-    | events.Synthesized
-)
-ReplyParser = Callable[[Debate, Call, str, Reply], ReplyEvent]
+ReplyParser = Callable[[Debate, Call, str, Reply], AnswerEvent]
 
 
-def interpret(debate: Debate, call: Call, reply: Reply) -> ReplyEvent | events.Failed:
+def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | events.Failed:
     """The event that this reply is."""
     text = clean(reply.text)
     by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"

@@ -48,7 +48,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, Reply, RoundPlan, phase_seats
+from server.debate.facts.state import AnswerEvent, Debate, RoundPlan, phase_seats
 from server.debate.rules.schedule import (
     Slot,
     current_model,
@@ -61,7 +61,7 @@ from server.debate.rules.schedule import (
     verdict_source,
 )
 
-SlotEvent = Reply | Researched | Failed | HandoffFailed
+SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
@@ -248,7 +248,7 @@ def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
     wanted = (*open_slots(debate), *final_closing_slots(debate))
     slot = next((slot for slot in wanted if slot.key == (event.seat, event.slot_index)), None)
     if slot is None or (tasks and slot.task not in tasks):
-        raise IllegalEvent(f"nobody is asking {event.seat} (number {event.slot_index}) for that")
+        raise IllegalEvent(f"no slot {event.slot_index} of {event.seat} is open for it")
     return slot
 
 

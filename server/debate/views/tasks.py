@@ -39,7 +39,7 @@ def list_tasks(debate: Debate) -> list[TaskRow]:
     """The tasks by round; in each the done, then the failed, then the open ones."""
     rows = [
         build_task_row(debate, answer.round, answer.seat, answered_task(answer), "done", answer.usage)
-        for answer in (*debate.replies, *debate.research)
+        for answer in (*debate.answers, *debate.research)
         if answer.usage is not None
     ]
     for failure in debate.all_failures:

@@ -42,7 +42,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
             "The embedded model judged. It is far too small for that: its choice means nothing and is not "
             "counted. Read the arguments, or judge again with a larger model."
         )
-    judging = {reply.usage.model for reply in debate.replies if seat_kind(reply.seat) == "judges"}
+    judging = {reply.usage.model for reply in debate.answers if seat_kind(reply.seat) == "judges"}
     if judging and not judging - (set(models) - {CALLER}):
         warnings.append("The judges' models also debated, and models lean towards their own words.")
     unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
@@ -71,7 +71,7 @@ def fallback_lines(debate: Debate) -> list[str]:
     lines = []
     for seat, own in seat_models(debate.setup).items():
         lost = find_failover_round(debate, seat, own)
-        later = (reply for reply in debate.replies if reply.seat == seat and reply.round >= lost)
+        later = (reply for reply in debate.answers if reply.seat == seat and reply.round >= lost)
         # A resumed debate tries the seat's own model again. Providers add dates to names.
         models = dict.fromkeys(reply.usage.model for reply in later)
         others = [model for model in models if not model.startswith(own)]
@@ -107,14 +107,14 @@ def has_answered(debate: Debate, model: str) -> bool:
 
     So the answers of a seat count for its own model up to the round in which a fallback model took over.
     """
-    if any(reply.usage.model == model for reply in debate.replies):
+    if any(reply.usage.model == model for reply in debate.answers):
         return True
     until = {
         seat: find_failover_round(debate, seat, model)
         for seat, own in seat_models(debate.setup).items()
         if own == model
     }
-    return any(reply.round < until.get(reply.seat, 0) for reply in debate.replies)
+    return any(reply.round < until.get(reply.seat, 0) for reply in debate.answers)
 
 
 def find_failover_round(debate: Debate, seat: str, model: str) -> float:

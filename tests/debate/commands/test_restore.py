@@ -46,6 +46,14 @@ def refusal(change: Callable[[Bodies], object], **asked: Any) -> str:
             "Entry 4 (opened) cannot follow those before it: it was op",
         ),
         (
+            lambda found: found[2].update(seen=9),
+            "Entry 3 (spoke) cannot follow those before it: its prompt shows what has not happened yet",
+        ),
+        (
+            lambda found: found[2].update(seen=0),
+            "Entry 3 (spoke) cannot be read: seen Input should be greater than or equal to 1",
+        ),
+        (
             lambda found: found[2].update(kind="danced"),
             "Entry 3 is of a kind that is unknown here (danced). ",
         ),
@@ -75,6 +83,9 @@ def test_what_tells_no_debate_is_refused_at_its_first_entry(
         lambda opened: opened["judges"].update(models=[]),
         lambda opened: opened.update(synthesizer={"model": "x"}),
         lambda opened: opened["phases"][0].update(order="moderated"),
+        lambda opened: opened.update(counting="lottery"),
+        lambda opened: opened.update(counting="judges"),
+        lambda opened: opened.update(counting="swing"),
     ],
 )
 def test_a_set_up_that_nobody_could_have_opened_is_refused(

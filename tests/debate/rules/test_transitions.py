@@ -130,7 +130,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a round opened by somebody else": (
         lambda: moderated().play_to_round(1),
         opened(seat=P),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "a round opened for a stranger": (
         lambda: moderated().play_to_round(1),
@@ -155,22 +155,22 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a turn before the round was opened": (
         lambda: moderated().play_to_round(1),
         spoke(),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "a turn of somebody who was not called": (
         lambda: moderated().play_to_round(1).add_events(opened()),
         spoke(OPP),
-        "nobody is asking Opponent",
+        "of Opponent is open for it",
     ),
     "a closing before the turns": (
         lambda: settling().play_to_round(1),
         closed(),
-        "nobody is asking moderator",
+        "of moderator is open for it",
     ),
     "a closing where nobody closes": (
         lambda: simulate().play_through_round(1),
         closed(),
-        "nobody is asking moderator",
+        "of moderator is open for it",
     ),
     "a settlement without a decision": (
         lambda: settling().play_to_round(1).add_events(spoke(), spoke(OPP)),
@@ -180,7 +180,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "an audit without a referee": (
         lambda: settling().play_through_round(1),
         Audited(seen=1, round=1, text="x", usage=build_usage()),
-        "nobody is asking referee",
+        "of referee is open for it",
     ),
     "a hand-off where nobody hands over": (
         lambda: simulate().play_through_round(1),
@@ -251,7 +251,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "an answer before it was asked": (
         lambda: examined().play_to_round(1),
         spoke(act="answer", to=OPP, slot_index=2),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "an answer to somebody else": (
         lambda: examined().play_to_round(1).play(lambda debate: len(debate.turns) == 2),
@@ -266,22 +266,22 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a second ballot": (
         lambda: examined().play_to_round(2).add_events(ballot()),
         ballot(),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "a ballot during the talk": (
         lambda: simulate().play_to_round(1),
         ballot(round=1),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "a turn during the vote": (
         lambda: examined().play_to_round(2),
         spoke(round=2),
-        "nobody is asking Proponent",
+        "of Proponent is open for it",
     ),
     "a result before it is asked for": (
         lambda: result().play_to_round(1),
         Synthesized(seen=1, round=1, text="x", usage=build_usage()),
-        "nobody is asking synthesizer",
+        "of synthesizer is open for it",
     ),
     "a result made of no verdict": (
         lambda: examined().play_through_round(2),
@@ -301,9 +301,9 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "research by nobody who is asked": (
         lambda: simulate().play_to_round(1),
         looked_up("judge 1"),
-        "nobody is asking",
+        "is open for it",
     ),
-    "research before the debate": (simulate, looked_up(P, 0), "nobody is asking Proponent"),
+    "research before the debate": (simulate, looked_up(P, 0), "of Proponent is open for it"),
     "a verdict before a word": (settling, concluded(), "nothing was said"),
     "a verdict before the judges": (
         lambda: simulate().play_through_round(2),
