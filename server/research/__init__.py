@@ -6,7 +6,7 @@ kept. Its failures are recorded as results that the model sees; they never stop 
 
 import logging
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
@@ -55,10 +55,7 @@ class Research:
     async def open(
         cls, servers: Mapping[str, ResearchServer], *, retry_delay: float = RETRY_DELAY
     ) -> AsyncIterator[Self]:
-        """Starts no server yet. Leaving it ends every child process within a second.
-
-        retry_delay: seconds after which a server that could not be used is tried again.
-        """
+        """Starts no server yet. Leaving it ends every child process within a second."""
         tasks = anyio.create_task_group()
         await tasks.__aenter__()
         research = cls(servers, tasks, retry_delay)
@@ -81,14 +78,12 @@ class Research:
             server = self.servers.get(server_name)
             if server is None:
                 known = ", ".join(sorted(self.servers))
-                raise InvalidRequestError(
-                    f"There is no research server {server_name[:60]!r}. "
-                    + (
-                        f"Configured: {known}."
-                        if known
-                        else "None is configured: see mcpServers in the settings."
-                    )
+                hint = (
+                    f"Configured: {known}."
+                    if known
+                    else "None is configured: see mcpServers in the settings."
                 )
+                raise InvalidRequestError(f"There is no research server {server_name[:60]!r}. {hint}")
             if slash and not (tool and server.is_tool_allowed(tool)):
                 allowed = "NAME or NAME/tool" if server.tools is None else ", ".join(server.tools) or "none"
                 raise InvalidRequestError(
@@ -127,7 +122,12 @@ class Research:
             offer = next((row for row in offers if row.function.name == call.name), None)
             if offer:
                 tool = f"{offer.server}/{offer.tool}"
-            result = await self.call_tool(offer, call) if offer else self.reject_function(offers, names)
+                result = await self.call_tool(offer, call)
+            elif known := ", ".join(row.function.name for row in offers):
+                result = ToolResult(error=f"there is no such function; there are: {known}")
+            else:
+                problems = self.find_problems(names)
+                result = ToolResult(error=" ".join(["there is no function to call.", *problems]))
         except Exception:
             logger.exception("Research tool %s: call failed", tool)
             result = ToolResult(error="the call failed because of an internal error")
@@ -139,12 +139,6 @@ class Research:
             cut=result.cut,
             milliseconds=round((anyio.current_time() - start) * 1000),
         )
-
-    def reject_function(self, offers: Sequence[Offer], names: Sequence[str]) -> ToolResult:
-        """The result of calling a function that is not offered."""
-        if known := ", ".join(offer.function.name for offer in offers):
-            return ToolResult(error=f"there is no such function; there are: {known}")
-        return ToolResult(error=" ".join(["there is no function to call.", *self.find_problems(names)]))
 
     async def call_tool(self, offer: Offer, call: FunctionCall) -> ToolResult:
         try:
@@ -160,19 +154,18 @@ class Research:
         return connection.problem if connection.has_ended else len(connection.tools)
 
     async def list_offers(self, names: Sequence[str]) -> tuple[Offer, ...]:
-        servers = [name.partition("/")[0] for name in names]
-        servers = [name for name in dict.fromkeys(servers) if name in self.servers]
+        found = dict.fromkeys(name.partition("/")[0] for name in names)
+        servers = [server for server in found if server in self.servers]
         async with anyio.create_task_group() as tasks:
             for server in servers:
                 tasks.start_soon(self.get_connection, server)
-        return build_offers((server, tool) for server in servers for tool in self.select_tools(server, names))
-
-    def select_tools(self, server: str, names: Sequence[str]) -> Iterable[Function]:
-        """The tools of a connected server that `names` ask for."""
-        connection = self.connections[server]
-        if connection.has_ended:
-            return ()
-        return (tool for tool in connection.tools if server in names or f"{server}/{tool.name}" in names)
+        return build_offers(
+            (server, tool)
+            for server in servers
+            if not self.connections[server].has_ended
+            for tool in self.connections[server].tools
+            if server in names or f"{server}/{tool.name}" in names
+        )
 
     async def get_connection(self, name: str) -> "Connection":
         """The connection to a server, opened if there is none. If it cannot be used, it `has_ended`."""
@@ -181,7 +174,7 @@ class Research:
         from server.research.connection import Connection  # noqa: PLC0415  (brings the SDK with it)
 
         connection = self.connections.get(name)
-        if connection is None or self.can_replace(connection):
+        if connection is None or connection.is_replaceable(self.retry_delay):
             connection = self.connections[name] = Connection(self.servers[name])
             if self.closed:
                 connection.mark_ended("the server is closing")
@@ -190,9 +183,3 @@ class Research:
         await connection.opened.wait()
         await connection.refresh(MAX_LIST_AGE)
         return connection
-
-    def can_replace(self, connection: "Connection") -> bool:
-        """At once if it has worked before; else after a delay, so that not every call waits for a retry."""
-        has_worked = connection.listed_at > 0
-        is_retry_due = anyio.current_time() - connection.ended_at >= self.retry_delay
-        return connection.has_ended and (has_worked or is_retry_due)

@@ -1,36 +1,33 @@
 """A connection to one MCP server, owned by one task."""
 
+import json
 import math
 from typing import Any, Literal
 
 import anyio
 import httpx2
-from mcp import Client, MCPError
+from mcp import Client, MCPError, types
 from mcp.client import Transport
-from mcp.types import (
-    CONNECTION_CLOSED,
-    INVALID_REQUEST,
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
-    PaginatedRequestParams,
-    TextContent,
-)
 from pydantic import TypeAdapter, ValidationError
 
+from server.debate.facts.text import clean
 from server.debate.prompts.tool_schemas import Function
 from server.research.http_transport import open_http_transport
-from server.research.results import ToolResult, build_tool, build_tool_result, format_error_text
+from server.research.results import (
+    MAX_RESULT_LENGTH,
+    ToolResult,
+    build_tool,
+    format_error_text,
+    redact_server_secrets,
+)
 from server.research.stdio_transport import OutputLimitError, open_stdio_transport
 from server.settings import ResearchServer
 
 MAX_PAGES = 10
 MAX_TOOLS = 500
 
-_RESULT_ADAPTER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
-    CallToolResult | InputRequiredResult
-)
+CallResult = types.CallToolResult | types.InputRequiredResult
+_RESULT_ADAPTER: TypeAdapter[CallResult] = TypeAdapter(CallResult)
 
 
 class Connection:
@@ -95,6 +92,11 @@ class Connection:
     def record_http_status(self, status: int) -> None:
         self.http_status = status
 
+    def is_replaceable(self, retry_delay: float) -> bool:
+        """At once if it has worked before; else after a delay, so that not every call waits for a retry."""
+        is_retry_due = anyio.current_time() - self.ended_at >= retry_delay
+        return self.has_ended and (self.listed_at > 0 or is_retry_due)
+
     def drop(self, problem: str) -> None:
         """Close the connection; calls in progress fail. A child process is ended."""
         self.mark_ended(problem)
@@ -111,7 +113,7 @@ class Connection:
         tools: list[Function] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+            page = await client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
             tools += [
                 tool
                 for row in page.tools
@@ -140,25 +142,28 @@ class Connection:
         client = self.client
         if client is None:
             return ToolResult(error=self.problem)
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
         try:
             with anyio.fail_after(self.server.timeout):
                 # Not `client.call_tool`: it validates results against the server's own schema, and a
                 # pattern in that can keep the whole process busy.
-                result = await client.session.send_request(request, _RESULT_ADAPTER)
+                result = await client.session.send_request(
+                    types.CallToolRequest(params=params), _RESULT_ADAPTER
+                )
         except TimeoutError:
             self.drop("the connection was closed after a call that took too long")
             return ToolResult(error=f"there was no answer within {self.server.timeout:g} s")
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if error.code == types.CONNECTION_CLOSED:
                 return ToolResult(error=f"the call failed: {await self.find_close_reason()}")
-            if error.code == INVALID_REQUEST or self.http_status:  # as after the end of a session
+            if error.code == types.INVALID_REQUEST or self.http_status:  # as after the end of a session
                 self.drop("the connection was closed after a rejected request")
             reason = describe_error(error, self.server, self.http_status)
             return ToolResult(error=f"the server rejected the call: {reason}")
         except Exception as error:  # noqa: BLE001  (the model gets it as the result)
-            self.drop(describe_error(error, self.server))
-            return ToolResult(error=f"the call failed: {describe_error(error, self.server)}")
+            reason = describe_error(error, self.server)
+            self.drop(reason)
+            return ToolResult(error=f"the call failed: {reason}")
         return parse_result(result, self.server)
 
     async def find_close_reason(self) -> str:
@@ -170,19 +175,28 @@ class Connection:
         return self.problem
 
 
-def parse_result(result: CallToolResult | InputRequiredResult, server: ResearchServer) -> ToolResult:
-    if isinstance(result, InputRequiredResult):
+def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
+    if isinstance(result, types.InputRequiredResult):
         return ToolResult(error="the tool asks for input, which research tools do not get")
-    texts = [part.text for part in result.content if isinstance(part, TextContent)]
-    other_kinds = [part.type for part in result.content if not isinstance(part, TextContent)]
-    return build_tool_result(texts, other_kinds, result.structured_content, server, is_error=result.is_error)
+    parts = result.content
+    whole = "\n\n".join(part.text for part in parts if isinstance(part, types.TextContent) and part.text)
+    if not whole and result.structured_content is not None:
+        whole = json.dumps(result.structured_content, ensure_ascii=False)
+    if result.is_error:
+        reason = format_error_text(whole, server)
+        return ToolResult(
+            error=f"the tool failed: {reason}" if reason else "the tool failed without a reason"
+        )
+    if not whole and (kinds := " and ".join(sorted({part.type for part in parts} - {"text"}))):
+        return ToolResult(error=f"the tool returned {kinds}, and no text")
+    # Cut before cleaning, which takes time, and after: a secret may begin before the final cut.
+    text = clean(redact_server_secrets(whole[: 4 * MAX_RESULT_LENGTH], server))
+    is_cut = len(text) > MAX_RESULT_LENGTH or len(whole) > 4 * MAX_RESULT_LENGTH
+    return ToolResult(text[:MAX_RESULT_LENGTH], cut=is_cut)
 
 
 def describe_error(error: BaseException, server: ResearchServer, http_status: int = 0) -> str:
-    """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)".
-
-    http_status: the HTTP status that came with it, or 0.
-    """
+    """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)"."""
     match error:
         case BaseExceptionGroup():
             text = describe_error(error.exceptions[0], server)

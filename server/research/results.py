@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,35 +66,6 @@ def build_offers(tools: Iterable[tuple[str, Function]]) -> tuple[Offer, ...]:
             name = f"{plain[: MAX_FUNCTION_NAME_LENGTH - 3]}_{count}"
         offers[name] = Offer(server, tool.name, Function(name, tool.description, tool.parameters))
     return tuple(offers.values())
-
-
-def build_tool_result(
-    texts: Sequence[str],
-    other_kinds: Sequence[str],
-    structured: Any,
-    server: ResearchServer,
-    *,
-    is_error: bool,
-) -> ToolResult:
-    """The result of a tool as text.
-
-    other_kinds: the kinds of the content parts that are not text, such as "image".
-    """
-    whole = "\n\n".join(text for text in texts if text)
-    if not whole and structured is not None:
-        whole = json.dumps(structured, ensure_ascii=False)
-    if is_error:
-        reason = format_error_text(whole, server)
-        return ToolResult(
-            error=f"the tool failed: {reason}" if reason else "the tool failed without a reason"
-        )
-    if not whole and other_kinds:
-        kinds = " and ".join(sorted(set(other_kinds)))
-        return ToolResult(error=f"the tool returned {kinds}, and no text")
-    # Cut before cleaning, which takes time, and after: a secret may begin before the final cut.
-    text = clean(redact_server_secrets(whole[: 4 * MAX_RESULT_LENGTH], server))
-    is_cut = len(text) > MAX_RESULT_LENGTH or len(whole) > 4 * MAX_RESULT_LENGTH
-    return ToolResult(text[:MAX_RESULT_LENGTH], cut=is_cut)
 
 
 def format_error_text(text: str, server: ResearchServer) -> str:

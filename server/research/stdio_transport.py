@@ -19,12 +19,7 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
-from mcp.os.win32.utilities import (
-    close_process_job,
-    create_windows_process,
-    get_windows_executable_command,
-    terminate_windows_process_tree,
-)
+from mcp.os.win32 import utilities as windows
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -50,7 +45,10 @@ KILL_TIMEOUT = 0.2
 POLL_INTERVAL = 0.01
 QUEUE_SIZE = 64
 
+BROKEN_STREAM_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
+
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
+Target = ObjectSendStream[SessionMessage | Exception]
 
 
 class OutputLimitError(Exception):
@@ -110,23 +108,17 @@ async def start_process(server: ResearchServer) -> Process:
     environment = get_default_environment() | server.env
     folder = os.path.expanduser(server.cwd) or None  # noqa: ASYNC240, PTH111  (reads HOME, no more)
     if sys.platform == "win32":
-        program = get_windows_executable_command(server.command)
+        program = windows.get_windows_executable_command(server.command)
         with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: ASYNC230, PTH123  (opens at once)
-            return await create_windows_process(program, list(server.args), environment, null, folder)
+            return await windows.create_windows_process(program, list(server.args), environment, null, folder)
+    command = [server.command, *server.args]
     return await anyio.open_process(
-        [server.command, *server.args],
-        env=environment,
-        cwd=folder,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        command, env=environment, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True
     )
 
 
 async def read_output(
-    process: Process,
-    target: ObjectSendStream[SessionMessage | Exception],
-    budget: OutputBudget,
-    on_exit: Callable[[str], None],
+    process: Process, target: Target, budget: OutputBudget, on_exit: Callable[[str], None]
 ) -> None:
     """Forward the child's messages until it exits or exceeds a limit; then close the target."""
     assert process.stdout
@@ -141,16 +133,12 @@ async def read_output(
         except anyio.IncompleteRead:
             code = await wait_for_exit_code(process, EXIT_TIMEOUT)
             reason = "it closed the connection" if code is None else f"it ended (exit code {code})"
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        except BROKEN_STREAM_ERRORS:
             reason = "the connection to it broke"
         on_exit(reason)
 
 
-async def forward_messages(
-    lines: BufferedByteReceiveStream,
-    target: ObjectSendStream[SessionMessage | Exception],
-    budget: OutputBudget,
-) -> None:
+async def forward_messages(lines: BufferedByteReceiveStream, target: Target, budget: OutputBudget) -> None:
     """Notifications are dropped: nothing uses them."""
     while True:
         line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
@@ -177,7 +165,7 @@ async def write_input(
 ) -> None:
     """Send the client's messages. A child that is gone is noticed by the reader."""
     assert process.stdin
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+    with suppress(*BROKEN_STREAM_ERRORS):
         async for message in source:
             if isinstance(message.message, JSONRPCRequest):
                 budget.reset()
@@ -189,12 +177,12 @@ async def write_input(
 async def end_process(process: Process) -> None:
     """Close stdin, then terminate what is left of the process and its children."""
     assert process.stdin
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+    with suppress(*BROKEN_STREAM_ERRORS):
         await process.stdin.aclose()
     await wait_for_exit_code(process, EXIT_TIMEOUT)
     if sys.platform == "win32":
-        await terminate_windows_process_tree(process)
-        close_process_job(process)
+        await windows.terminate_windows_process_tree(process)
+        windows.close_process_job(process)
     else:
         await terminate_posix_process_tree(process, KILL_TIMEOUT)
     # Bounded: a process that survives may hold stdout open, and asyncio waits for that.
