@@ -8,14 +8,18 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from server.models import ModelError
+
 MAX_STRING_LENGTH = 160  # characters
 MIN_STRING_LENGTH = 20
 MAX_STRINGS_LENGTH = 1_000  # characters of all strings together
 MAX_ITEMS = 3
 
 
-class SchemaTooLargeError(ValueError):
-    """The shortest instance of the schema is too long for the model."""
+SCHEMA_TOO_LARGE = (
+    "local: the embedded model is too small for a result of this shape. Choose another model for it, or a smaller "
+    "schema."
+)
 
 
 def build_grammar(schema: dict[str, Any]) -> str:
@@ -28,7 +32,7 @@ def bound_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A stricter schema: short ASCII strings, short lists, no optional fields beside required ones.
 
     Raises:
-        SchemaTooLargeError: a string must be longer than the model can write.
+        ModelError: a string must be longer than the model can write.
     """
     strings = json.dumps(schema).count('"string"')
     length = min(MAX_STRING_LENGTH, max(MIN_STRING_LENGTH, MAX_STRINGS_LENGTH // max(strings, 1)))
@@ -66,23 +70,21 @@ class _Bounds:
     def bound_object(self, schema: dict[str, Any]) -> dict[str, Any]:
         properties = schema.get("properties", {})
         required = schema.get("required") or list(properties)
+        kept = dict.fromkeys(
+            [*(name for name in properties if name in required or self.is_partial), *required]
+        )
         inner = replace(self, is_partial=False)
-        if self.is_partial:
-            return {"properties": {name: inner.bound(part) for name, part in properties.items()}}
-        kept = [
-            *(name for name in properties if name in required),
-            *(name for name in required if name not in properties),
-        ]
         bounded = {name: inner.bound(properties.get(name, True)) for name in kept}
-        return {"properties": bounded, "required": kept, "additionalProperties": False}
+        closed = {} if self.is_partial else {"required": list(kept), "additionalProperties": False}
+        return {"properties": bounded} | closed
 
     def bound_array(self, schema: dict[str, Any]) -> dict[str, Any]:
         items = schema.get("items", True)
         is_recursive = self.is_recursive or '"#"' in json.dumps(items)
-        wanted = 0 if is_recursive else 1 if schema.get("uniqueItems") else self.items
-        most = max(schema.get("minItems", 0), min(schema.get("maxItems", wanted), wanted))
+        usual = 0 if is_recursive else 1 if schema.get("uniqueItems") else self.items
+        most = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
         inner = replace(self, is_recursive=is_recursive, is_partial=False)
-        return {"items": inner.bound(items) if items is not False else False, "maxItems": most}
+        return {"items": items and inner.bound(items), "maxItems": most}
 
 
 def add_type(schema: dict[str, Any]) -> dict[str, Any]:
@@ -97,30 +99,19 @@ def bound_string(schema: dict[str, Any], length: int) -> dict[str, Any]:
     """Printable ASCII: left alone the model writes emoji, of many tokens each, or digits."""
     least = schema.get("minLength", 0)
     if least > MAX_STRINGS_LENGTH:
-        raise SchemaTooLargeError
+        raise ModelError("bad_request", SCHEMA_TOO_LARGE)
     most = max(least, min(schema.get("maxLength", length), length))
-    if "pattern" in schema or "format" in schema:
+    if "pattern" in schema or "format" in schema or not most:
         return {"maxLength": most}
     least = least or min(40, most // 4)  # or a reason is a letter
-    return (
-        {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
-        if most
-        else {"maxLength": 0}
-    )
+    return {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
 
 
 def bound_number(schema: dict[str, Any]) -> dict[str, Any]:
     """A range, and two decimals at most: the model would go on writing digits."""
-    bounds = {
-        key: schema[key]
-        for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
-        if key in schema
-    }
-    low = max((value for key, value in bounds.items() if "inimum" in key), default=None)
-    high = min((value for key, value in bounds.items() if "aximum" in key), default=None)
-    if low is None:
-        low = bounds["minimum"] = 0 if high is None or high >= 0 else high - 100
-    if high is None:
-        bounds["maximum"] = low + 100
-    step = {} if "multipleOf" in schema or "number" not in schema["type"] else {"multipleOf": 0.01}
-    return bounds | step
+    lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
+    highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
+    bounds = {} if lows else {"minimum": min([0, *(high - 100 for high in highs if high < 0)])}
+    bounds |= {} if highs else {"maximum": max(lows, default=0) + 100}
+    has_step = "multipleOf" in schema or "number" not in schema["type"]
+    return bounds if has_step else bounds | {"multipleOf": 0.01}

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,9 @@ from typing import Any
 import anyio
 
 from server.models import ModelError, OnText, Reply, Request, Usage
-from server.models.local import weights
-from server.models.local.grammars import build_grammar
-from server.models.local.prompting import (
-    CONTEXT_TOKENS,
-    MAX_ARGUMENT_TOKENS,
-    SCHEMA_TOO_LARGE,
-    RuntimeRequest,
-    build_runtime_request,
-    compose_reply,
-    trim_to_sentences,
-)
+from server.models.local import prompting, weights
+from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
+from server.models.local.prompting import RuntimeRequest
 
 MODEL_NAME = "local/smollm2-135m"
 _REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
@@ -49,12 +41,12 @@ _runtime: Any = None  # touched on the worker's thread alone
 class LocalCompletion:
     text: str = ""
     finish_reason: str = ""
-    usage: dict[str, Any] | None = None
+    usage: dict[str, Any] = field(default_factory=dict)
 
 
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        runtime_request = build_runtime_request(request)
+        runtime_request = prompting.build_runtime_request(request)
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 
@@ -90,8 +82,8 @@ def generate(
     if stop.is_set():
         return completion
     server = get_runtime()
-    prefill = runtime_request.prefill
-    pieces = [prefill] if prefill else []
+    pieces: list[str] = []
+    failures: list[Any] = []
 
     def handle_chunk(chunk: dict[str, Any]) -> bool:
         """True stops the runtime."""
@@ -100,15 +92,12 @@ def generate(
             return True
         for choice in chunk.get("choices") or ():
             if piece := choice["delta"].get("content"):
-                if prefill and len(pieces) == 1:
-                    on_text(prefill)
-                pieces.append(piece)
-                on_text(piece)
+                pieces.append(piece if pieces else runtime_request.prefill + piece)
+                on_text(pieces[-1])
             completion.finish_reason = choice.get("finish_reason") or completion.finish_reason
         completion.usage = chunk.get("usage") or completion.usage
         return stop.is_set()
 
-    failures: list[Any] = []
     try:
         outcome = server.handle_chat_completions(runtime_request.body, handle_chunk)
     except ValueError as error:
@@ -117,14 +106,14 @@ def generate(
         failures.append(outcome["error"])
     if failures:
         raise ModelError("crashed", f"local: the runtime failed ({str(failures[0])[:200]}).")
-    completion.text = "".join(pieces) if len(pieces) > bool(prefill) else ""
+    completion.text = "".join(pieces)
     return completion
 
 
 def build_reply(
     request: Request, completion: LocalCompletion, runtime_request: RuntimeRequest, seconds: float
 ) -> Reply:
-    counts = completion.usage or {}
+    counts, task = completion.usage, request.prompt.summary.task
     usage = Usage(
         model=MODEL_NAME,
         input_tokens=counts.get("prompt_tokens", 0),
@@ -134,16 +123,17 @@ def build_reply(
         milliseconds=round(seconds * 1000),
     )
     text, cut = completion.text, completion.finish_reason == "length"
-    if cut and "grammar" in runtime_request.body:
+    is_json = "grammar" in runtime_request.body
+    if cut and is_json:
         raise ModelError("bad_request", SCHEMA_TOO_LARGE)
-    if text and "grammar" not in runtime_request.body:
-        if cut or request.prompt.summary.task != "argument":
-            text = trim_to_sentences(request, text, runtime_request.prefill)
-        # Its prose is always short; only the request's own limit counts as cut.
-        cut = cut and request.max_tokens < MAX_ARGUMENT_TOKENS
-    text, calls = compose_reply(request, text) if text else ("", ())
-    informative = request.prompt.summary.task in ("argument", "message", "answer")
-    return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
+    if text and not is_json and (cut or task != "argument"):
+        text = prompting.trim_to_sentences(request, text, runtime_request.prefill)
+    # Its prose is always short; only the request's own limit counts as cut.
+    cut = cut and (request.max_tokens < prompting.MAX_ARGUMENT_TOKENS or not text)
+    text, calls = prompting.compose_reply(request, text) if text else ("", ())
+    return Reply(
+        text, usage, cut=cut, informative=task in ("argument", "message", "answer"), function_calls=calls
+    )
 
 
 def get_runtime() -> Any:
@@ -152,11 +142,8 @@ def get_runtime() -> Any:
     if _runtime is None:
         path = require_weights()
         if not is_processor_supported(path):
-            raise ModelError(
-                "unavailable",
-                "local: the embedded model's runtime does not run on this processor (it needs AVX2). "
-                "Choose a provider's model.",
-            )
+            problem = "the embedded model's runtime does not run on this processor (it needs AVX2)"
+            raise ModelError("unavailable", f"local: {problem}. Choose a provider's model.")
         try:
             _runtime = start_runtime(path, count_threads())
         except (ImportError, RuntimeError, ValueError) as error:
@@ -167,19 +154,16 @@ def get_runtime() -> Any:
 
 
 def require_weights() -> Path:
-    missing = []
-    if find_spec("xllamacpp") is None:
-        missing.append("`pip install 'counterpoint-mcp[local]'`")
     path = weights.find()
-    if path is None:
-        missing.append("`counterpoint models install`")
-    if missing or path is None:
-        detail = f"local: the embedded model is not installed. Run {' and then '.join(missing)}."
+    steps = [] if find_spec("xllamacpp") else ["`pip install 'counterpoint-mcp[local]'`"]
+    steps += [] if path else ["`counterpoint models install`"]
+    if steps or path is None:
+        detail = f"local: the embedded model is not installed. Run {' and then '.join(steps)}."
         raise ModelError("unavailable", detail)
     return path
 
 
-def start_runtime(path: Path, thread_count: int, *, context: int = CONTEXT_TOKENS) -> Any:
+def start_runtime(path: Path, thread_count: int, *, context: int = prompting.CONTEXT_TOKENS) -> Any:
     import xllamacpp  # noqa: PLC0415  (100 MB, an extra)
 
     settings = xllamacpp.CommonParams()
@@ -225,18 +209,11 @@ def is_processor_supported(path: Path) -> bool:
     """Whether the runtime runs on this processor; elsewhere it ends the process with an illegal instruction."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
-    if flags := processor_flags():
-        return flags >= _REQUIRED_CPU_FLAGS
-    return can_run_in_subprocess(path)
-
-
-def processor_flags() -> set[str]:
-    """The processor's features on Linux; empty elsewhere."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("flags"):
-                return set(line.partition(":")[2].split())
-    return set()
+                return set(line.split()) >= _REQUIRED_CPU_FLAGS
+    return can_run_in_subprocess(path)
 
 
 def can_run_in_subprocess(path: Path) -> bool:
@@ -252,8 +229,7 @@ def can_run_in_subprocess(path: Path) -> bool:
             check=False,
             timeout=60,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
     except (OSError, subprocess.TimeoutExpired):

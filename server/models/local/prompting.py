@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from server.models import FunctionCall, ModelError, PromptSummary, Request
-from server.models.local.grammars import SchemaTooLargeError, bound_schema, build_grammar
+from server.models import FunctionCall, PromptSummary, Request
+from server.models.local.grammars import bound_schema, build_grammar
 from server.models.next_speaker import choose_next_speaker
 
 CONTEXT_TOKENS = 2_048  # tokens; its prompts take about 300, its judgments twice that
@@ -19,11 +19,6 @@ MAX_ARGUMENT_TOKENS = 110  # longer arguments lose their thread
 MAX_JSON_TOKENS = 1_300  # tokens; more than the longest bounded answer takes: a cut answer is not JSON
 MAX_QUOTE_LENGTH = 220  # characters of the opponent; the model copies what it reads
 MAX_MOTION_LENGTH = 600
-
-SCHEMA_TOO_LARGE = (
-    "local: the embedded model is too small for a result of this shape. Choose another model for it, or a smaller "
-    "schema."
-)
 
 _JSON_TASKS: dict[str, str] = {
     "ballot": "Which position do you hold to be right, now that all is said?",
@@ -81,38 +76,20 @@ def build_runtime_request(request: Request) -> RuntimeRequest:
     summary = request.prompt.summary
     seed = crc32(f"{request.seed} {request.seat} {summary.round}".encode()) >> 1
     body: dict[str, Any] = {"seed": seed, "stream": True, "stream_options": {"include_usage": True}}
-    if is_json_task(request):
-        body["messages"] = [{"role": "user", "content": build_json_prompt(summary)}]
-        return RuntimeRequest(
-            body | {"temperature": 0.3, "max_tokens": MAX_JSON_TOKENS, "grammar": build_json_grammar(request)}
-        )
+    # JSON is generated where several values are wanted. A single text is better as prose; `compose_reply` wraps it.
+    if request.prompt.schema is not None and summary.task in _JSON_TASKS:
+        body |= {"messages": [{"role": "user", "content": build_prompt(summary, as_json=True)}]}
+        body |= {"temperature": 0.3, "max_tokens": MAX_JSON_TOKENS}
+        return RuntimeRequest(body | {"grammar": build_grammar(bound_schema(request.prompt.schema))})
     prefill = build_prefill(summary)
     body["messages"] = [
         {"role": "system", "content": "You are a debater. You give reasons in short, plain sentences."},
-        {"role": "user", "content": build_prose_prompt(summary)},
+        {"role": "user", "content": build_prompt(summary)},
         {"role": "assistant", "content": prefill},
     ]
     longest_text = MAX_SENTENCE_TOKENS if summary.task in _ONE_SENTENCE_TASKS else MAX_ARGUMENT_TOKENS
-    return RuntimeRequest(
-        body | _SAMPLING_PARAMETERS | {"max_tokens": min(request.max_tokens, longest_text)}, prefill
-    )
-
-
-def is_json_task(request: Request) -> bool:
-    """Whether the answer is generated as JSON. A single text is better as prose; `compose_reply` wraps it."""
-    return request.prompt.schema is not None and request.prompt.summary.task in _JSON_TASKS
-
-
-def build_json_grammar(request: Request) -> str:
-    """The grammar of an answer in JSON.
-
-    Raises:
-        ModelError: no answer is short enough for the model.
-    """
-    try:
-        return build_grammar(bound_schema(request.prompt.schema or {}))
-    except SchemaTooLargeError:
-        raise ModelError("bad_request", SCHEMA_TOO_LARGE) from None
+    body["max_tokens"] = min(request.max_tokens, longest_text)
+    return RuntimeRequest(body | _SAMPLING_PARAMETERS, prefill)
 
 
 def compose_reply(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:
@@ -120,26 +97,20 @@ def compose_reply(request: Request, text: str) -> tuple[str, tuple[FunctionCall,
     summary = request.prompt.summary
     if request.prompt.schema is None:
         return add_handoff(request, text)
-    values: dict[str, Any] = {}
     match summary.task:
         case "argument":
-            values = {"response": text, "next_agent_name": choose_next_speaker(request)}
+            values: Any = {"response": text, "next_agent_name": choose_next_speaker(request)}
         case "message":
-            values = {
-                "to": choose_next_speaker(request, step=summary.round),
-                "kind": "question",
-                "text": text,
-            }
+            to = choose_next_speaker(request, step=summary.round)
+            values = {"to": to, "kind": "question", "text": text}
         case "opening":
-            values = {
-                "briefing": text,
-                "new_angle": None,
-                "next_speakers": list(summary.choices),
-                "done": False,
-            }
+            speakers = list(summary.choices)
+            values = {"briefing": text, "new_angle": None, "next_speakers": speakers, "done": False}
         case "closing":
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
-    return (render_json(values) if values else text), ()
+        case _:
+            return text, ()
+    return render_json(values), ()
 
 
 def add_handoff(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:
@@ -156,49 +127,20 @@ def render_json(values: dict[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def build_prose_prompt(summary: PromptSummary) -> str:
-    if summary.task not in _PROSE_TASKS:
-        return build_debater_prompt(summary)
+def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:
+    task, quote = summary.task, clip(_PREFILL_PATTERN.sub("", summary.opponent_text), MAX_QUOTE_LENGTH)
     lines = [f"The motion: {clip(summary.question, MAX_MOTION_LENGTH)}"]
-    if summary.task == "answer":
+    if task in ("argument", "answer"):
         lines.append(f"Your position: {clip(summary.stance, 200)}")
-    if summary.task in ("closing", "deliverable") and summary.positions:
-        lines.append(format_positions(summary))
-    if quote := quote_opponent(summary):
-        lines.append(f"It was said: {quote}")
-    return "\n".join([*lines, _PROSE_TASKS[summary.task]])
-
-
-def build_debater_prompt(summary: PromptSummary) -> str:
-    lines = [
-        f"The motion: {clip(summary.question, MAX_MOTION_LENGTH)}",
-        f"Your position: {clip(summary.stance, 200)}",
-        "Give the best reasons for your position.",
-    ]
-    if summary.opponent_text:
-        lines[2] = f"Your opponent said: {quote_opponent(summary)}"
-        lines.append("Answer your opponent and give a new reason for your position.")
-    return "\n".join(lines)
-
-
-def build_json_prompt(summary: PromptSummary) -> str:
-    lines = [f"The motion: {clip(summary.question, MAX_MOTION_LENGTH)}"]
-    if summary.positions:
-        lines.append(format_positions(summary))
-    if quote := quote_opponent(summary):
-        lines.append(f"Last it was said: {quote}")
-    return "\n".join([*lines, f"{_JSON_TASKS[summary.task]} Answer in JSON."])
-
-
-def quote_opponent(summary: PromptSummary) -> str:
-    """The opponent's text in quotation marks, without a prefill of this model's own; "" without a text."""
-    text = clip(_PREFILL_PATTERN.sub("", summary.opponent_text), MAX_QUOTE_LENGTH)
-    return f'"{text}"' if text else ""
-
-
-def format_positions(summary: PromptSummary) -> str:
-    listed = "\n".join(f"{letter}. {clip(stance, 120)}" for letter, stance in summary.positions[:12])
-    return f"The positions:\n{listed}" if listed else ""
+    if summary.positions and (as_json or task in ("closing", "deliverable")):
+        lines.append("The positions:")
+        lines += [f"{letter}. {clip(stance, 120)}" for letter, stance in summary.positions[:12]]
+    if quote:
+        lines.append(f'{"Your opponent said" if task == "argument" else "It was said"}: "{quote}"')
+    if as_json:
+        return "\n".join([*lines, f"{_JSON_TASKS[task]} Answer in JSON."])
+    first, later = "Give the best reasons for your", "Answer your opponent and give a new reason for your"
+    return "\n".join([*lines, _PROSE_TASKS.get(task, f"{later if quote else first} position.")])
 
 
 def build_prefill(summary: PromptSummary) -> str:
@@ -207,17 +149,12 @@ def build_prefill(summary: PromptSummary) -> str:
         return _PREFILLS[summary.task]
     stance = clip(summary.stance, 120).strip(" .")
     word = stance.casefold()
-    if word in AGREEMENT_WORDS:
-        side = "I support this motion."
-    elif word in OPPOSITION_WORDS:
-        side = "I oppose this motion."
-    else:
-        side = f"My position is: {stance}."
+    side = f"My position is: {stance}."
+    if word in AGREEMENT_WORDS or word in OPPOSITION_WORDS:
+        side = f"I {'support' if word in AGREEMENT_WORDS else 'oppose'} this motion."
     if summary.task == "answer":
         return f"{side} My answer is that"
-    return (
-        f"{side} My opponent overlooks that" if summary.opponent_text else f"{side} The first reason is that"
-    )
+    return f"{side} {'My opponent overlooks' if summary.opponent_text else 'The first reason is'} that"
 
 
 def clip(text: str, max_length: int) -> str:
