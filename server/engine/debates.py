@@ -36,7 +36,7 @@ from server.engine.runner import Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models import OnText
 from server.models.prices import PriceTable
-from server.models.registry import ModelRegistry, resolve_models
+from server.models.registry import ModelRegistry, find_default_models
 from server.research import Research
 from storage.journal import Entry, Journal, StreamListing
 
@@ -111,7 +111,7 @@ class DebateManager:
             NoModelError: no model is configured.
         """
         own = [debater.model for debater in request.debaters]
-        models = request.models or resolve_models(own, self._configured_models, self.environ)
+        models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
         setup = open_debate(request, models=models, seed=seed, find_price=self.find_price)
         return await self.create(setup, (), actor, terminate_when)

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from server.debate.facts.config import CALLER, Price
-from server.models.fakes.chaos import is_faulty, parse_faulty_name
+from server.models.fakes.chaos import unwrap_faulty_name
+from server.models.fakes.scripted import is_scripted
 
 PRICE_TABLE_FILE = "model_prices_and_context_window_backup.json"
-
-
 MILLION = 1_000_000
 
 
@@ -31,23 +30,21 @@ class PriceTable:
         """Dollars per token as exact decimals; "" if the price is unknown, which does not mean free."""
         if name in self.own_prices:
             return self.own_prices[name]
-        if is_faulty(name):  # faults change no price
-            with suppress(ValueError):
-                return self.find_price(parse_faulty_name(name)[0]).model_copy(update={"model": name})
-        if name in (CALLER, "local") or name.partition("?")[0] == "scripted":
+        if (inner := unwrap_faulty_name(name)) != name:  # faults change no price
+            return self.find_price(inner).model_copy(update={"model": name})
+        if name in (CALLER, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
         row = find_row(name)
         found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
         if not all(isinstance(cost, int | float) for cost in found):
             return Price(model=name)
-        return Price(model=name, input=format_decimal(found[0]), output=format_decimal(found[1]))
+        return Price(model=name, input=f"{Decimal(str(found[0])):f}", output=f"{Decimal(str(found[1])):f}")
 
 
 def compute_cost(price: Price, input_tokens: int, output_tokens: int) -> str:
     """The cost of an answer in dollars."""
     cost = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
-    text = f"{cost:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{cost.normalize():f}"
 
 
 def find_row(name: str) -> dict[str, Any]:
@@ -58,20 +55,12 @@ def find_row(name: str) -> dict[str, Any]:
     return load_table().get(name) or (row if sold_here else {})
 
 
-def format_decimal(value: Any) -> str:
-    return f"{Decimal(str(value)):f}"
-
-
 @cache
 def load_table() -> dict[str, dict[str, Any]]:
     """Litellm's table; empty if litellm is not installed or has no such file."""
     spec = find_spec("litellm")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / PRICE_TABLE_FILE
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict):
+    for folder in (spec and spec.submodule_search_locations) or ():
+        with suppress(OSError, ValueError):
+            found = json.loads((Path(folder) / PRICE_TABLE_FILE).read_text(encoding="utf-8"))
             return {name: row for name, row in found.items() if isinstance(row, dict)}
     return {}

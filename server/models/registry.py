@@ -10,8 +10,8 @@ from importlib.metadata import EntryPoint
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.models import Model, ModelError, OnText, Reply, Request
-from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
+from server.models.fakes.scripted import ScriptedModel, is_scripted
 from server.models.litellm.client import LitellmModel, get_litellm, parse_provider, unsupported_reason
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, find_entry_points, load_own_model
@@ -55,16 +55,7 @@ _FAMILY_PATTERNS = (  # matched anywhere in a model's name, except after a lette
     (re.compile(r"(?<![a-z])smollm"), "smollm2"),
 )
 
-_HOSTING_PROVIDERS = {
-    "ollama",
-    "ollama_chat",
-    "hosted_vllm",
-    "vllm",
-    "lm_studio",
-    "llamafile",
-    "huggingface",
-    "xinference",
-}
+_HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile huggingface xinference"
 """Providers that run any model: the family comes from the model's own name."""
 
 
@@ -84,8 +75,7 @@ class NoModelError(DebateError):
 class ModelRegistry:
     """The models of this process by name. `own_models` come from code and win over every other name.
 
-    Models behind litellm share one `guard`. Own models, the embedded model (which has its own queue) and the
-    fakes are called directly. `chaos` applies to every model except the caller's seat.
+    Models behind litellm share one `guard`, others are called directly. `chaos` applies to all but the caller's seat.
     """
 
     def __init__(
@@ -133,14 +123,15 @@ class ModelRegistry:
             return embedded.LocalModel()
         if own := load_own_model(name, self.installed):
             return own
-        provider, guard = find_provider(name), self._guard
-        model = LitellmModel(
-            name,
-            sleep=guard.sleep,
-            cooldown=guard.cooldown(provider),
-            price=self._prices.own_prices.get(name),
-        )
+        provider, guard, price = find_provider(name), self._guard, self._prices.own_prices.get(name)
+        model = LitellmModel(name, sleep=guard.sleep, cooldown=guard.cooldown(provider), price=price)
         return GuardedModel(name, provider, model, guard)
+
+    def _is_guarded(self, name: str) -> bool:
+        model = self.get(name)
+        while isinstance(model, FaultyModel):
+            model = model.model
+        return isinstance(model, GuardedModel)
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
         """The longest time a model within its limits needs, in seconds: a guarded one may queue first.
@@ -148,7 +139,7 @@ class ModelRegistry:
         Raises:
             InvalidRequestError, ModelError: as `get`.
         """
-        return 2 * timeout if isinstance(unwrap_model(self.get(name)), GuardedModel) else timeout
+        return 2 * timeout if self._is_guarded(name) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Reject a model that cannot answer before anything is spent.
@@ -157,35 +148,25 @@ class ModelRegistry:
             InvalidRequestError: no model can have this name, its entry point fails, or its key is not set.
         """
         try:
-            model = unwrap_model(self.get(name))
+            variable = find_missing_key(name, environ) if self._is_guarded(name) else ""
         except ModelError as error:
             raise InvalidRequestError(error.detail) from None
-        if isinstance(model, GuardedModel) and (variable := find_missing_key(name, environ)):
-            raise InvalidRequestError(
-                f"The model {name} needs a key, and {variable} is not set where the server runs. "
-                "Set it there, or name other models."
-            )
+        if variable:
+            problem = f"needs a key, and {variable} is not set where the server runs"
+            raise InvalidRequestError(f"The model {name} {problem}. Set it there, or name other models.")
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need for their first call. Never raises: the call reports errors."""
         with suppress(Exception):
-            if any(isinstance(unwrap_model(self.get(name)), GuardedModel) for name in names):
+            if any(self._is_guarded(name) for name in names):
                 await get_litellm()
 
 
 class CallerModel:
     """The caller's seat. Its turns are submitted, so a request to it is an error."""
 
-    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        _ = on_text
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
         raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
-
-
-def unwrap_model(model: Model) -> Model:
-    """The model behind injected faults."""
-    while isinstance(model, FaultyModel):
-        model = model.model
-    return model
 
 
 def check_name(name: str) -> None:
@@ -194,96 +175,65 @@ def check_name(name: str) -> None:
     Raises:
         InvalidRequestError: no model can have this name; the text says what to write instead.
     """
+    reason = unsupported_reason(name)
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or " " in name:
-        raise InvalidRequestError(
-            f'"{name[:MAX_NAME_LENGTH]}" is not a model name. Write one such as '
-            f'"{PROVIDERS[1].default_model}", "local" or "scripted": without spaces, at most '
-            f"{MAX_NAME_LENGTH} characters."
-        )
-    if is_faulty(name) or is_scripted(name):
-        check_name_parameters(name)
-    elif reason := unsupported_reason(name):
-        raise InvalidRequestError(reason)
+        example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'
+        limits = f"without spaces, at most {MAX_NAME_LENGTH} characters"
+        reason = f'"{name[:MAX_NAME_LENGTH]}" is not a model name. Write one such as {example}: {limits}.'
+    elif is_faulty(name) or is_scripted(name):
+        reason = check_name_parameters(name)
     elif name.startswith(("local/", "local?")):
-        raise InvalidRequestError(f'"{name}" is not a model name. The embedded model is called "local".')
+        reason = f'"{name}" is not a model name. The embedded model is called "local".'
     elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
-        raise InvalidRequestError(
-            f'"{name}" is not a model name. A seat of your own has the model "{CALLER}".'
-        )
+        reason = f'"{name}" is not a model name. A seat of your own has the model "{CALLER}".'
+    if reason:
+        raise InvalidRequestError(reason)
 
 
-def check_name_parameters(name: str) -> None:
+def check_name_parameters(name: str) -> str:
+    """What is wrong with the parameters of a fake's name; "" if nothing is."""
     try:
         if is_scripted(name):
             ScriptedModel.from_name(name)
-            return
+            return ""
         inner, _ = parse_faulty_name(name)
     except ValueError as error:
-        raise InvalidRequestError(str(error)) from None
-    if inner == CALLER:
-        raise InvalidRequestError(f'"{name}" is not a model name: faults cannot be injected into "{CALLER}".')
+        return str(error)
     check_name(inner)
+    problem = f'"{name}" is not a model name: faults cannot be injected into "{CALLER}".'
+    return problem if inner == CALLER else ""
 
 
-def is_scripted(name: str) -> bool:
-    return name.partition("?")[0] == "scripted"
-
-
-def find_default_models(configured: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Default models: `configured`, or one of each family whose key is set, or `local`.
-
-    configured: the value of COUNTERPOINT_MODELS.
-
-    Raises:
-        NoModelError: there is none.
-    """
-    if configured:
-        return tuple(configured)
+def find_models_with_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """One model of each family whose provider's key is set."""
     found: dict[str, str] = {}
     for provider in PROVIDERS:
         if any(environ.get(key) for key in provider.key_variables):
             found.setdefault(family(provider.default_model), provider.default_model)
-    if found:
-        return tuple(found.values())
-    if embedded.is_available():
-        return ("local",)
-    raise NoModelError
+    return tuple(found.values())
 
 
-def resolve_models(
-    debater_models: Sequence[str], configured: Sequence[str], environ: Mapping[str, str]
+def find_default_models(
+    configured: Sequence[str], environ: Mapping[str, str], debater_models: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The models of a debate whose `models` argument is empty; the debaters' own when nothing else is set up.
+    """The models of a debate that names none: `configured`, one of each family whose key is set, or `local`.
 
-    debater_models: one for each debater, "" for none.
+    configured: the value of COUNTERPOINT_MODELS.
+    debater_models: one for each debater, "" for none. They come before `local`, which is no better judge.
 
     Raises:
         NoModelError: there is none.
     """
-    everyone_has_one = bool(debater_models) and all(debater_models)
-    try:
-        found = find_default_models(configured, environ)
-    except NoModelError:
-        if everyone_has_one:
-            return tuple(debater_models)
-        raise
-    # An unconfigured embedded model is no better judge than the debaters' own models.
-    return tuple(debater_models) if everyone_has_one and found == ("local",) and not configured else found
-
-
-def unwrap_model_name(name: str) -> str:
-    """The name of the model behind injected faults."""
-    while is_faulty(name):
-        try:
-            name, _ = parse_faulty_name(name)
-        except ValueError:  # an own model may have any name
-            break
-    return name
+    own = tuple(debater_models) if all(debater_models) else ()
+    found = tuple(configured) or find_models_with_keys(environ) or own
+    if not found and not embedded.is_available():
+        raise NoModelError
+    return found or ("local",)
 
 
 def family(name: str) -> str:
     """Who trained the model. Two models of one family count as one independent voice."""
-    name = unwrap_model_name(name)
+    name = unwrap_faulty_name(name)
     if is_scripted(name):
         return "scripted"
     if name in ("local", CALLER):
@@ -295,7 +245,7 @@ def family(name: str) -> str:
             return trained_by
     if len(path) > 1:
         return path[-2]  # a router: provider/vendor/model
-    if provider in _HOSTING_PROVIDERS and (own := re.match(r"[a-z]+", model)):
+    if provider in _HOSTING_PROVIDERS.split() and (own := re.match(r"[a-z]+", model)):
         return own.group()
     return provider
 
@@ -307,8 +257,7 @@ def find_provider(name: str) -> str:
 
 def find_missing_key(name: str, environ: Mapping[str, str]) -> str:
     """The environment variable that the model's provider needs and that is not set; "" when there is none."""
-    name = unwrap_model_name(name)
+    name = unwrap_faulty_name(name)
     provider = next((row for row in PROVIDERS if row.name == find_provider(name)), None)
-    if provider is None or any(environ.get(key) for key in provider.key_variables):
-        return ""
-    return provider.key_variables[0]
+    variables = provider.key_variables if provider else ()
+    return "" if any(environ.get(key) for key in variables) or not provider else variables[0]

