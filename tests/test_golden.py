@@ -1,13 +1,12 @@
-"""What a release has written, every later one can read: nothing that was recorded is ever lost.
+"""Journals that a release has written can be read by every later one.
 
-`tests/golden/journal_<release>.jsonl` holds whole debates, every kind of event among them, as that
-release wrote them: an entry a line, with the stream it belongs to. The files of a release are never
-changed once it is out. For a new one
+`tests/golden/journal_<release>….jsonl` hold whole debates, with every kind of event: one entry a line, with its
+stream. The files of a release never change once it is out. Write those of a new release at the root of the
+repository with
 
-    python -c "from tests.support.golden_debates import written; print(written(), end='')" > journal_X_Y.jsonl
+    python -m tests.support.golden_debates X_Y
 
-makes its own; run it at the root of the checkout and put the file beside the others. `EXPECTED` says
-what the debates came to.
+`EXPECTED` says what the debates came to.
 """
 
 import json
@@ -31,7 +30,8 @@ from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
 from storage.chain import verify_stored_entries
 from storage.journal import encode_canonical
-from tests.support.golden_debates import render_golden_journal
+from tests.support.golden_debates import JOURNALS as WRITTEN
+from tests.support.golden_debates import render_journal
 from tests.support.paths import GOLDEN
 
 pytestmark = pytest.mark.requirement("N8")
@@ -275,7 +275,7 @@ def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
 
 
 def test_what_this_release_writes_it_can_read() -> None:
-    for stream, kept in read(render_golden_journal()).items():
+    for stream, kept in read("".join(map(render_journal, WRITTEN))).items():
         assert came_to(replay(load(entry["body"]) for entry in kept)) == EXPECTED[stream]
 
 

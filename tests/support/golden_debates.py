@@ -1,7 +1,8 @@
 """The debates of `tests/golden`, played and written by this release."""
 
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from server.debate.commands.fork import fork
@@ -22,6 +23,7 @@ from server.debate.replies.extract import build_failure
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
 from storage.journal import encode_canonical, genesis_hash, link_hash
+from tests.support.paths import GOLDEN
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -236,18 +238,29 @@ def render_entries(stream: str, events: Iterable[Event]) -> list[str]:
     return lines
 
 
-def render_golden_journal() -> str:
-    """The debates as this release writes them."""
-    played = {
-        "opinion": play_opinion(),
-        "verdict": play_verdict(),
-        "led": play_moderated(),
-        "handoff": play_handoff(),
-        "without a plan": play_default_plan(),
-        "oxford": play_oxford(),
-        "steered": play_interventions(),
-        "forked": play_fork(),
-    }
-    return "".join(
-        line + "\n" for stream, happened in played.items() for line in render_entries(stream, happened)
-    )
+JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
+    "": {"opinion": play_opinion, "verdict": play_verdict},
+    "_formats": {
+        "led": play_moderated,
+        "handoff": play_handoff,
+        "without a plan": play_default_plan,
+        "oxford": play_oxford,
+    },
+    "_interventions": {"steered": play_interventions, "forked": play_fork},
+}
+"""The debates of each file, by its suffix and the stream."""
+
+
+def render_journal(suffix: str) -> str:
+    """A file of debates as this release writes them."""
+    lines = [line for stream, play in JOURNALS[suffix].items() for line in render_entries(stream, play())]
+    return "".join(line + "\n" for line in lines)
+
+
+def write_journals(release: str) -> None:
+    for suffix in JOURNALS:
+        (GOLDEN / f"journal_{release}{suffix}.jsonl").write_text(render_journal(suffix), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_journals(sys.argv[1])

@@ -8,9 +8,10 @@ from server.debate.commands.intervene import (
     build_intervention,
 )
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
+from server.debate.views.state import status_reason
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D2")
@@ -104,6 +105,12 @@ class TestConcluding:
         made = asked(simulate().play_through_round(1), "conclude", reason="enough")
         assert made.events == (TalkConcluded(round=1, reason="enough"),)
         assert made.effect == ("Turns that are on their way are kept; then it is decided on what is there.")
+
+    def test_a_reason_that_reads_like_a_spent_budget_is_a_request_all_the_same(self) -> None:
+        at = simulate().play_through_round(1)
+        at.add_events(*asked(at, "conclude", reason="budget: because I felt like it").events).play()
+        assert at.debate.ended == Ended(ending="concluded", cause="request")
+        assert status_reason(at.debate) == "concluded on request"
 
     def test_a_paused_talk_can_be_concluded(self) -> None:
         at = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
