@@ -145,7 +145,7 @@ def test_invalid_values_exit_with_2(cli: Cli, arguments: list[str], expected: st
     ("arguments", "expected"),
     [
         (["--phase", "lunch"], "options.phases[0] (lunch): there is no such phase. Phases: opening"),
-        (["--phase", "voting"], "options.phases[0] (voting): nobody argues in these phases"),
+        (["--phase", "voting"], "options.phases: nobody argues in these phases"),
         (["--tools", "books"], "There is no research server 'books'. None is configured"),
         (["--moderator", "opens", "--speaking", "declared"], "leave options.speaking=declared out"),
         (["--moderator", "closes", "--tools", "books"], "options.moderator.opens=true"),

@@ -155,7 +155,10 @@ REFUSED: list[tuple[Change, str]] = [
     (lambda data: data["entries"][2].update(seq=7), "entry 3 is out of order"),
     (lambda data: data.update(debate_id="another"), "entry 1 was changed"),
     (lambda data: data["entries"][0]["body"].update(seed=0.5), "Entry 1 (opened) cannot be read: seed"),
-    (lambda data: data["entries"][2]["body"].update(kind="danced"), "Entry 3 is of a kind that is unknown"),
+    (
+        lambda data: data["entries"][2]["body"].update(kind="danced"),
+        "Entry 3 (danced) is of a kind that is unknown",
+    ),
     (without_last, "it was cut short or added to"),
     (resealed, "is not the one that the receipt ends with"),
     (lambda data: data.update(counterpoint="debate/2"), "of the kind debate/2, and debate/1 is read here"),

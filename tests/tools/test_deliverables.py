@@ -80,7 +80,7 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
         ({"output_schema": {"pattern": "(?=a)b"}}, "`output_schema` at #/pattern"),
         (
             {"output_schema": SCHEMA, "synthesizer": False},
-            "the synthesizer is off. Leave one of the two out.",
+            "needs the synthesizer, which is off: leave one out.",
         ),
         (
             {"output_schema": "a list of reasons"},

@@ -252,7 +252,7 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
     ("phases", "told"),
     [
         (["opening", "lunch"], "options.phases[1] (lunch): there is no such phase. Phases: opening, argum"),
-        (["verdict"], "options.phases[0] (verdict): nobody argues in these phases."),
+        (["verdict"], "options.phases: nobody argues in these phases."),
         (["opening", "verdict", "rebuttal"], "options.phases[1] (verdict): rebuttal comes after it"),
         (
             [{"name": "opening", "repeats": True}, {"name": "rebuttal", "repeats": True}],

@@ -201,12 +201,15 @@ async def test_without_a_moderator_s_summary_the_debate_pauses_and_can_be_resume
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"moderator": {"opens": False}}, "options.moderator neither opens nor closes rounds"),
+        ({"moderator": {"opens": False}}, "options.moderator must open rounds, close them"),
         ({"moderator": {}, "speaking": "declared"}, "leave options.speaking=declared out"),
-        ({"speaking": "moderated", "moderator": {"opens": False, "closes": True}}, "set opens=true"),
+        (
+            {"speaking": "moderated", "moderator": {"opens": False, "closes": True}},
+            "needs options.moderator.opens=true",
+        ),
         (
             {"moderator": {"opens": False, "closes": True, "tools": ["notes"]}},
-            "set options.moderator.opens=true",
+            "needs options.moderator.opens=true",
         ),
         ({"moderator": {"tools": ["notes"]}}, "There is no research server 'notes'. None is configured"),
     ],

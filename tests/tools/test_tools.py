@@ -222,7 +222,7 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) ->
         (
             "start_debate",
             {"question": "Q", "debaters": [{"name": "a", "stance": "b"}]},
-            "two debaters or more",
+            "A debate has 2 to 26 debaters",
         ),
         (
             "start_debate",

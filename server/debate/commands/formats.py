@@ -3,7 +3,9 @@
 No other code names a format.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 from server.debate.facts.config import Brief, Phase
 
@@ -24,9 +26,19 @@ PHASES: dict[str, Phase] = {
 }
 
 
-def build_phase(name: str, *, repeats: bool = False, suffix: str = "") -> Phase:
-    """A known phase; with a suffix where a format holds it twice."""
-    return PHASES[name].model_copy(update={"repeats": repeats, "name": name + suffix})
+def choose_unique_name(name: str, previous: Sequence[Phase]) -> str:
+    """The name, followed by a number where an earlier phase has it."""
+    names = chain([name], (f"{name} {number}" for number in count(2)))
+    return next(free for free in names if free not in [phase.name for phase in previous])
+
+
+def list_phases(*names: str, repeats: str) -> tuple[Phase, ...]:
+    """Known phases in this order. The one that `repeats` names fills the rounds that are left."""
+    phases: list[Phase] = []
+    for name in names:
+        changes = {"name": choose_unique_name(name, phases), "repeats": name == repeats}
+        phases.append(PHASES[name].model_copy(update=changes))
+    return tuple(phases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +48,9 @@ class Format:
     name: str
     summary: str
     phases: tuple[Phase, ...]
-    default_rounds: int  # of talk; judges and officers come after them
-    warn_above_rounds: int  # more rounds are allowed, with a warning
-    max_allowed_rounds: int
+    default_rounds: int = 2  # of talk; judges and officers come after them
+    warn_above_rounds: int = 4  # more rounds are allowed, with a warning
+    max_allowed_rounds: int = 20
     both_orders: bool = False
     default_debaters: tuple[tuple[str, str], ...] = (("Proponent", "for"), ("Opponent", "against"))
     brief: Brief = "advocate"
@@ -57,8 +69,7 @@ FORMATS: dict[str, Format] = {
             name="second_opinion",
             summary="Openings, then rebuttals, each written without seeing the others' of the same round; "
             "then judges who read the debate in both orders.",
-            phases=(build_phase("opening"), build_phase("rebuttal", repeats=True), build_phase("verdict")),
-            default_rounds=2,
+            phases=list_phases("opening", "rebuttal", "verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
             both_orders=True,
@@ -67,19 +78,15 @@ FORMATS: dict[str, Format] = {
             name="verdict",
             summary="Every debater speaks every round in the order declared and answers those before; "
             "then a judge reads an anonymous, shuffled transcript once.",
-            phases=(build_phase("argumentation", repeats=True), build_phase("verdict")),
-            default_rounds=2,
-            warn_above_rounds=4,
-            max_allowed_rounds=20,
+            phases=list_phases("argumentation", "verdict", repeats="argumentation"),
         ),
         Format(
             name="settle",
             summary="A moderator sums up each round and says whether the question is settled; the debate "
             "ends with that decision, or unsettled at the last round. Roles may replace stances.",
-            phases=(build_phase("argumentation", repeats=True),),
+            phases=list_phases("argumentation", repeats="argumentation"),
             default_rounds=3,
             warn_above_rounds=6,
-            max_allowed_rounds=20,
             brief="panel",
             requires_stances=False,
             has_closing_moderator=True,
@@ -87,7 +94,7 @@ FORMATS: dict[str, Format] = {
         Format(
             name="handoff",
             summary="One speaker at a time, who chooses the next; a round is one turn. Then a judge.",
-            phases=(build_phase("discussion", repeats=True), build_phase("verdict")),
+            phases=list_phases("discussion", "verdict", repeats="discussion"),
             default_rounds=10,
             warn_above_rounds=30,
             max_allowed_rounds=100,
@@ -99,10 +106,7 @@ FORMATS: dict[str, Format] = {
             name="round_robin",
             summary="A panel speaks in the order declared, with roles instead of stances; a synthesizer "
             "writes one result instead of choosing a winner. A referee may audit the arguments.",
-            phases=(build_phase("argumentation", repeats=True), build_phase("deliverable")),
-            default_rounds=2,
-            warn_above_rounds=4,
-            max_allowed_rounds=20,
+            phases=list_phases("argumentation", "deliverable", repeats="argumentation"),
             brief="panel",
             requires_stances=False,
         ),
@@ -110,15 +114,7 @@ FORMATS: dict[str, Format] = {
             name="oxford",
             summary="An audience of judges votes, the debaters argue, the audience votes again: the position "
             "that gained most wins. No movement, or a tie, is undecided.",
-            phases=(
-                build_phase("audience_vote"),
-                build_phase("opening"),
-                build_phase("rebuttal", repeats=True),
-                build_phase("audience_vote", suffix=" 2"),
-            ),
-            default_rounds=2,
-            warn_above_rounds=4,
-            max_allowed_rounds=20,
+            phases=list_phases("audience_vote", "opening", "rebuttal", "audience_vote", repeats="rebuttal"),
             counting="swing",
             default_judges=3,
         ),
@@ -126,44 +122,39 @@ FORMATS: dict[str, Format] = {
             name="full",
             summary="All seven phases: openings, argument in turn, rebuttals, questions and answers between "
             "debaters, common ground, a vote of the debaters, and judges.",
-            phases=(
-                build_phase("opening"),
-                build_phase("argumentation", repeats=True),
-                build_phase("rebuttal"),
-                build_phase("cross_examination"),
-                build_phase("synthesis"),
-                build_phase("voting"),
-                build_phase("verdict"),
+            phases=list_phases(
+                *(
+                    "opening",
+                    "argumentation",
+                    "rebuttal",
+                    "cross_examination",
+                    "synthesis",
+                    "voting",
+                    "verdict",
+                ),
+                repeats="argumentation",
             ),
             default_rounds=6,
             warn_above_rounds=8,
-            max_allowed_rounds=20,
             both_orders=True,
         ),
     )
 }
 
 
-def render_phase_diagram(format: Format) -> str:  # noqa: A002  (the field's own word)
+def render_phase_diagram(debate_format: Format) -> str:
     """The phases of a format as one line of text."""
-    return " -> ".join(f"{phase.name} ({describe_phase(phase, format)})" for phase in format.phases)
+    return " -> ".join(
+        f"{phase.name} ({describe_phase(phase, debate_format)})" for phase in debate_format.phases
+    )
 
 
-def describe_phase(phase: Phase, format: Format) -> str:  # noqa: A002
+def describe_phase(phase: Phase, debate_format: Format) -> str:
     """Who takes part in a phase, doing what, in what order."""
-    if phase.participants == "judges" and phase.wants == "ballot":
-        return "audience of judges, each votes alone"
     if phase.participants != "debaters":
-        return phase.participants
-    description = "debaters, " + phase.order
-    if phase.wants == "message":
-        description = "debaters, each asks one and is answered"
-    elif phase.wants == "ballot":
-        description = "debaters, each votes alone"
-    elif phase.order == "handoff":
-        description = "debaters, each chooses the next"
-    if phase.repeats:
-        description += ", each further round"
-    if format.has_closing_moderator:
-        description += "; the moderator closes and may settle it"
-    return description
+        return phase.participants if phase.wants != "ballot" else "audience of judges, each votes alone"
+    tasks = {"message": "each asks one and is answered", "ballot": "each votes alone"}
+    task = "each chooses the next" if phase.order == "handoff" else phase.order
+    each_round = ", each further round" if phase.repeats else ""
+    closing = "; the moderator closes and may settle it" if debate_format.has_closing_moderator else ""
+    return f"debaters, {tasks.get(phase.wants, task)}{each_round}{closing}"

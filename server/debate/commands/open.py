@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.phases import apply_order, build_custom_phases
+from server.debate.commands.phases import build_custom_phases
 from server.debate.commands.requests import (
     DebateRequest,
     DebaterInput,
@@ -18,7 +18,7 @@ from server.debate.commands.requests import (
 from server.debate.facts.config import CALLER, Debater, Document, JudgePanel, Moderator, Officer, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import check_prices_known, compute_remaining
@@ -29,7 +29,6 @@ MAX_QUESTION_LENGTH = 10_000
 MAX_TOTAL_DOCUMENT_LENGTH = 400_000
 MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
 MANY_DEBATERS = 10
-RESERVED_SEAT_NAMES = ("moderator", "referee", "synthesizer")
 
 
 def open_debate(
@@ -47,12 +46,29 @@ def open_debate(
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
     """
-    row, options = find_format(request.format), request.options
+    if request.format not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise InvalidRequestError(f"There is no format {request.format[:60]!r}. Formats: {known}.")
+    setup = build_setup(request, FORMATS[request.format], models, seed)
+    check_seats(setup, request.options)
+    setup = add_prices(setup, find_price)
+    remaining = compute_remaining(Debate(setup))
+    if remaining.calls < min(setup.quorum, len(setup.debaters)):
+        raise InvalidRequestError(
+            f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
+        )
+    return setup
+
+
+def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
+    options, limits = request.options, request.options.limits
     debaters = build_debaters(request.debaters, row, models)
-    pool = build_model_pool(models, debaters)
+    used = {debater.model for debater in debaters}
+    pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
     phases = build_phases(options, row, moderator)
-    opened = Opened(
+    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+    return Opened(
         question=validate_question(request.question),
         format=row.name,
         phases=phases,
@@ -63,34 +79,26 @@ def open_debate(
         seed=options.seed or seed,
         documents=build_documents(request.documents),
         instructions=clean(options.instructions),
-        turn_timeout=options.limits.turn_timeout,
-        max_turn_tokens=options.limits.max_turn_tokens or row.max_turn_tokens,
+        turn_timeout=limits.turn_timeout,
+        max_turn_tokens=limits.max_turn_tokens or row.max_turn_tokens,
         run=request.run,
         tags=tuple(map(clean, options.tags)),
         brief=row.brief,
         moderator=moderator,
         referee=build_officer(options.referee, pool) if options.referee else None,
-        synthesizer=build_synthesizer(options, phases, pool),
+        synthesizer=build_officer(options.synthesizer, pool) if has_deliverable else None,
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         handoff=options.handoff,
         counting="" if options.phases else row.counting,
-        max_turns=compute_max_turns(request, row),
+        max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
         fallback_models=tuple(model.strip() for model in options.fallback_models),
-        limits=build_limits(options.limits),
+        limits=build_limits(limits),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )
-    return check_and_price_setup(opened, options, find_price)
 
 
-def check_and_price_setup(
-    setup: Opened, options: OptionsInput, find_price: Callable[[str], Price] | None
-) -> Opened:
-    """Return the setup with the prices of its models.
-
-    Raises:
-        InvalidRequestError: judges, quorums, fallback models or limits do not fit the rest of the setup.
-    """
+def check_seats(setup: Opened, options: OptionsInput) -> None:
     if options.judges and not setup.judges.models:
         raise InvalidRequestError(
             f"{setup.format} has no judges with these phases: leave options.judges out."
@@ -105,13 +113,6 @@ def check_and_price_setup(
         raise InvalidRequestError(
             "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
         )
-    opened = add_prices(setup, find_price)
-    remaining = compute_remaining(Debate(opened))
-    if remaining.calls < min(opened.quorum, len(opened.debaters)):
-        raise InvalidRequestError(
-            f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
-        )
-    return opened
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:
@@ -126,18 +127,10 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     return setup.model_copy(update={"prices": prices})
 
 
-def find_format(name: str) -> Format:
-    if name not in FORMATS:
-        raise InvalidRequestError(f"There is no format {name[:60]!r}. Formats: {', '.join(FORMATS)}.")
-    return FORMATS[name]
-
-
 def validate_question(text: str) -> str:
     question = clean(text)
     if not question:
-        raise InvalidRequestError(
-            "There is no question. Pass `question`: what the debate is to answer, in a sentence."
-        )
+        raise InvalidRequestError("There is no question. Pass `question`: what to answer, in a sentence.")
     if len(question) > MAX_QUESTION_LENGTH:
         raise InvalidRequestError(
             f"The question has {len(question):,} characters; {MAX_QUESTION_LENGTH:,} are allowed. "
@@ -168,9 +161,8 @@ def build_documents(
 def build_debaters(
     requested: Sequence[DebaterInput], debate_format: Format, models: Sequence[str]
 ) -> tuple[Debater, ...]:
-    requested = requested or [
-        DebaterInput(name=name, stance=stance) for name, stance in debate_format.default_debaters
-    ]
+    defaults = [DebaterInput(name=name, stance=stance) for name, stance in debate_format.default_debaters]
+    requested = requested or defaults
     check_debaters(requested, debate_format)
     return tuple(
         Debater(
@@ -193,15 +185,16 @@ def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> N
     Raises:
         InvalidRequestError: one of them is wrong; the text names the debater.
     """
-    if len(debaters) < MIN_DEBATERS:
+    if not MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS:
         raise InvalidRequestError(
-            "A debate needs two debaters or more. Add one, or leave `debaters` out for two."
+            f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. Leave `debaters` out for two."
         )
-    if len(debaters) > MAX_DEBATERS:
-        raise InvalidRequestError(f"{len(debaters)} debaters are too many; {MAX_DEBATERS} are allowed.")
     for debater in debaters:
         check_name(debater.name)
-        check_stance_or_role(debater, debate_format)
+        role = clean(debater.role) or clean(debater.system_prompt)
+        if not clean(debater.stance) and (debate_format.requires_stances or not role):
+            kind = "stance" if debate_format.requires_stances else "role"
+            raise InvalidRequestError(f"{debater.name} has no {kind}. Say in `{kind}` what it speaks for.")
     names = Counter(normalize_name(debater.name) for debater in debaters)
     if repeated := [debater.name for debater in debaters if names[normalize_name(debater.name)] > 1]:
         raise InvalidRequestError(
@@ -210,71 +203,41 @@ def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> N
 
 
 def check_name(name: str) -> None:
-    if not name.strip() or not name.isprintable():
-        raise InvalidRequestError(f"A debater's name must be one line of text, and {name!r} is not.")
     normalized = normalize_name(name)
-    if not normalized:
-        raise InvalidRequestError(f"A debater cannot be called {name!r}: it has no letters or digits.")
-    if normalized.startswith("judge ") or normalized in RESERVED_SEAT_NAMES:
-        raise InvalidRequestError(f"A debater cannot be called {name!r}: another seat has this name.")
-
-
-def check_stance_or_role(debater: DebaterInput, debate_format: Format) -> None:
-    if clean(debater.stance):
-        return
-    if debate_format.requires_stances:
-        raise InvalidRequestError(f"{debater.name} has no stance. Say in `stance` which position it defends.")
-    if not (clean(debater.role) or clean(debater.system_prompt)):
+    if not normalized or not name.isprintable():
         raise InvalidRequestError(
-            f"{debater.name} has no role. Say in `role`, or `stance`, what it speaks for."
+            f"A debater cannot be called {name!r}: use one line with letters or digits."
         )
-
-
-def build_model_pool(models: Sequence[str], debaters: Sequence[Debater]) -> list[str]:
-    """The models for judges and officers: those that no debater has, else all in reverse order."""
-    used = {debater.model for debater in debaters}
-    return [model for model in models if model not in used] or list(reversed(models))
+    if seat_kind(normalized) != "debaters":
+        raise InvalidRequestError(f"A debater cannot be called {name!r}: another seat has this name.")
 
 
 def build_moderator(options: OptionsInput, debate_format: Format, pool: Sequence[str]) -> Moderator | None:
     """Return the moderator, if any. It opens rounds where the request does not say what it does."""
     requested = options.moderator or ModeratorInput()
     moderated = options.speaking == "moderated"
-    if options.moderator is None and not (debate_format.has_closing_moderator or moderated):
+    if not (options.moderator or debate_format.has_closing_moderator or moderated):
         return None
     closes = debate_format.has_closing_moderator if requested.closes is None else requested.closes
     opens = (moderated or not closes) if requested.opens is None else requested.opens
     if not (opens or closes):
-        raise InvalidRequestError(
-            "options.moderator neither opens nor closes rounds: set one of them, or leave it out."
-        )
+        raise InvalidRequestError("options.moderator must open rounds, close them, or be left out.")
     if moderated and not opens:
-        raise InvalidRequestError(
-            "options.speaking=moderated needs a moderator who opens the rounds: set opens=true."
-        )
+        raise InvalidRequestError("options.speaking=moderated needs options.moderator.opens=true.")
     if opens and options.speaking not in (None, "moderated"):
         raise InvalidRequestError(
             f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
             "out, or set options.moderator.opens=false."
         )
     if requested.tools and not opens:
-        raise InvalidRequestError(
-            "options.moderator.tools are for opening a round: set options.moderator.opens=true."
-        )
-    seat = build_officer(requested, pool)
-    return Moderator(
-        model=seat.model, prompt=seat.prompt, opens=opens, closes=closes, tools=tuple(requested.tools)
-    )
+        raise InvalidRequestError("options.moderator.tools needs options.moderator.opens=true.")
+    seat = build_officer(requested, pool).model_dump()
+    return Moderator(**seat, opens=opens, closes=closes, tools=tuple(requested.tools))
 
 
-def build_officer(requested: bool | OfficerInput, pool: Sequence[str]) -> Officer:
+def build_officer(requested: bool | OfficerInput | None, pool: Sequence[str]) -> Officer:
     officer = requested if isinstance(requested, OfficerInput) else OfficerInput()
     return Officer(model=officer.model.strip() or pool[0], prompt=clean(officer.prompt))
-
-
-def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
-    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    return build_officer(options.synthesizer or True, pool) if has_deliverable else None
 
 
 def build_phases(
@@ -285,7 +248,11 @@ def build_phases(
     if options.phases:
         phases = build_custom_phases(options.phases, order)
     else:
-        phases = apply_order(debate_format.phases, order) if order else debate_format.phases
+        changes = {"order": order} if order else {}
+        phases = tuple(
+            phase.model_copy(update=changes) if phase.is_talk and phase.wants == "argument" else phase
+            for phase in debate_format.phases
+        )
     moderated = any(phase.order == "moderated" for phase in phases)
     if moderated and not opens:
         raise InvalidRequestError("A phase with order=moderated needs options.moderator with opens=true.")
@@ -296,13 +263,12 @@ def build_phases(
     if options.synthesizer is False:
         if options.output_schema is not None:
             raise InvalidRequestError(
-                "options.output_schema is the shape of the synthesizer's result, and the synthesizer is off. "
-                "Leave one of the two out."
+                "options.output_schema needs the synthesizer, which is off: leave one out."
             )
         return tuple(phase for phase in phases if phase.participants != "synthesizer")
-    requested = options.synthesizer is not None or options.output_schema is not None
+    wanted = options.synthesizer is not None or options.output_schema is not None
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    return (*phases, PHASES["deliverable"]) if requested and not has_deliverable else phases
+    return (*phases, PHASES["deliverable"]) if wanted and not has_deliverable else phases
 
 
 def build_panel(
@@ -320,12 +286,6 @@ def build_panel(
         prompt=clean(judges.prompt),
         quorum=judges.quorum,
     )
-
-
-def compute_max_turns(request: DebateRequest, debate_format: Format) -> int:
-    """Return the number of turns of the whole debate, or 0 where only its rounds are limited."""
-    default = debate_format.default_turns
-    return request.options.limits.max_turns or (request.max_rounds if default else 0) or default
 
 
 def compute_max_rounds(

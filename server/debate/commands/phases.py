@@ -1,9 +1,8 @@
 """Custom phases: the phases that a caller lists, checked. Errors name the phase."""
 
 from collections.abc import Sequence
-from itertools import chain, count
 
-from server.debate.commands.formats import PHASES
+from server.debate.commands.formats import PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
 from server.debate.facts.config import Order, Phase
 from server.debate.facts.errors import InvalidRequestError
@@ -21,9 +20,8 @@ def build_custom_phases(
     phases: list[Phase] = []
     for index, item in enumerate(requested):
         phase_input = PhaseInput(name=item) if isinstance(item, str) else item
-        location = format_location(index, phase_input.name)
-        names = [phase.name for phase in phases]
-        phases.append(build_custom_phase(phase_input, location, names, default_order))
+        phase = build_custom_phase(phase_input, format_location(index, phase_input.name), default_order)
+        phases.append(phase.model_copy(update={"name": choose_unique_name(phase.name, phases)}))
     check_phase_sequence(phases)
     return tuple(phases)
 
@@ -32,19 +30,16 @@ def format_location(index: int, name: str) -> str:
     return f"options.phases[{index}] ({name[:40]})"
 
 
-def build_custom_phase(
-    phase_input: PhaseInput, location: str, previous_names: Sequence[str], default_order: Order | None
-) -> Phase:
+def build_custom_phase(phase_input: PhaseInput, location: str, default_order: Order | None) -> Phase:
     name, instruction = " ".join(clean(phase_input.name).split()), clean(phase_input.instruction)
     if not name:
         raise InvalidRequestError(f"{location}: a phase needs a name.")
-    known = PHASES.get(name)
-    if known is None and not instruction:
+    if name not in PHASES and not instruction:
         raise InvalidRequestError(
             f"{location}: there is no such phase. Phases: {', '.join(PHASES)}. A custom phase needs an "
             "`instruction` that says what its speakers are to do."
         )
-    base = known or Phase(name=name, participants="debaters", order="together")
+    base = PHASES.get(name) or Phase(name=name, participants="debaters", order="together")
     if base.participants != "debaters" and (phase_input.order or phase_input.wants or phase_input.repeats):
         raise InvalidRequestError(
             f"{location}: its order is fixed, and it takes place once. Leave all but `name` out."
@@ -55,31 +50,23 @@ def build_custom_phase(
             f"{location}: messages and ballots are written together; leave `order` out."
         )
     order = phase_input.order or (default_order if base.participants == "debaters" else None) or base.order
-    phase = base.model_copy(
-        update={
-            "name": build_unique_name(name, previous_names),
-            "order": order if wants == "argument" else "together",
-            "repeats": phase_input.repeats,
-            "wants": wants,
-            "instruction": instruction or base.instruction,
-        }
-    )
+    changes = {
+        "order": order if wants == "argument" else "together",
+        "repeats": phase_input.repeats,
+        "wants": wants,
+        "instruction": instruction,
+    }
+    phase = base.model_copy(update=changes)
     if phase.repeats and not phase.is_talk:
         raise InvalidRequestError(f"{location}: only a phase of talk can repeat.")
     return phase
-
-
-def build_unique_name(name: str, previous_names: Sequence[str]) -> str:
-    """The name, followed by a number where an earlier phase has it."""
-    names = chain([name], (f"{name} {number}" for number in count(2)))
-    return next(candidate for candidate in names if candidate not in previous_names)
 
 
 def check_phase_sequence(phases: Sequence[Phase]) -> None:
     locations = [format_location(index, phase.name) for index, phase in enumerate(phases)]
     if not any(phase.is_talk for phase in phases):
         raise InvalidRequestError(
-            f"{locations[0]}: nobody argues in these phases. Add a phase of talk, such as opening."
+            "options.phases: nobody argues in these phases. Add a phase of talk, such as opening."
         )
     if not (phases[0].is_talk or phases[0].wants == "ballot"):
         raise InvalidRequestError(
@@ -94,18 +81,9 @@ def check_phase_sequence(phases: Sequence[Phase]) -> None:
     for indexes, name in ((judging, "verdict"), (making, "deliverable")):
         if len(indexes) > 1:
             raise InvalidRequestError(f"{locations[indexes[1]]}: {name} can take place once.")
-        for index in indexes:
-            later = [phase for phase in phases[index + 1 :] if phase.participants != "synthesizer"]
-            if later:
-                raise InvalidRequestError(
-                    f"{locations[index]}: {later[0].name} comes after it, and only the deliverable can. "
-                    f"Move {name} to the end."
-                )
-
-
-def apply_order(phases: Sequence[Phase], order: Order) -> tuple[Phase, ...]:
-    """The phases, with this order wherever debaters argue."""
-    return tuple(
-        phase.model_copy(update={"order": order}) if phase.is_talk and phase.wants == "argument" else phase
-        for phase in phases
-    )
+        later = [p for index in indexes for p in phases[index + 1 :] if p.participants != "synthesizer"]
+        if later:
+            raise InvalidRequestError(
+                f"{locations[indexes[0]]}: {later[0].name} comes after it, and only the deliverable can. "
+                f"Move {name} to the end."
+            )

@@ -1,4 +1,4 @@
-"""Debates from another database: whether their entries form a debate that this release can continue."""
+"""Imports a debate: checks that its entries are events with which this release can continue."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import check_debaters
+from server.debate.commands.phases import check_phase_sequence
 from server.debate.commands.requests import DebaterInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened, load
@@ -22,10 +23,10 @@ NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mc
 
 
 def rebuild_debate(bodies: Sequence[Mapping[str, Any]]) -> Debate:
-    """Rebuild a debate from the bodies of its journal entries.
+    """Replay the events of an imported journal.
 
     Raises:
-        InvalidRequestError: they form none; the text names the first entry that is not possible.
+        InvalidRequestError: an event cannot be read or cannot happen; the text names the first such entry.
     """
     debate: Debate | None = None
     for seq, body in enumerate(bodies, start=1):
@@ -35,9 +36,8 @@ def rebuild_debate(bodies: Sequence[Mapping[str, Any]]) -> Debate:
         try:
             debate = apply(debate, event)
         except IllegalEvent as error:
-            raise InvalidRequestError(
-                f"Entry {seq} ({event.kind}) cannot follow those before it: {error}."
-            ) from None
+            message = f"Entry {seq} ({event.kind}) cannot follow those before it: {error}."
+            raise InvalidRequestError(message) from None
     if debate is None:
         raise InvalidRequestError("There is no entry: a debate begins with one that opens it.")
     if debate.round < debate.setup.forked_at_round:
@@ -49,35 +49,29 @@ def parse_event(seq: int, body: Mapping[str, Any]) -> Event:
     try:
         return load(body)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
+        first = error.errors(include_url=False)[0]
         kind = collapse_whitespace(str(body.get("kind")))[:40]
-        if problem["type"].startswith("union_tag"):
-            raise InvalidRequestError(
-                f"Entry {seq} is of a kind that is unknown here ({kind}). {NEWER_RELEASE_HINT}"
-            ) from None
-        where = ".".join(str(part) for part in problem["loc"][1:])[:60]
-        raise InvalidRequestError(
-            f"Entry {seq} ({kind}) cannot be read: {where} {problem['msg']}. {NEWER_RELEASE_HINT}"
-        ) from None
+        problem = f"cannot be read: {'.'.join(map(str, first['loc'][1:]))[:60]} {first['msg']}"
+        if first["type"].startswith("union_tag"):
+            problem = "is of a kind that is unknown here"
+        raise InvalidRequestError(f"Entry {seq} ({kind}) {problem}. {NEWER_RELEASE_HINT}") from None
 
 
 def check_setup(setup: Opened) -> None:
-    """Refuse a setup that `open_debate` could not have returned, where later code depends on it."""
+    """Check that `open_debate` could have made this set-up, as far as later steps depend on that."""
     seats = [DebaterInput.model_construct(**debater.model_dump()) for debater in setup.debaters]
     try:
-        check_debaters(seats, next(iter(FORMATS.values())))  # any format: each debater has a stance by now
+        check_debaters(seats, next(iter(FORMATS.values())))  # any format will do: all have a stance by now
+        check_phase_sequence(setup.phases)
         if setup.output_schema:
             check_schema(json.loads(setup.output_schema))
     except (InvalidRequestError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
-    names = [phase.name for phase in setup.phases]
     participants = {phase.participants for phase in setup.phases}
+    counts_ballots = setup.counting in COUNTING_RULES.keys() - {"judges", "moderator"}
     is_consistent = (
-        names
-        and len(set(names)) == len(names)
-        and (setup.phases[0].is_talk or setup.phases[0].wants == "ballot")
-        and any(phase.is_talk for phase in setup.phases)
-        and has_valid_counting(setup)
+        len({phase.name for phase in setup.phases}) == len(setup.phases)
+        and (not setup.counting or (counts_ballots and bool(find_voters(setup))))
         and bool(setup.judges.models) == ("judges" in participants)
         and bool(setup.synthesizer) == ("synthesizer" in participants)
         and all(setup.moderator for phase in setup.phases if phase.order == "moderated")
@@ -86,9 +80,3 @@ def check_setup(setup: Opened) -> None:
         raise InvalidRequestError(
             "Entry 1 (opened) opens no debate: its phases and seats do not fit together."
         )
-
-
-def has_valid_counting(setup: Opened) -> bool:
-    """Whether a named counting rule is known and counts ballots that the phases hold."""
-    counts_ballots = setup.counting in COUNTING_RULES and setup.counting not in ("judges", "moderator")
-    return not setup.counting or (counts_ballots and bool(find_voters(setup)))

@@ -156,17 +156,20 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         },
         f"The documents have 400,001 characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
     ),
-    "one debater": ({"debaters": build_debaters(1)}, "A debate needs two debaters or more."),
-    "a crowd": ({"debaters": build_debaters(27)}, "27 debaters are too many; 26 are allowed."),
+    "one debater": ({"debaters": build_debaters(1)}, "A debate has 2 to 26 debaters, not 1."),
+    "a crowd": ({"debaters": build_debaters(27)}, "A debate has 2 to 26 debaters, not 27."),
     "a blank name": (
         {"debaters": build_debater_inputs("Ada", "  ")},
-        "A debater's name must be one line of text, and '  ' is not.",
+        "A debater cannot be called '  ': use one line",
     ),
     "a name of two lines": (
         {"debaters": build_debater_inputs("Ada", "B\nob")},
-        "must be one line of text, and 'B\\nob' is not",
+        "cannot be called 'B\\nob': use one line",
     ),
-    "a name that hides": ({"debaters": build_debater_inputs("Ada", "A\u200bda")}, "must be one line of text"),
+    "a name that hides": (
+        {"debaters": build_debater_inputs("Ada", "A\u200bda")},
+        "use one line with letters or digits",
+    ),
     "no stance": (
         {"debaters": build_debater_inputs("Ada", "Bob", stance=" ")},
         "Ada has no stance. Say in `stance`",

@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     ),
     "no talk at all": (
         ["voting", "verdict"],
-        "options.phases[0] (voting): nobody argues in these phases. Add a phase of talk, such as opening.",
+        "options.phases: nobody argues in these phases. Add a phase of talk, such as opening.",
     ),
     "a verdict before anything was said": (
         ["deliverable", "opening"],

@@ -55,9 +55,9 @@ def refusal(change: Callable[[Bodies], object], **asked: Any) -> str:
         ),
         (
             lambda found: found[2].update(kind="danced"),
-            "Entry 3 is of a kind that is unknown here (danced). ",
+            "Entry 3 (danced) is of a kind that is unknown here. ",
         ),
-        (lambda found: found[2].pop("kind"), "Entry 3 is of a kind that is unknown here (None)"),
+        (lambda found: found[2].pop("kind"), "Entry 3 (None) is of a kind that is unknown here"),
         (lambda found: found[2].update(mood="glad"), "Entry 3 (spoke) cannot be read: mood Extra inputs are"),
         (lambda found: found[2].update(text=7), "Entry 3 (spoke) cannot be read: text "),
         (lambda found: found[0].update(forked_at_round=9), "forked after rounds that are not there"),

@@ -184,9 +184,7 @@ class TestSchema:
         assert f"The verdict ({found.outcome}):\n> {found.verdict}" in prompt
 
     def test_a_schema_with_the_synthesizer_off_is_refused(self) -> None:
-        with pytest.raises(
-            InvalidRequestError, match="is the shape of the synthesizer's result, and the synthesizer is off"
-        ):
+        with pytest.raises(InvalidRequestError, match="output_schema needs the synthesizer, which is off"):
             build_setup(options={"output_schema": SCHEMA, "synthesizer": False})
 
     def test_a_result_too_large_for_the_verdict_is_said_to_be_in_the_result(self) -> None:

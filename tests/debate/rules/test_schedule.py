@@ -103,11 +103,14 @@ class TestModerator:
     @pytest.mark.parametrize(
         ("options", "why"),
         [
-            ({"moderator": {"opens": False}}, "options.moderator neither opens nor closes rounds"),
-            ({"moderator": {"opens": False, "closes": False}}, "options.moderator neither opens nor closes"),
+            ({"moderator": {"opens": False}}, "options.moderator must open rounds, close them"),
+            (
+                {"moderator": {"opens": False, "closes": False}},
+                "options.moderator must open rounds, close them",
+            ),
             (
                 {"speaking": "moderated", "moderator": {"opens": False, "closes": True}},
-                "options.speaking=moderated needs a moderator who opens the rounds: set opens=true.",
+                "options.speaking=moderated needs options.moderator.opens=true.",
             ),
             (
                 {"speaking": "together", "moderator": {}},
@@ -115,7 +118,7 @@ class TestModerator:
             ),
             (
                 {"moderator": {"closes": True, "tools": ["web"]}},
-                "options.moderator.tools are for opening a round: set options.moderator.opens=true.",
+                "options.moderator.tools needs options.moderator.opens=true.",
             ),
         ],
     )
@@ -167,7 +170,7 @@ class TestPositions:
 
     @pytest.mark.parametrize("name", ["...", '"', "* *"])
     def test_a_name_must_be_one_that_can_be_called(self, name: str) -> None:
-        with pytest.raises(InvalidRequestError, match="it has no letters or digits"):
+        with pytest.raises(InvalidRequestError, match="use one line with letters or digits"):
             build_setup(debaters=[{"name": "Ada", "stance": "yes"}, {"name": name, "stance": "no"}])
 
     def test_names_that_would_be_taken_for_each_other_are_refused(self) -> None:
