@@ -1,7 +1,7 @@
 """What a model's reply means. A bad reply is a fact too: `interpret` never raises.
 
-A reader makes the event that an answer is, or raises ValueError with a sentence that its author can act
-on: the seat is asked once more, and told.
+A parser returns the fields of the event that a reply is, or raises ValueError with a sentence that the model can
+act on: it gets one more attempt.
 """
 
 import re
@@ -33,7 +33,7 @@ from server.debate.schemas.plain_json import plain_json
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
-ReplyParser = Callable[[Debate, Call, str, Reply], AnswerEvent]
+ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
 
 
 def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | events.Failed:
@@ -43,7 +43,11 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | events.
     if not (text or by_function):
         return build_failure(call, "empty", "the model said nothing", reply.usage)
     try:
-        return REPLY_PARSERS[call.task](debate, call, text, reply)
+        event, parse = REPLY_PARSERS[call.task]
+        common = {name: getattr(call, name) for name in ("seat", "round", "slot_index", "seen")}
+        if "informative" in event.model_fields:
+            common["informative"] = reply.informative
+        return event(**common, usage=reply.usage, **parse(debate, call, text, reply))
     except (ValueError, RecursionError) as error:
         return build_failure(call, "unreadable", describe_error(error, cut=reply.cut), reply.usage)
 
@@ -101,59 +105,41 @@ class Closing(LenientModel):
     decision: OptionalText = ""
 
 
-def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
+def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     mode = find_handoff_mode(debate, call)
     text, to, why = parse_handoff(debate, call, text, reply, mode) if mode else (text, "", "")
-    return build_turn(call, text, reply, hands_to=to, no_handoff=why)
+    return parse_text(debate, call, text, reply) | {"hands_to": to, "no_handoff": why}
 
 
-def answer_fields(call: Call, reply: Reply) -> dict[str, Any]:
-    """The fields that every answer has."""
-    fields = {name: getattr(call, name) for name in ("seat", "round", "slot_index", "seen")}
-    return fields | {"usage": reply.usage}
-
-
-def build_turn(call: Call, text: str, reply: Reply, **fields: Any) -> events.Spoke:
+def parse_text(_debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
     if not text:
         raise ValueError("the turn itself is empty")
     kept = shorten_turn(text)
-    return events.Spoke(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text, **fields)
+    return {"text": kept, "cut": reply.cut or kept != text}
 
 
-def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
+def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     read = DirectMessage.model_validate(find_json(text))
     found = find_debaters(debate, read.to, prefer_names=True) - {call.seat}
     if len(found) != 1:
         others = ", ".join(name for name in debate.names if name != call.seat)
         raise ValueError(f'"to" must name one other debater: {others}')
-    return build_turn(call, read.text, reply, act=read.kind, to=found.pop())
+    return parse_text(debate, call, read.text, reply) | {"act": read.kind, "to": found.pop()}
 
 
-def parse_answer(_debate: Debate, call: Call, text: str, reply: Reply) -> events.Spoke:
-    return build_turn(call, text, reply, act="answer", to=call.message_author)
+def parse_answer(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    return parse_text(debate, call, text, reply) | {"act": "answer", "to": call.message_author}
 
 
-def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> events.Balloted:
+def parse_ballot(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     read = Ballot.model_validate(find_json(text))
-    return events.Balloted(
-        **answer_fields(call, reply),
-        choice=resolve_vote(debate, read.choice, "choice"),
-        reasoning=read.reasoning,
-        informative=reply.informative,
-    )
+    return {"choice": resolve_vote(debate, read.choice, "choice"), "reasoning": read.reasoning}
 
 
-def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> events.Judged:
+def parse_judgment(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     read = Judgment.model_validate(find_json(text))
     winner = resolve_vote(debate, read.winner, "winner")
-    return events.Judged(
-        **answer_fields(call, reply),
-        winner=winner,
-        margin=read.margin if winner else 0,
-        verdict=read.verdict,
-        reasoning=read.reasoning,
-        informative=reply.informative,
-    )
+    return read.model_dump() | {"winner": winner, "margin": read.margin if winner else 0}
 
 
 def resolve_vote(debate: Debate, choice: str | None, field: str) -> str:
@@ -171,7 +157,7 @@ def resolve_vote(debate: Debate, choice: str | None, field: str) -> str:
     return found.pop()
 
 
-def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> events.RoundOpened:
+def parse_round_plan(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     read = RoundPlan.model_validate(find_json(text))
     known = ", ".join(debate.names)
     speakers = []
@@ -187,13 +173,7 @@ def parse_round_plan(debate: Debate, call: Call, text: str, reply: Reply) -> eve
         raise ValueError(f"next_speakers is empty although nobody has spoken yet. Known: {known}")
     if len(speakers) > (most := 2 * len(debate.names)):
         raise ValueError(f"next_speakers has {len(speakers)} names, and {most} are allowed")
-    return events.RoundOpened(
-        **answer_fields(call, reply),
-        next_speakers=tuple(speakers),
-        briefing=read.briefing,
-        new_angle=read.new_angle,
-        done=read.done,
-    )
+    return read.model_dump() | {"next_speakers": tuple(speakers)}
 
 
 _HEADING = re.compile(
@@ -206,7 +186,7 @@ _STATUS = re.compile(
 )
 
 
-def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> events.RoundClosed:
+def parse_closing(_debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     read = Closing.model_validate(parse_closing_sections(text) or find_json(text))
     status = _STATUS.search(read.status)
     if status is None:
@@ -214,13 +194,7 @@ def parse_closing(_debate: Debate, call: Call, text: str, reply: Reply) -> event
     settled = status["settled"] is not None
     if settled and not read.decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
-    return events.RoundClosed(
-        **answer_fields(call, reply),
-        summary=read.summary,
-        settled=settled,
-        decision=read.decision,
-        informative=reply.informative,
-    )
+    return {"summary": read.summary, "settled": settled, "decision": read.decision}
 
 
 def parse_closing_sections(text: str) -> dict[str, str]:
@@ -235,30 +209,23 @@ def parse_closing_sections(text: str) -> dict[str, str]:
     return {"summary": before, **found} if before else found
 
 
-def parse_audit(_debate: Debate, call: Call, text: str, reply: Reply) -> events.Audited:
-    kept = shorten_turn(text)
-    return events.Audited(**answer_fields(call, reply), text=kept, cut=reply.cut or kept != text)
-
-
-def parse_deliverable(debate: Debate, call: Call, text: str, reply: Reply) -> events.Synthesized:
-    kept = text[:MAX_RESULT_LENGTH]
-    cut = reply.cut or kept != text
+def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
     if schema := debate.setup.output_schema:
         value = find_json(text)
         if violation := find_violation(schema, value):
             raise ValueError(violation)
-        kept, cut = plain_json(value), False
-    return events.Synthesized(**answer_fields(call, reply), text=kept, cut=cut, informative=reply.informative)
+        return {"text": plain_json(value)}
+    return {"text": text[:MAX_RESULT_LENGTH], "cut": reply.cut or len(text) > MAX_RESULT_LENGTH}
 
 
-REPLY_PARSERS: dict[str, ReplyParser] = {
-    "argument": parse_argument,
-    "message": parse_direct_message,
-    "answer": parse_answer,
-    "ballot": parse_ballot,
-    "judgment": parse_judgment,
-    "opening": parse_round_plan,
-    "closing": parse_closing,
-    "audit": parse_audit,
-    "deliverable": parse_deliverable,
+REPLY_PARSERS: dict[str, tuple[type[AnswerEvent], ReplyParser]] = {
+    "argument": (events.Spoke, parse_argument),
+    "message": (events.Spoke, parse_direct_message),
+    "answer": (events.Spoke, parse_answer),
+    "ballot": (events.Balloted, parse_ballot),
+    "judgment": (events.Judged, parse_judgment),
+    "opening": (events.RoundOpened, parse_round_plan),
+    "closing": (events.RoundClosed, parse_closing),
+    "audit": (events.Audited, parse_text),
+    "deliverable": (events.Synthesized, parse_deliverable),
 }

@@ -36,14 +36,13 @@ _TURN_WORDS = 80
 def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall, ...]:
     """The functions that it calls in place of an answer: one look-up, then a hand-off, where offered."""
     summary = request.prompt.summary
-    names = {function.name for function in request.functions}
     lookups = [function for function in request.functions if function.name != HANDOFF]
     if lookups and not find_lookup_result(request):
         question = excerpt(summary.question)
         with suppress(ModelError):  # a function without arguments that fit is not called
             arguments = build_instance(lookups[0].parameters, summary.question, lambda _: question)
             return (FunctionCall(lookups[0].name, to_json(arguments)),)
-    if summary.handoff_mode == "tool" and HANDOFF in names:
+    if summary.handoff_mode == "tool" and len(lookups) < len(request.functions):
         return (FunctionCall(HANDOFF, to_json(build_handoff(request, chars))),)
     return ()
 
@@ -121,11 +120,12 @@ def build_message(request: Request) -> dict[str, Any]:
 
 def build_answer(request: Request) -> str:
     summary, stance = request.prompt.summary, format_stance(request.prompt.summary)
-    asked = f'Asked: "{excerpt(summary.opponent_text)}" ' if summary.opponent_text else ""
     turn = hash_to_int(request.seat, summary.opponent_text, str(summary.round))
     reason = _SENTENCES[turn % len(_SENTENCES)].format(stance=stance)
-    moved = f"I would change my mind if nothing came of {stance} where it was tried in earnest."
-    return f"{asked}{moved} {reason}"
+    asked = f'Asked: "{excerpt(summary.opponent_text)}" ' if summary.opponent_text else ""
+    return (
+        f"{asked}I would change my mind if nothing came of {stance} where it was tried in earnest. {reason}"
+    )
 
 
 def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:

@@ -114,6 +114,19 @@ def test_a_line_says_what_goes_wrong_and_reads_back_the_same() -> None:
     assert Chaos.parse(" seed=7 , failure=.5") == Chaos(failure=0.5, seed=7)
 
 
+@pytest.mark.parametrize("line", ["failure = 0.1 , seed = 3", "failure=.1,seed=3", "failure=1e-1,seed= 3"])
+def test_spaces_around_words_and_numbers_are_ignored(line: str) -> None:
+    assert Chaos.parse(line) == Chaos(failure=0.1, seed=3)
+
+
+@pytest.mark.parametrize(
+    "number", ["\N{ARABIC-INDIC DIGIT ZERO}.1", "0_1", "nan", "inf", "0x1", "1e9999", "."]
+)
+def test_what_is_no_plain_number_is_refused(number: str) -> None:
+    with pytest.raises(ValueError, match="failure is a number from 0 to 1"):
+        Chaos.parse(f"failure={number}")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
