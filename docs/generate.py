@@ -169,7 +169,7 @@ def render_resources() -> str:
 def render_settings() -> str:
     lines = ["| variable | key in the file | meaning |", "| --- | --- | --- |"]
     lines += [
-        f"| `{PREFIX}{name.upper()}` | `{Settings.file_key(name)}` | {field.description} |"
+        f"| `{PREFIX}{name.upper()}` | `{Settings.file_key(name)}` | {' '.join((field.description or '').split())} |"
         for name, field in Settings.model_fields.items()
     ]
     return "\n".join(lines)

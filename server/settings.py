@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from server.debate.facts.errors import DebateError
 
@@ -35,9 +35,39 @@ def data_directory() -> Path:
     return Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
 
 
-def field(description: str, **options: Any) -> Any:
-    """A field with its line in docs/settings.md."""
-    return Field(description=description, **options)
+def split_names(value: Any) -> Any:
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def uppercase(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def parse_json(value: Any) -> Any:
+    """Parse a text; other values stay. Raises ValueError, which does not repeat the text: it may hold keys."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error.msg} (line {error.lineno})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def parse_servers(value: Any) -> Any:
+    """The servers by name, without those that are disabled."""
+    servers = parse_json(value)
+    if not isinstance(servers, dict):
+        raise ValueError("must be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
+    if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
+        servers = pasted
+    for name in servers:
+        if not _SERVER_NAME.fullmatch(name):
+            raise ValueError(f"{name[:60]!r} is not a name: use 1 to 40 of a-z, A-Z, 0-9, _ and -")
+    return {
+        name: server
+        for name, server in servers.items()
+        if not (isinstance(server, dict) and server.get("disabled") is True)
+    }
 
 
 class ResearchServer(BaseModel):
@@ -46,23 +76,26 @@ class ResearchServer(BaseModel):
     Commands, addresses and headers often hold keys: none of them is ever shown.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
 
-    command: str = field("The program to run as a child process.", default="", repr=False)
-    args: tuple[str, ...] = field("Its arguments.", default=(), repr=False)
-    env: dict[str, str] = field(
-        "Its environment variables, added to the few that every child gets (`PATH`, `HOME` and the like).",
-        default={},
-        repr=False,
-    )
-    cwd: str = field("Its working directory.", default="", repr=False)
-    url: str = field(
-        "Instead of `command`: the address of a server over streamable HTTP.", default="", repr=False
-    )
-    headers: dict[str, str] = field("HTTP headers for it, such as `Authorization`.", default={}, repr=False)
-    debaters: bool = field("Whether debaters may use it; otherwise only the moderator may.", default=False)
-    timeout: float = field("Seconds for its start, and for each call.", default=30, ge=1, le=300)
-    tools: tuple[str, ...] | None = field("Names of the tools that may be used. Default: all.", default=None)
+    command: str = Field("", repr=False)
+    """The program to run as a child process."""
+    args: tuple[str, ...] = Field((), repr=False)
+    """Its arguments."""
+    env: dict[str, str] = Field({}, repr=False)
+    """Its environment variables, added to the few that every child gets (`PATH`, `HOME` and the like)."""
+    cwd: str = Field("", repr=False)
+    """Its working directory."""
+    url: str = Field("", repr=False)
+    """Instead of `command`: the address of a server over streamable HTTP."""
+    headers: dict[str, str] = Field({}, repr=False)
+    """HTTP headers for it, such as `Authorization`."""
+    debaters: bool = False
+    """Whether debaters may use it; otherwise only the moderator may."""
+    timeout: float = Field(30, ge=1, le=300)
+    """Seconds for its start, and for each call."""
+    tools: tuple[str, ...] | None = None
+    """Names of the tools that may be used. Default: all."""
 
     @model_validator(mode="after")
     def check_transport(self) -> Self:
@@ -89,93 +122,42 @@ class Settings(BaseModel):
     """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `file_key(name)`."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, hide_input_in_errors=True
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
     )
 
-    db: str = field("Path of the database. Default: `debates.db` in the user's data directory.", default="")
-    models: tuple[str, ...] = field(
-        "Models for debates that name none, separated by commas. Default: by the API keys that are set.",
-        default=(),
+    db: str = ""
+    """Path of the database. Default: `debates.db` in the user's data directory."""
+    models: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
+    """Models for debates that name none, separated by commas. Default: by the API keys that are set."""
+    concurrency: int = Field(64, ge=1, le=1000)
+    """Maximum of concurrent requests to providers, of all debates together. Default: `64`."""
+    provider_concurrency: int = Field(8, ge=1, le=1000)
+    """Maximum of concurrent requests to each provider. Default: `8`."""
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(uppercase)] = "WARNING"
+    """Level of the log on stderr."""
+    hooks: str = ""
+    """Path of a YAML file with actions for events of debates; see [Hooks](hooks.md). Default: none."""
+    mcp_servers: Annotated[dict[str, ResearchServer], BeforeValidator(parse_servers)] = Field(
+        {}, alias="mcpServers"
     )
-    concurrency: int = field(
-        "Maximum of concurrent requests to providers, of all debates together. Default: `64`.",
-        default=64,
-        ge=1,
-        le=1000,
-    )
-    provider_concurrency: int = field(
-        "Maximum of concurrent requests to each provider. Default: `8`.", default=8, ge=1, le=1000
-    )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = field(
-        "Level of the log on stderr.", default="WARNING"
-    )
-    hooks: str = field(
-        "Path of a YAML file with actions for events of debates; see [Hooks](hooks.md). Default: none.",
-        default="",
-    )
-    mcp_servers: dict[str, ResearchServer] = field(
-        "MCP servers whose tools moderators and debaters may use; see [below](#research-servers). "
-        "In the environment: as JSON.",
-        default={},
-        alias="mcpServers",
-    )
-    prices: dict[str, ModelPrice] = field(
-        "Dollars per million tokens, by model: `{input, output}`. They override litellm's table. In the "
-        "environment: as JSON.",
-        default={},
-    )
-    daily_calls: int = field(
-        "Maximum of requests to models in a day (UTC), of all debates together, retries included. Debates "
-        "pause when it is reached. 0: no limit.",
-        default=0,
-        ge=0,
-    )
-    daily_cost_usd: Decimal = field(
-        "Likewise in dollars, counting answers whose price is known. 0: no limit.", default=Decimal(0), ge=0
-    )
-    max_recovery_age_hours: float = field(
-        "Unattended debates whose process is gone are resumed here if their last entry is not older than "
-        "this. 0: none is resumed.",
-        default=24,
-        ge=0,
-        le=8760,
-    )
-    recovery_concurrency: int = field("How many debates are resumed at a time.", default=4, ge=1, le=100)
-
-    @field_validator("models", mode="before")
-    @classmethod
-    def split_names(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
-        return value
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def uppercase_level(cls, value: Any) -> Any:
-        return value.upper() if isinstance(value, str) else value
-
-    @field_validator("prices", mode="before")
-    @classmethod
-    def parse_prices(cls, value: Any) -> Any:
-        return parse_json(value) if isinstance(value, str) else value
-
-    @field_validator("mcp_servers", mode="before")
-    @classmethod
-    def parse_servers(cls, value: Any) -> Any:
-        """The servers by name, without those that are disabled."""
-        servers = parse_json(value) if isinstance(value, str) else value
-        if not isinstance(servers, dict):
-            raise ValueError("must be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
-        if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
-            servers = pasted
-        for name in servers:
-            if not _SERVER_NAME.fullmatch(name):
-                raise ValueError(f"{name[:60]!r} is not a name: use 1 to 40 of a-z, A-Z, 0-9, _ and -")
-        return {
-            name: server
-            for name, server in servers.items()
-            if not (isinstance(server, dict) and server.get("disabled") is True)
-        }
+    """MCP servers whose tools moderators and debaters may use; see [below](#research-servers). In the
+    environment: as JSON."""
+    prices: Annotated[dict[str, ModelPrice], BeforeValidator(parse_json)] = {}
+    """Dollars per million tokens, by model: `{input, output}`. They override litellm's table. In the
+    environment: as JSON."""
+    daily_calls: int = Field(0, ge=0)
+    """Maximum of requests to models in a day (UTC), of all debates together, retries included. Debates pause
+    when it is reached. 0: no limit."""
+    daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
+    """Likewise in dollars, counting answers whose price is known. 0: no limit."""
+    max_recovery_age_hours: float = Field(24, ge=0, le=8760)
+    """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
+    recovery_concurrency: int = Field(4, ge=1, le=100)
+    """How many debates are resumed at a time."""
 
     @property
     def database(self) -> str:
@@ -236,13 +218,3 @@ def read_settings_file(path: str) -> dict[str, Any]:
             f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
         ) from error
     return values
-
-
-def parse_json(text: str) -> Any:
-    """Raises ValueError, which does not repeat the text: it may hold keys."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error.msg} (line {error.lineno})") from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None

@@ -74,7 +74,7 @@ async def check_database(settings: Settings) -> list[Check]:
     try:
         async with open_manager(settings.model_copy(update={"hooks": ""})) as manager:
             count = await manager.check_database()
-            calls, cost = await manager.spending_today()
+            calls, cost = await manager.daily_budget.spending()
     except (DebateError, ExceptionGroup) as error:
         return [Check("database", False, sanitize_line(str(find_root_cause(error))))]
     spending = (

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
 from typing import Any, Self
 
@@ -20,7 +19,6 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.submit import build_submission
-from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
@@ -38,7 +36,7 @@ from server.models import OnText
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
 from server.research import Research
-from storage.journal import Entry, Journal, StreamListing
+from storage.journal import Journal, StreamListing
 
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
@@ -74,18 +72,18 @@ class DebateManager:
         self._journal = journal
         self._models = models
         self._configured_models = tuple(configured_models)
-        self._prices = prices or PriceTable()
+        self.prices = prices or PriceTable()
         self._research = research
-        self._daily_budget = daily_budget or DailyBudget(journal, clock)
+        self.daily_budget = daily_budget or DailyBudget(journal, clock)
         self._task_group = anyio.create_task_group()
         self._commit_listeners: list[OnCommit] = []
         self._text_listeners: list[OnDebateText] = []
-        self._store = DebateStore(journal, self.now, self._publish)
-        self._leases = Leases(journal, self.now)
-        self.owner = self._leases.owner
+        self.store = DebateStore(journal, clock, self._publish)
+        self.leases = Leases(journal, clock)
+        self.owner = self.leases.owner
         caller = ModelCaller(models, research, leeway)
-        runner = Runner(self._store, caller, self._daily_budget, self._find_text_callback)
-        self._driver = DebateDriver(self._store, runner, self._leases, self._task_group)
+        runner = Runner(self.store, caller, self.daily_budget, self._find_text_callback)
+        self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
@@ -113,7 +111,7 @@ class DebateManager:
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
-        setup = open_debate(request, models=models, seed=seed, find_price=self.find_price)
+        setup = open_debate(request, models=models, seed=seed, find_price=self.prices.find_price)
         return await self.create(setup, (), actor, terminate_when)
 
     async def create(
@@ -126,7 +124,7 @@ class DebateManager:
         """As `start`, for a set-up that is complete; a fork has inherited events."""
         self.check(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self._store.open(setup, actor, inherited_events)
+            snapshot = await self.store.open(setup, actor, inherited_events)
         self._task_group.start_soon(self._models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self._driver.predicates[snapshot.id] = terminate_when
@@ -159,10 +157,6 @@ class DebateManager:
             self._research.check(servers, for_debater=for_debater)
         elif servers:
             raise InvalidRequestError("There are no research servers here: leave `tools` out.")
-
-    def find_price(self, model: str) -> Price:
-        """Dollars per token; "" where the price is unknown."""
-        return self._prices.find_price(model)
 
     # Running -------------------------------------------------------------------------------------
 
@@ -208,7 +202,7 @@ class DebateManager:
                 return (), ""
             return conclude_now(debate, InterventionRequest(reason=reason)).events, ""
 
-        snapshot = await self._store.resume_if_due(await self.load(debate_id))
+        snapshot = await self.store.resume_if_due(await self.load(debate_id))
         snapshot, _ = await self._record_with_retry(snapshot, build_events, actor)
         if snapshot.status == "running":
             self.run_to_end(snapshot)
@@ -248,9 +242,9 @@ class DebateManager:
         """
         if action == "replace_model" and (model := request.model.strip()):
             self._models.check(model, self.environ)
-            request = replace(request, price=self.find_price(model))
+            request = replace(request, price=self.prices.find_price(model))
         snapshot = await self.load(debate_id)
-        age = (self.now() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
+        age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age))
 
         def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
@@ -269,11 +263,7 @@ class DebateManager:
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored, its hash chain checked."""
-        return await self._store.load(debate_id)
-
-    async def read_entries(self, debate_id: str) -> list[Entry]:
-        """The stored entries, with fields that only later releases know."""
-        return await self._store.read_entries(debate_id)
+        return await self.store.load(debate_id)
 
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""
@@ -290,31 +280,14 @@ class DebateManager:
         with translate_storage_errors():
             return await self._journal.find_changes(position)
 
-    async def find_leased_debates(self) -> set[str]:
-        """Ids of the debates that some live process runs now."""
-        return set(await self._leases.find_owners())
-
-    async def restore(
-        self, debate_id: str, entries: Sequence[Entry], debate: Debate
-    ) -> tuple[DebateSnapshot, int]:
-        """Store a debate exported elsewhere, as in `DebateStore.restore`."""
-        return await self._store.restore(debate_id, entries, debate)
-
-    async def spending_today(self) -> tuple[int, Decimal]:
-        """(calls, US dollars) since midnight UTC, of all debates."""
-        return await self._daily_budget.spending()
-
     async def check_database(self) -> int:
         """Read and write the database once. Returns the number of debates."""
         newest = await self.find(limit=1)
-        await self._leases.acquire("doctor")
-        await self._leases.release("doctor")
+        await self.leases.acquire("doctor")
+        await self.leases.release("doctor")
         return newest[0].number if newest else 0  # debates are never deleted
 
     # Background ----------------------------------------------------------------------------------
-
-    def now(self) -> datetime:
-        return self.clock()
 
     def start_task(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Run something until it ends or the manager closes. It must not raise."""
@@ -332,7 +305,7 @@ class DebateManager:
 
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""
-        snapshot = await self._store.resume_if_due(await self.load(debate_id))
+        snapshot = await self.store.resume_if_due(await self.load(debate_id))
         self._ensure_unattended_run(snapshot)
         return snapshot
 
@@ -351,7 +324,7 @@ class DebateManager:
             if not events:
                 return snapshot, effect
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
-                snapshot = await self._store.record(snapshot, events, actor)
+                snapshot = await self.store.record(snapshot, events, actor)
             if snapshot.ends_with(events[-1]):
                 return snapshot, effect
 

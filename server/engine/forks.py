@@ -32,7 +32,9 @@ async def fork(
     setup, inherited = build_fork(
         snapshot.id, snapshot.debate, snapshot.entries, at_round, changes or ChangesInput()
     )
-    return await manager.create(add_prices(setup, manager.find_price), inherited, actor, terminate_when)
+    return await manager.create(
+        add_prices(setup, manager.prices.find_price), inherited, actor, terminate_when
+    )
 
 
 async def compare(manager: DebateManager, one: str, other: str) -> Comparison:

@@ -34,8 +34,8 @@ async def find_unfinished(manager: DebateManager, max_age_hours: float) -> tuple
     Raises:
         StorageUnavailableError: the database cannot be read.
     """
-    leased = await manager.find_leased_debates()
-    now = manager.now()
+    leased = await manager.leases.find_owners()
+    now = manager.clock()
     oldest = now - timedelta(hours=max_age_hours)
     found = [row for row in await find_rows(manager, "running", oldest) if row.stream not in leased]
     # Only the daily budget pauses a debate until a given time, which is less than a day away.

@@ -72,7 +72,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
     """
     snapshot = await manager.load(debate_id)
     # As they are stored: a later release writes more fields, and the hashes cover them.
-    entries = (await manager.read_entries(debate_id))[: snapshot.debate.version]
+    entries = (await manager.store.read_entries(debate_id))[: snapshot.debate.version]
     return {
         "counterpoint": FILE_FORMAT,
         "debate_id": debate_id,
@@ -121,7 +121,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
             manager.check_research(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
-            return await manager.restore(imported.debate_id, entries, debate)
+            return await manager.store.restore(imported.debate_id, entries, debate)
         except DamagedStreamError as error:
             raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
         except DivergenceError as error:

@@ -83,7 +83,7 @@ class DeliveryQueues:
         self.active: set[tuple[str, int]] = set()
 
     def _now(self) -> float:
-        return self._manager.now().timestamp()
+        return self._manager.clock().timestamp()
 
     async def start_due_workers(self) -> None:
         """Start a worker for every queue with due items, unless it has one."""

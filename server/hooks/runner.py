@@ -51,7 +51,7 @@ class HookRunner:
         self._manager = manager
         self._outbox = outbox
         self._snapshots = SnapshotCache(manager.load)
-        self._scanner = EntryScanner(config, outbox, self._snapshots, manager.now)
+        self._scanner = EntryScanner(config, outbox, self._snapshots, manager.clock)
         sender = WebhookSender(config.allow, resolver)
         self._queues = DeliveryQueues(
             config, manager, outbox, self._snapshots, sender, retry_delays, self._wake
@@ -98,7 +98,7 @@ class HookRunner:
         for owner in await self._outbox.owners():
             if is_gone(owner):
                 await self._outbox.release_claims(owner)
-        oldest = self._manager.now().timestamp() - self._config.max_age_hours * 3600
+        oldest = self._manager.clock().timestamp() - self._config.max_age_hours * 3600
         if count := await self._outbox.delete_overdue(oldest):
             logger.warning("Dropped %d hook deliveries that were overdue", count)
 

@@ -148,10 +148,10 @@ class ModelRegistry:
             InvalidRequestError: no model can have this name, its entry point fails, or its key is not set.
         """
         try:
-            variable = find_missing_key(name, environ) if self._is_guarded(name) else ""
+            is_from_provider = name not in self._own_models and self._is_guarded(name)
         except ModelError as error:
             raise InvalidRequestError(error.detail) from None
-        if variable:
+        if is_from_provider and (variable := find_missing_key(name, environ)):
             problem = f"needs a key, and {variable} is not set where the server runs"
             raise InvalidRequestError(f"The model {name} {problem}. Set it there, or name other models.")
 

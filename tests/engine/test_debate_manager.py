@@ -263,7 +263,6 @@ async def test_a_database_is_checked_by_writing_and_found_by_the_beginning_of_an
 
         assert await running.check_database() == 1
         assert await running.find_by_prefix(snapshot.id[:4], 10) == [snapshot.id]
-        assert await running.find_leased_debates() == set()
 
 
 async def test_research_is_refused_where_no_server_is_configured(database: str) -> None:

@@ -34,7 +34,7 @@ async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
         await two.step(snapshot.id, wait=5)
         await restore_debate(one, await export_debate(two, snapshot.id))
 
-        assert (await one.spending_today())[0] == 4
+        assert (await one.daily_budget.spending())[0] == 4
 
 
 def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:

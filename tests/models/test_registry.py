@@ -21,7 +21,7 @@ from server.models.registry import (
     find_default_models,
     find_missing_key,
 )
-from server.models.resilience.concurrency import GuardedModel
+from server.models.resilience.concurrency import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.paths import ROOT
 
@@ -45,11 +45,13 @@ def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
     assert models.get(name) is models.get(name)
 
 
-def test_an_object_of_your_own_goes_by_any_name() -> None:
+def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
     mine = ScriptedModel(name="mine")
-    models = ModelRegistry({"my model": mine, "local": mine})
+    guarded = GuardedModel("openai/fine", "openai", mine, Guard())
+    models = ModelRegistry({"my model": mine, "local": mine, "openai/fine": guarded})
 
     models.check("my model", {})
+    models.check("openai/fine", {})
     assert models.get("my model") is models.get("local") is mine
 
 

@@ -143,7 +143,7 @@ async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -
     prices = {"mine": ModelPrice(input=10, output=10)}
     async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
         ends = [(await run(manager, f"Ship {n}?")).status for n in range(4)]
-        assert (await manager.spending_today())[1] > Decimal("0.05")
+        assert (await manager.daily_budget.spending())[1] > Decimal("0.05")
     assert ends[-1] == "paused"
 
 

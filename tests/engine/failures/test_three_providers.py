@@ -33,7 +33,7 @@ PATIENCE = 5  # seconds
 SLOW = 0.1
 AT_ONCE = 2
 ROUNDS = 2
-FINE, LATE, DEAD = "fine", "late", "500"  # of the providers, in this order
+FINE, LATE, DEAD = "openai/fine", "mistral/late", "deepseek/500"
 DEBATERS = [
     {"name": "Ada", "stance": "ship", "model": FINE},
     {"name": "Ben", "stance": "wait", "model": LATE},
@@ -56,11 +56,9 @@ class Places:
     def models(self) -> dict[str, Model]:
         guard = Guard(provider_concurrency=AT_ONCE, sleep=no_wait)
         made: dict[str, Model] = {}
-        stubs = ((FINE, self.fine), (LATE, self.late), (DEAD, self.dead))
-        for provider, (name, stub) in zip(PROVIDERS, stubs, strict=True):
-            model = LitellmModel(
-                f"{provider}/{name}", api_base=stub.url, sleep=no_wait, cooldown=guard.cooldown(provider)
-            )
+        for name, stub in ((FINE, self.fine), (LATE, self.late), (DEAD, self.dead)):
+            provider = name.partition("/")[0]
+            model = LitellmModel(name, api_base=stub.url, sleep=no_wait, cooldown=guard.cooldown(provider))
             made[name] = GuardedModel(name, provider, model, guard)
         return made
 
@@ -119,7 +117,7 @@ async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
         found = answer.structured_content or {}
 
     assert (found["status"], bool(found["outcome"])) == ("concluded", True)
-    assert "2 of 3 models answered: 500 could not be reached 2 times." in result_text(answer)
+    assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in result_text(answer)
     assert [line.partition(":")[0] for line in found["failures"]] == ["Cy"]
     # The judge reads the debate twice.
     assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MAX_ATTEMPTS}
