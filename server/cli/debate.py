@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -18,7 +18,7 @@ from server.cli.options import (
     debaters_option,
 )
 from server.cli.sanitize import sanitize_line
-from server.cli.session import ACTOR, SigtermAsInterrupt, format_json, run_with_manager
+from server.cli.session import ACTOR, DebateStarter, SigtermAsInterrupt, format_json, run_with_manager
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
@@ -32,9 +32,6 @@ from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import weights
 from server.models.local.model import is_available
 from server.settings import Settings
-
-if TYPE_CHECKING:
-    from server.cli.live import DebateStarter
 
 CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
 DEMO_MOTION = "Smartphones should be allowed in classrooms."
@@ -150,7 +147,7 @@ def find_given_options(ctx: click.Context) -> list[str]:
 
 def run_debate(
     settings: Settings,
-    starter: "DebateStarter",
+    starter: DebateStarter,
     *,
     chaos: Chaos | None = None,
     as_json: bool = False,

@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
@@ -129,11 +129,8 @@ async def check_handshake(settings: Settings) -> Check:
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
 
     launch = find_launch_command()
-    server = StdioServerParameters(
-        command=launch.command,
-        args=list(launch.args),
-        env={**os.environ, **dict(launch.env), f"{PREFIX}DB": settings.database, **HANDSHAKE_ENVIRONMENT},
-    )
+    environment = {**os.environ, **launch.env, f"{PREFIX}DB": settings.database, **HANDSHAKE_ENVIRONMENT}
+    server = StdioServerParameters(command=launch.command, args=[*launch.args], env=environment)
     start = perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
@@ -176,16 +173,12 @@ def doctor(settings: Settings, as_json: bool) -> None:
     can_debate = all(check.ok for check in checks if check.needed)
     if as_json:
         click.echo(json.dumps({"ok": can_debate, "checks": [asdict(check) for check in checks]}, indent=1))
-    else:
-        print_checks(checks)
-        click.echo("\nA debate can run." if can_debate else "\nA debate cannot run: see what failed above.")
-    sys.exit(not can_debate)
-
-
-def print_checks(checks: Sequence[Check]) -> None:
+        sys.exit(not can_debate)
     from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
 
     out = Terminal(sys.stdout)
     for check in checks:
         word, colour = ("ok", "green") if check.ok else ("FAIL", "red") if check.needed else ("-", "yellow")
         out.print_wrapped(sanitize_line(check.detail), f"{word:5} {check.name:15} ", lead_style=colour)
+    click.echo("\nA debate can run." if can_debate else "\nA debate cannot run: see what failed above.")
+    sys.exit(not can_debate)

@@ -62,13 +62,10 @@ class LaunchCommand:
 
     def build_server_config(self, env: Mapping[str, str], *, with_type: bool = False) -> dict[str, Any]:
         """The server's entry in a configuration; `env` is added to the command's own environment."""
-        entry = {"type": "stdio"} if with_type else {}
         environment = {**self.env, **env}
-        return (
-            entry
-            | {"command": self.command, "args": [*self.args]}
-            | ({"env": environment} if environment else {})
-        )
+        entry: dict[str, Any] = {"type": "stdio"} if with_type else {}
+        entry |= {"command": self.command, "args": [*self.args]}
+        return entry | {"env": environment} if environment else entry
 
 
 def find_launch_command(argv0: str = "") -> LaunchCommand:
@@ -216,9 +213,14 @@ def install_in_claude_code(
     launch: LaunchCommand, env_names: Sequence[str], project: bool, run_command: bool
 ) -> None:
     """Show Claude Code's own command, or run it."""
-    own = [f"{name}={value}" for name, value in launch.env.items()]
-    references = [f"{name}=${name}" for name in env_names]
-    shown = shlex.join(build_add_command(launch, [*own, *references], project=project))
+
+    def build_command(values: Mapping[str, str]) -> list[str]:
+        # `--env` takes all words up to the next option, so an option follows it.
+        options = [word for name, value in values.items() for word in ("--env", f"{name}={value}")]
+        options += ["--scope", "project" if project else "user"]
+        return ["claude", "mcp", "add", *options, SERVER_NAME, "--", launch.command, *launch.args]
+
+    shown = shlex.join(build_command({**launch.env, **{name: f"${name}" for name in env_names}}))
     for name in env_names:  # a reference that the shell replaces, so that no value is shown
         shown = shown.replace(shlex.quote(f"{name}=${name}"), f'{name}="${name}"')
     click.echo(shown)
@@ -228,13 +230,5 @@ def install_in_claude_code(
         return
     if program is None:
         raise click.ClickException("`claude` is not installed, or not on the PATH. Nothing was changed.")
-    values = [f"{name}={os.environ[name]}" for name in env_names]
-    command = build_add_command(launch, [*own, *values], project=project)
+    command = build_command({**launch.env, **{name: os.environ[name] for name in env_names}})
     sys.exit(subprocess.run([program, *command[1:]], check=False).returncode)  # noqa: S603  (shown above)
-
-
-def build_add_command(launch: LaunchCommand, env: Sequence[str], *, project: bool) -> list[str]:
-    # `--env` takes all words up to the next option, so an option follows it.
-    env_options = [word for pair in env for word in ("--env", pair)]
-    scope = ["--scope", "project" if project else "user"]
-    return ["claude", "mcp", "add", *env_options, *scope, SERVER_NAME, "--", launch.command, *launch.args]

@@ -1,7 +1,6 @@
 """The live view of a running debate: recorded events, and a progress bar below them."""
 
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from time import monotonic
 from typing import Self
@@ -15,6 +14,7 @@ from rich.table import Table
 from server.cli.caller_turns import CallerTurns
 from server.cli.events import print_event, print_setup
 from server.cli.sanitize import sanitize_line
+from server.cli.session import DebateStarter
 from server.cli.terminal import Terminal, crop_start
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
@@ -25,8 +25,6 @@ from server.debate.views.state import awaited_seats, is_visible
 from server.debate.views.warnings import has_uninformative_decision
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
-
-DebateStarter = Callable[[DebateManager], Awaitable[DebateSnapshot]]
 
 REDRAW_INTERVAL = 0.1
 """Seconds between two redraws."""
@@ -107,9 +105,8 @@ class LiveDisplay:
         head = f"{done}/{total} {int(monotonic() - self.start_time)}s{phase}"
         width = bar.width - BAR_WIDTH - cell_len(head) - 3
         line = Table.grid(padding=(0, 1, 0, 0))
-        line.add_row(
-            ProgressBar(total, min(done, total), BAR_WIDTH), head, self.describe_activity(debate, width)
-        )
+        progress = ProgressBar(total, min(done, total), BAR_WIDTH)
+        line.add_row(progress, head, self.describe_activity(debate, width))
         return line
 
     def describe_activity(self, debate: Debate, columns: int) -> str:

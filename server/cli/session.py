@@ -3,7 +3,7 @@
 import json
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -11,11 +11,13 @@ import anyio
 
 from server.debate.views import catalog
 from server.engine.debates import DebateManager
+from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 
 ACTOR = "terminal"
 T = TypeVar("T")
+DebateStarter = Callable[[DebateManager], Awaitable[DebateSnapshot]]
 
 
 def run_with_manager(

@@ -183,7 +183,7 @@ def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
     ("arguments", "expected"),
     [
         (["debate", "Tabs?", "--model", "scripted", "--rounds", "9"], "max_rounds=9"),
-        (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "two debaters"),
+        (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "2 to 26 debaters"),
         (["debate", "Tabs?", "--model", "no such model"], "is not a model name"),
         (["debate", "--continue", "nosuchdebate"], "counterpoint list"),
         (["show", "nosuchdebate"], "counterpoint list"),

@@ -229,10 +229,7 @@ async def test_invalid_lines_and_notifications_are_ignored(capfd: pytest.Capture
         assert (await call_research_tool(research, "bad__flood", size=2000)).result == "done"
         assert (await call_research_tool(research, "bad__nothing")).model_dump(
             include={"result", "failed"}
-        ) == {
-            "result": "",
-            "failed": "",
-        }
+        ) == {"result": "", "failed": ""}
 
     assert tuple(capfd.readouterr()) == ("", "")
 

@@ -135,9 +135,7 @@ async def test_five_megabytes_are_cut_before_they_are_recorded(open_modern_clien
 
 
 @pytest.mark.anyio
-async def test_a_moderator_that_never_stops_calling_tools_loses_them(
-    open_modern_client: Any,
-) -> None:
+async def test_a_moderator_that_never_stops_calling_tools_loses_them(open_modern_client: Any) -> None:
     moderator = build_caller_of("pid", times=9, at_once=9)
     async with open_modern_client(
         {"moderator": moderator}, research={"notes": build_server_config("bad")}
