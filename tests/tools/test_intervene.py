@@ -64,8 +64,8 @@ STEERED: list[tuple[str, dict[str, Any], str]] = [
     ("extend", {"rounds": 1, "limits": {"max_calls": 30}}, "limits are in force from the next question on"),
     ("weights", {"weights": {"judge 1": 1.5}}, "Votes are counted so when the verdict is made."),
     ("threshold", {"threshold": 0.75}, "3/4 of the votes' weight or more, when the verdict is made."),
-    ("replace_model", {"to": "Ada", "model": "mine"}, "An answer that is on its way is kept."),
-    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer that is on its way is kept."),
+    ("replace_model", {"to": "Ada", "model": "mine"}, "An answer in flight is kept."),
+    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer in flight is kept."),
     ("challenge", {"to": "Bob", "text": "Prove it."}, "Bob is to answer it in the next turn"),
     ("inject", {"text": "News."}, "Everybody reads it with every question put from now on."),
 ]
@@ -105,7 +105,7 @@ async def test_concluded_the_answer_on_its_way_is_kept_and_judged(open_client: A
         why = await expect_tool_error(
             debate.client, "intervene", debate_id=debate.step["debate_id"], action="conclude"
         )
-        assert "Nothing has been said yet" in why
+        assert "Nobody has spoken yet" in why
         await debate.turns(2)
         assert "are kept; then it is decided" in await debate.intervene("conclude")
         verdict = await call(debate.client, "get_verdict", debate_id=debate.step["debate_id"])
@@ -140,13 +140,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "`limits.on_budget` must be one of conclude, pause",
     ),
     ({"action": "weights", "weights": {"judge 1": [1]}}, "must be text"),
-    ({"action": "weights", "weights": {"Ada": 2}}, "Nobody here who votes is called 'Ada'. Voters: judge 1."),
+    ({"action": "weights", "weights": {"Ada": 2}}, "Nobody here is called 'Ada'. Voters: judge 1."),
     (
         {"action": "threshold", "threshold": "1/" + "9" * 50},
         "`threshold` may have 20 characters at most, and has 52.",
     ),
     ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),
-    ({"action": "replace_model", "to": "Zed", "model": "mine"}, "There is no seat 'Zed'."),
+    ({"action": "replace_model", "to": "Zed", "model": "mine"}, "Nobody here is called 'Zed'."),
     ({"action": "challenge", "to": "Zed", "text": "?"}, "Nobody here is called 'Zed'."),
     ({"action": "retract", "to": "Ada", "round": 7}, "There is no turn of 'Ada' in round 7"),
     ({"action": "resume"}, "The debate is not paused. Call step_round to go on."),

@@ -11,36 +11,13 @@ from typing import Any
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import build_documents
 from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.facts import events, interventions
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import (
-    Concluded,
-    Ended,
-    Event,
-    Failed,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Recorded,
-    Resumed,
-)
-from server.debate.facts.interventions import (
-    InstructionGiven,
-    ModelReplaced,
-    RoundsExtended,
-    TalkConcluded,
-    TurnRetracted,
-    WeightsChanged,
-)
+from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean
-from server.debate.rules.decide import (
-    build_fallback_round_plan,
-    find_talk_end,
-    is_round_over,
-    next_phase,
-    pending_calls,
-)
+from server.debate.rules import decide
 from server.debate.rules.quorum import find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
@@ -55,49 +32,48 @@ def fork(
         InvalidRequestError: the round is not over, no round would follow it, or a change is not possible.
     """
     check_round_is_over(debate, at_round)
-    taken = find_inherited_entries(log, at_round)
+    entries = find_inherited_entries(log, at_round)
     setup = apply_changes(debate, changes, at_round)
-    setup = setup.model_copy(
-        update={
-            "forked_restanced": find_debaters_with_new_stance(debate.setup, setup, at_round),
-            "forked_from": debate_id,
-            "forked_at_round": at_round,
-            "forked_hash": taken[-1].hash if taken else log[0].hash,
-        }
-    )
-    weighed = find_seats_keeping_weight(debate.setup, setup)
-    past = tuple(event for entry in taken for event in drop_removed_seats(setup, entry.event, weighed))
+    past = tuple(event for entry in entries for event in adapt_to_setup(entry.event, debate.setup, setup))
     if changes.instructions is not None:
-        past = tuple(event for event in past if not isinstance(event, InstructionGiven))
+        past = tuple(event for event in past if not isinstance(event, interventions.InstructionGiven))
     past += find_later_retractions(log, at_round)
     past += build_model_replacements(setup, past, changes)
-    setup = setup.model_copy(update={"max_rounds": compute_base_max_rounds(setup, past, changes)})
-    check_can_continue(setup, past, at_round)
+    pairs = zip(debate.setup.debaters, setup.debaters, strict=True)
+    restanced = [
+        new.name for old, new in pairs if old.stance != new.stance or new.name in setup.forked_restanced
+    ]
+    forked: dict[str, Any] = {
+        "forked_from": debate_id,
+        "forked_at_round": at_round,
+        "forked_hash": entries[-1].hash if entries else log[0].hash,
+        "forked_restanced": tuple(restanced) if at_round else (),
+    }
+    if changes.max_rounds:
+        extended = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))
+        forked["max_rounds"] = max(changes.max_rounds - extended, 1)
+    setup = setup.model_copy(update=forked)
+    if at_round:
+        check_can_continue(setup, past, at_round)
     return setup, past
 
 
-def find_seats_keeping_weight(before: Opened, after: Opened) -> set[str]:
-    """The seats whose votes keep their weight: all but judges with another model."""
-    old, new = seat_models(before), seat_models(after)
-    return {seat for seat in new if seat not in judge_seats(after) or old.get(seat) == new[seat]}
-
-
-def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[TurnRetracted, ...]:
+def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Event, ...]:
     """Retractions of inherited turns that were made after the inherited rounds."""
-    made = (entry.event for entry in log if isinstance(entry.event, TurnRetracted))
-    return tuple(
-        event.model_copy(update={"round": at_round})
-        for event in made
-        if event.turn_round <= at_round < event.round
-    )
+    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
+    later = (event for event in made if event.turn_round <= at_round < event.round)
+    return tuple(event.model_copy(update={"round": at_round}) for event in later)
 
 
-def drop_removed_seats(setup: Opened, event: Event, seats_keeping_weight: set[str]) -> tuple[Event, ...]:
-    """The event without what is about judges that the fork does not have; () if nothing is left."""
-    if isinstance(event, ModelReplaced) and event.seat not in seat_models(setup):
+def adapt_to_setup(event: Event, before: Opened, after: Opened) -> tuple[Event, ...]:
+    """The event without what is about judges whom the fork lacks or gives another model; () if nothing is left."""
+    old, new = seat_models(before), seat_models(after)
+    if isinstance(event, interventions.ModelReplaced) and event.seat not in new:
         return ()
-    if isinstance(event, WeightsChanged):
-        kept = tuple(weight for weight in event.weights if weight.seat in seats_keeping_weight)
+    if isinstance(event, interventions.WeightsChanged):
+        judges = judge_seats(after)
+        changed = old.keys() - new.keys() | {seat for seat in judges if old.get(seat) != new[seat]}
+        kept = tuple(weight for weight in event.weights if weight.seat not in changed)
         return (event.model_copy(update={"weights": kept}),) if kept else ()
     return (event,)
 
@@ -108,22 +84,16 @@ def build_model_replacements(
     """Put the requested models on seats whose model was replaced in the inherited rounds."""
     changed_seats = {*changes.models, *(judge_seats(setup) if changes.judges else ())}
     changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
-    replaced = {event.seat for event in past if isinstance(event, ModelReplaced)}
+    replaced = {event.seat for event in past if isinstance(event, interventions.ModelReplaced)}
     models = seat_models(setup)
     return tuple(
-        ModelReplaced(seat=seat, model=models[seat], reason="forked")
+        interventions.ModelReplaced(seat=seat, model=models[seat], reason="forked")
         for seat in sorted(changed_seats & replaced & models.keys())
     )
 
 
-def compute_base_max_rounds(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> int:
-    """The requested `max_rounds`, less the rounds that inherited extensions add."""
-    extra_rounds = sum(event.rounds for event in past if isinstance(event, RoundsExtended))
-    return max(setup.max_rounds - extra_rounds, 1) if changes.max_rounds else setup.max_rounds
-
-
 def check_round_is_over(debate: Debate, at_round: int) -> None:
-    over = is_round_over(replace(debate, paused=None))
+    over = decide.is_round_over(replace(debate, paused=None))
     last = debate.round if over else max(debate.round - 1, 0)
     if at_round > last:
         which = f"{last} is the last that is" if last else "none is yet"
@@ -136,18 +106,18 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
     """The entries of the first rounds, unchanged."""
     if not at_round:
         return []
-    needed, taken = find_retry_pauses(log), []
+    needed, inherited = find_retry_pauses(log), []
     for entry in log[1:]:
         match entry.event:
-            case PhaseEntered(round=number) if number > at_round:
+            case events.PhaseEntered(round=number) if number > at_round:
                 break
-            case Paused() | Resumed() if entry.seq not in needed:
+            case events.Paused() | events.Resumed() if entry.seq not in needed:
                 pass
-            case TalkConcluded() | Concluded() | Ended():
+            case interventions.TalkConcluded() | events.Concluded() | events.Ended():
                 pass
             case _:
-                taken.append(entry)
-    return taken
+                inherited.append(entry)
+    return inherited
 
 
 def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
@@ -155,25 +125,19 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
     needed: set[int] = set()
     paused, failed = 0, False
     for entry in log:
-        match entry.event:
-            case PhaseEntered():
-                failed = False
-            case Failed():
-                failed = True
-            case Paused():
-                paused = entry.seq
-            case Resumed():
-                needed |= {paused, entry.seq} if failed else set()
-                failed = False
-            case _:
-                pass
+        if isinstance(entry.event, events.Paused):
+            paused = entry.seq
+        elif isinstance(entry.event, events.Failed):
+            failed = True
+        elif isinstance(entry.event, events.PhaseEntered | events.Resumed):
+            if failed and isinstance(entry.event, events.Resumed):
+                needed |= {paused, entry.seq}
+            failed = False
     return needed
 
 
 def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:
     """Refuse inherited events that do not fit the setup, or that no round would follow."""
-    if not at_round:
-        return
     earlier = f"pass at_round={at_round - 1}, or less"
     cut = InvalidRequestError(
         f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}."
@@ -182,44 +146,44 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
         debate = replay((setup, *past))
     except IllegalEvent:
         raise cut from None
-    if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
+    if (
+        find_quorum_shortfall(debate)
+        or decide.pending_calls(debate)
+        or decide.build_fallback_round_plan(debate)
+    ):
         raise cut
-    end = find_talk_end(debate)
-    if next_phase(debate, end) is None:
+    end = decide.find_talk_end(debate)
+    if decide.next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
         more = " raise changes.max_rounds, or" if talked and end and end.cause == "max_rounds" else ""
         raise InvalidRequestError(f"Nothing would come after round {at_round}:{more} {earlier}.")
 
 
-# What is changed ----------------------------------------------------------------------------------
-
-
 def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:
     """The setup with the changes applied."""
     setup = debate.setup
-    other: dict[str, Any] = {"run": changes.run, "debaters": build_changed_debaters(setup, changes)}
+    other: dict[str, Any] = {
+        "run": changes.run,
+        "debaters": build_changed_debaters(setup, changes),
+        "seed": changes.seed or setup.seed,
+        "documents": build_documents(changes.documents, setup.documents),
+    }
     if changes.judges:
         other["judges"] = build_changed_panel(debate, changes.judges, at_round)
     if model := changes.moderator.strip():
         if setup.moderator is None:
             raise InvalidRequestError("This debate has no moderator: leave changes.moderator out.")
         other["moderator"] = setup.moderator.model_copy(update={"model": model})
-    if changes.documents:
-        other["documents"] = build_documents(changes.documents, setup.documents)
     if changes.max_rounds:
         other |= build_round_limits(debate, changes.max_rounds, at_round)
     if changes.instructions is not None:
         other["instructions"] = clean(changes.instructions)
-    if changes.seed:
-        other["seed"] = changes.seed
     return setup.model_copy(update=other)
 
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
-    models, stances = (
-        parse_debater_values(setup, changes.models, "models"),
-        parse_debater_values(setup, changes.stances, "stances"),
-    )
+    models = parse_debater_values(setup, changes.models, "models")
+    stances = parse_debater_values(setup, changes.stances, "stances")
     return tuple(
         debater.model_copy(
             update={
@@ -233,17 +197,14 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
 
 def parse_debater_values(setup: Opened, requested: Mapping[str, str], field_name: str) -> dict[str, str]:
     names = [debater.name for debater in setup.debaters]
-    given = {name.strip(): clean(value) for name, value in requested.items()}
-    for name, value in given.items():
+    values = {name.strip(): clean(value) for name, value in requested.items()}
+    for name, value in values.items():
         if name not in names:
-            raise InvalidRequestError(
-                f"changes.{field_name}: nobody is called {name!r}. Debaters: {', '.join(names)}."
-            )
+            known = ", ".join(names)
+            raise InvalidRequestError(f"changes.{field_name}: nobody is called {name!r}. Debaters: {known}.")
         if not value:
-            raise InvalidRequestError(
-                f"changes.{field_name}: there is nothing for {name}. Leave it out to change nothing."
-            )
-    return given
+            raise InvalidRequestError(f"changes.{field_name}: there is nothing for {name}. Leave it out.")
+    return values
 
 
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
@@ -254,35 +215,21 @@ def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -
         raise InvalidRequestError(f"The judges were heard in the rounds up to {at_round}: fork before them.")
     pool = requested.models or setup.judges.models
     models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
-    given: dict[str, Any] = {
-        name: getattr(requested, name) for name in requested.model_fields_set - {"count"}
-    }
-    kept = {
-        name: clean(value) if isinstance(value, str) else value
-        for name, value in given.items()
-        if value is not None
-    }
-    return setup.judges.model_copy(update={**kept, "models": models})
+    changed = requested.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
+    if "prompt" in changed:
+        changed["prompt"] = clean(changed["prompt"])
+    return setup.judges.model_copy(update=changed | {"models": models})
 
 
 def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[str, int]:
     setup = debate.setup
     row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
     held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
-    most = max(row.max_allowed_rounds, len(setup.phases)) if row else max(setup.max_rounds, len(setup.phases))
-    if not max(held, 1) <= requested <= most:
+    most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
+    least = max(held, 1)
+    if not least <= requested <= most:
         raise InvalidRequestError(
-            f"changes.max_rounds={requested} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
+            f"changes.max_rounds={requested} is out of range: {least} to {most} rounds of talk, of which "
             f"{held} are taken over."
         )
     return {"max_rounds": requested, "max_turns": requested if row and row.default_turns else setup.max_turns}
-
-
-def find_debaters_with_new_stance(before: Opened, after: Opened, at_round: int) -> tuple[str, ...]:
-    """The debaters who had another stance in the inherited rounds."""
-    if not at_round:
-        return ()
-    pairs = zip(before.debaters, after.debaters, strict=True)
-    return tuple(
-        new.name for old, new in pairs if old.stance != new.stance or new.name in before.forked_restanced
-    )

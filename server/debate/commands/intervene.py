@@ -1,44 +1,24 @@
 """Interventions: what a caller can change in a running debate, and when the change takes effect."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput, build_limits
+from server.debate.facts import interventions
 from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Paused, Resumed
-from server.debate.facts.interventions import (
-    Challenged,
-    InstructionGiven,
-    LimitsChanged,
-    ModelReplaced,
-    NoteAdded,
-    RoundsExtended,
-    TalkConcluded,
-    TextIntervention,
-    ThresholdChanged,
-    TurnRetracted,
-    Weight,
-    WeightsChanged,
-)
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, format_count
-from server.debate.rules.budget import (
-    NO_ELAPSED_TIME,
-    ElapsedTime,
-    check_prices_known,
-    compute_remaining,
-)
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known, compute_remaining
 from server.debate.rules.decide import is_unattended
 from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
 from server.debate.rules.transitions import replay
-
-N = TypeVar("N", bound=TextIntervention)
 
 MAX_NOTE_LENGTH = 8_000
 _FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
@@ -89,14 +69,9 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
 def pause(debate: Debate, request: InterventionRequest) -> Intervention:
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
-    event = Paused(
-        cause="request",
-        reason=clean(request.reason) or "paused on request",
-        delivery_id=request.delivery_id,
-    )
-    return Intervention(
-        (event,), "Answers that are on their way are kept; nothing more is asked until it is resumed."
-    )
+    reason = clean(request.reason) or "paused on request"
+    event = Paused(cause="request", reason=reason, delivery_id=request.delivery_id)
+    return Intervention((event,), "Answers in flight are kept; nothing more is asked until it is resumed.")
 
 
 def resume(debate: Debate, request: InterventionRequest) -> Intervention:
@@ -110,92 +85,70 @@ def resume(debate: Debate, request: InterventionRequest) -> Intervention:
 
 
 def inject(debate: Debate, request: InterventionRequest) -> Intervention:
-    event = build_note(debate, request, NoteAdded)
-    who = event.to or "Everybody"
-    return Intervention((event,), f"{who} reads it with every question put from now on.")
+    check_note(debate, request, is_for_debaters=bool(request.to))
+    event = interventions.NoteAdded(**text_fields(debate, request, "inject"))
+    return Intervention((event,), f"{event.to or 'Everybody'} reads it with every question put from now on.")
 
 
 def challenge(debate: Debate, request: InterventionRequest) -> Intervention:
-    event = build_note(debate, request, Challenged)
+    check_note(debate, request, is_for_debaters=True)
+    event = interventions.Challenged(**text_fields(debate, request, "challenge"))
     who = event.to or "Every debater"
     effect = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
     return Intervention((event,), effect)
 
 
-def build_note(debate: Debate, request: InterventionRequest, kind: type[N]) -> N:
-    phase = debate.phase
-    if phase and is_talk_over(debate) and not (debate.is_concluding and phase.is_talk):
+def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters: bool) -> None:
+    phases, phase = debate.setup.phases, debate.phase
+    if request.to:
+        check_known(request.to, debate.names, "Debaters")
+    if phase is None or not is_talk_over(debate):
+        return
+    if not (debate.is_concluding and phase.is_talk):
         raise InvalidRequestError("The talk is over, and notes are for those who talk. Call get_verdict.")
-    text = check_text(request.text, kind.action)
-    if request.to and request.to not in debate.names:
-        raise InvalidRequestError(
-            f"Nobody here is called {request.to[:60]!r}. Debaters: {', '.join(debate.names)}; leave `to` out "
-            "for all."
-        )
-    if debate.is_concluding and (kind is Challenged or request.to) and not has_later_ballots(debate):
+    later = phases[phases.index(phase) + 1 :]
+    has_ballots = any(p.wants == "ballot" and p.participants == "debaters" for p in later)
+    if is_for_debaters and not has_ballots:
         raise InvalidRequestError(
             "The talk is being concluded, and no debater is asked for anything more. A note for all, with "
             "inject, is read by who decides."
         )
-    return kind(**common_fields(debate, request), text=text, to=request.to)
 
 
 def instruct(debate: Debate, request: InterventionRequest) -> Intervention:
-    seats, text = seat_models(debate.setup), check_text(request.text, "instruct")
-    if request.to and request.to not in seats:
-        raise InvalidRequestError(
-            f"There is no seat {request.to[:60]!r}. Pass `to`: one of {', '.join(seats)}; or leave it out for all."
-        )
-    event = InstructionGiven(**common_fields(debate, request), text=text, to=request.to)
+    if request.to:
+        check_known(request.to, seat_models(debate.setup), "Seats")
+    event = interventions.InstructionGiven(**text_fields(debate, request, "instruct"))
     return Intervention((event,), f"{request.to or 'Every seat'} follows it from the next round on.")
 
 
-def check_text(text: str, action: str) -> str:
-    """The text of an intervention, without control characters.
+def check_known(name: str, known: Iterable[str], kind: str) -> None:
+    if name not in known:
+        raise InvalidRequestError(f"Nobody here is called {name[:60]!r}. {kind}: {', '.join(known)}.")
 
-    Raises:
-        InvalidRequestError: it is empty or too long.
-    """
-    cleaned = clean(text)
-    if not cleaned:
+
+def text_fields(debate: Debate, request: InterventionRequest, action: str) -> dict[str, Any]:
+    """The fields of an intervention that consists of a text."""
+    text = clean(request.text)
+    if not text:
         raise InvalidRequestError(f"There is nothing to {action}. Pass it in `text`.")
-    if len(cleaned) > MAX_NOTE_LENGTH:
-        raise InvalidRequestError(
-            f"The text has {len(cleaned):,} characters; {MAX_NOTE_LENGTH:,} are allowed."
-        )
-    return cleaned
-
-
-def has_later_ballots(debate: Debate) -> bool:
-    """Whether debaters vote after this talk."""
-    phases, phase = debate.setup.phases, debate.phase
-    assert phase is not None
-    return any(
-        later.wants == "ballot" and later.participants == "debaters"
-        for later in phases[phases.index(phase) + 1 :]
-    )
+    if len(text) > MAX_NOTE_LENGTH:
+        raise InvalidRequestError(f"The text has {len(text):,} characters; {MAX_NOTE_LENGTH:,} are allowed.")
+    return {**common_fields(debate, request), "text": text, "to": request.to}
 
 
 def common_fields(debate: Debate, request: InterventionRequest) -> dict[str, Any]:
     """The fields that every intervention has."""
-    return {
-        "round": debate.round,
-        "reason": clean(request.reason),
-        "delivery_id": request.delivery_id,
-    }
+    return {"round": debate.round, "reason": clean(request.reason), "delivery_id": request.delivery_id}
 
 
 def conclude_now(debate: Debate, request: InterventionRequest = InterventionRequest()) -> Intervention:
     if is_talk_over(debate):
         raise InvalidRequestError("The talk is over already. Call get_verdict.")
     if not debate.turns:
-        raise InvalidRequestError(
-            "Nothing has been said yet, so there is nothing to judge. Call step_round first."
-        )
-    return Intervention(
-        (TalkConcluded(**common_fields(debate, request)),),
-        "Turns that are on their way are kept; then it is decided on what is there.",
-    )
+        raise InvalidRequestError("Nobody has spoken yet: there is nothing to judge. Call step_round first.")
+    event = interventions.TalkConcluded(**common_fields(debate, request))
+    return Intervention((event,), "Turns in flight are kept; then it is decided on what is there.")
 
 
 def extend(debate: Debate, request: InterventionRequest) -> Intervention:
@@ -204,12 +157,12 @@ def extend(debate: Debate, request: InterventionRequest) -> Intervention:
     effects = []
     if request.rounds or not request.limits:
         check_can_extend_rounds(debate, request.rounds)
-        events.append(RoundsExtended(**common_fields(debate, request), rounds=request.rounds))
+        events.append(interventions.RoundsExtended(**common_fields(debate, request), rounds=request.rounds))
         more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
         effects.append(f"{more} more, {most} in all, from the next round on.")
     if request.limits:
         limits = build_extended_limits(debate, request)
-        events.append(LimitsChanged(**common_fields(debate, request), limits=limits))
+        events.append(interventions.LimitsChanged(**common_fields(debate, request), limits=limits))
         effects.append(describe_new_limits(replay(events, debate), request.elapsed))
     return Intervention(tuple(events), " ".join(effects))
 
@@ -221,14 +174,11 @@ def check_can_extend_rounds(debate: Debate, rounds: int) -> None:
         )
     if debate.phase and is_talk_over(debate):
         raise InvalidRequestError(
-            "The talk is over, and cannot be extended. Fork the debate, or start another."
+            "The talk is over: it cannot be extended. Fork the debate, or start another."
         )
-    repeating = [phase for phase in debate.setup.phases if phase.repeats]
     here = debate.setup.phases.index(debate.phase) if debate.phase else 0
-    if not repeating or debate.setup.phases.index(repeating[0]) < here:
-        raise InvalidRequestError(
-            "No phase that is still to come repeats, so that more rounds would change nothing."
-        )
+    if not any(phase.repeats for phase in debate.setup.phases[here:]):
+        raise InvalidRequestError("No phase to come repeats, so that more rounds would change nothing.")
 
 
 def describe_new_limits(debate: Debate, elapsed: ElapsedTime) -> str:
@@ -242,25 +192,23 @@ def describe_new_limits(debate: Debate, elapsed: ElapsedTime) -> str:
 
 def build_extended_limits(debate: Debate, request: InterventionRequest) -> Limits:
     """The limits in force, updated with the requested ones."""
-    for name in request.limits:
-        if name not in Limits.model_fields:
-            there = ", ".join(Limits.model_fields)
-            raise InvalidRequestError(f"limits.{name[:60]} is none that can be changed. There are: {there}.")
+    if unknown := [name for name in request.limits if name not in Limits.model_fields]:
+        known = ", ".join(Limits.model_fields)
+        raise InvalidRequestError(
+            f"limits.{unknown[0][:60]} is none that can be changed. There are: {known}."
+        )
     try:
         requested = build_limits(LimitsInput.model_validate(dict(request.limits)))
     except ValidationError as error:
         name = str(error.errors(include_url=False)[0]["loc"][0])
-        raise InvalidRequestError(
-            f"limits.{name} must be {LIMIT_DESCRIPTIONS.get(name, DEFAULT_LIMIT_DESCRIPTION)}."
-        ) from None
-    changed = requested.model_dump(include=set(request.limits))
-    limits = debate.limits.model_copy(update=changed)
+        shape = LIMIT_DESCRIPTIONS.get(name, "a whole number above 0, and not beyond all measure")
+        raise InvalidRequestError(f"limits.{name} must be {shape}.") from None
+    limits = debate.limits.model_copy(update=requested.model_dump(include=set(request.limits)))
     models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
     check_prices_known(limits, models, debate.prices)
     return limits
 
 
-DEFAULT_LIMIT_DESCRIPTION = "a whole number above 0, and not beyond all measure"
 LIMIT_DESCRIPTIONS = {
     "max_cost_usd": "a number of US dollars above 0, at most 1,000,000",
     "on_budget": "conclude or pause",
@@ -268,44 +216,32 @@ LIMIT_DESCRIPTIONS = {
 
 
 def check_can_vote(debate: Debate) -> tuple[str, ...]:
-    """Return the seats whose votes make the verdict.
-
-    Raises:
-        InvalidRequestError: nobody votes, or the votes are counted already.
-    """
+    """Return the seats whose votes make the verdict, while their votes are not counted yet."""
     voters = find_voters(debate.setup)
     if not voters:
         raise InvalidRequestError("No votes are counted in this debate, so that there is nothing to weigh.")
     if debate.verdict:
-        raise InvalidRequestError(
-            "There is a verdict already; the votes were counted. Fork the debate instead."
-        )
+        raise InvalidRequestError("There is a verdict: the votes were counted. Fork the debate instead.")
     return voters
 
 
 def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
     voters = check_can_vote(debate)
     if not request.weights:
-        raise InvalidRequestError(
-            f"Pass `weights`: a number or a fraction for each voter. Voters: {', '.join(voters)}."
-        )
-    for name in request.weights:
-        if name not in voters:
-            raise InvalidRequestError(
-                f"Nobody here who votes is called {name[:60]!r}. Voters: {', '.join(voters)}."
-            )
-    given = tuple(
-        Weight(seat=name, weight=str(parse_fraction(str(value), f"weights.{name}", maximum=1000)))
-        for name, value in request.weights.items()
-    )
-    event = WeightsChanged(**common_fields(debate, request), weights=given)
+        raise InvalidRequestError(f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
+    weights = []
+    for name, value in request.weights.items():
+        check_known(name, voters, "Voters")
+        fraction = parse_fraction(str(value), f"weights.{name}", maximum=1000)
+        weights.append(interventions.Weight(seat=name, weight=str(fraction)))
+    event = interventions.WeightsChanged(**common_fields(debate, request), weights=tuple(weights))
     return Intervention((event,), "Votes are counted so when the verdict is made.")
 
 
 def set_threshold(debate: Debate, request: InterventionRequest) -> Intervention:
     check_can_vote(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
-    event = ThresholdChanged(**common_fields(debate, request), threshold=str(share))
+    event = interventions.ThresholdChanged(**common_fields(debate, request), threshold=str(share))
     effect = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
     return Intervention((event,), effect)
 
@@ -323,36 +259,29 @@ def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
 
 
 def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
-    seats = seat_models(debate.setup)
-    if request.to not in seats:
-        raise InvalidRequestError(
-            f"There is no seat {request.to[:60]!r}. Pass `to`: one of {', '.join(seats)}."
-        )
-    if not request.model.strip():
-        raise InvalidRequestError("Pass `model`: the name of the model that is to take the seat.")
+    check_known(request.to, seat_models(debate.setup), "Seats")
     model = request.model.strip()
+    if not model:
+        raise InvalidRequestError("Pass `model`: the name of the model that is to take the seat.")
     check_prices_known(debate.limits, [model], (*debate.prices, *([request.price] if request.price else [])))
-    event = ModelReplaced(**common_fields(debate, request), seat=request.to, model=model, price=request.price)
-    effect = (
-        f"{request.to} is asked of it from the next question on, and again where it failed in this round."
-    )
-    return Intervention((event,), f"{effect} An answer that is on its way is kept.")
+    fields = common_fields(debate, request)
+    event = interventions.ModelReplaced(**fields, seat=request.to, model=model, price=request.price)
+    effect = f"{request.to} uses it from the next question on, and again where it failed in this round."
+    return Intervention((event,), f"{effect} An answer in flight is kept.")
 
 
 def retract(debate: Debate, request: InterventionRequest) -> Intervention:
-    turns = [t for t in debate.turns if t.seat == request.to and t.round == request.round]
-    left = [t for t in turns if (t.seat, t.round, t.slot_index) not in debate.retracted_turns]
+    turns = [turn for turn in debate.turns if turn.seat == request.to]
+    left = [turn for turn in turns if turn.round == request.round and debate.is_active(turn)]
     if not left:
-        said_in = sorted({t.round for t in debate.turns if t.seat == request.to})
+        rounds = ", ".join(str(number) for number in sorted({turn.round for turn in turns}))
         raise InvalidRequestError(
             f"There is no turn of {request.to[:60]!r} in round {request.round} to retract. Pass `to` and `round`"
-            + (f"; it spoke in round {', '.join(map(str, said_in))}." if said_in else ".")
+            + (f"; it spoke in round {rounds}." if rounds else ".")
         )
     if debate.phase and not debate.phase.is_talk and debate.verdict:
-        raise InvalidRequestError(
-            "There is a verdict already, made with that turn. Fork the debate to judge without it."
-        )
-    event = TurnRetracted(
+        raise InvalidRequestError("The verdict was made with that turn. Fork the debate to judge without it.")
+    event = interventions.TurnRetracted(
         **common_fields(debate, request),
         seat=request.to,
         turn_round=request.round,

@@ -193,12 +193,5 @@ class ChangesInput(Input):
 
 
 def build_limits(requested: LimitsInput) -> Limits:
-    return Limits(
-        max_calls=requested.max_calls,
-        max_input_tokens=requested.max_input_tokens,
-        max_output_tokens=requested.max_output_tokens,
-        max_cost_usd=f"{Decimal(str(requested.max_cost_usd)):f}" if requested.max_cost_usd else "",
-        max_seconds=requested.max_seconds,
-        round_timeout=requested.round_timeout,
-        on_budget=requested.on_budget,
-    )
+    cost = f"{Decimal(str(requested.max_cost_usd)):f}" if requested.max_cost_usd else ""
+    return Limits(**requested.model_dump(include=set(Limits.model_fields)) | {"max_cost_usd": cost})

@@ -35,40 +35,36 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
 
 
 def check_not_repeated(debate: Debate, event: Event) -> None:
-    """Refuse the seat's last turn: its submission was repeated because the result was lost."""
+    """Refuse what the seat submitted before: a turn sent again, or one judgment for both reading orders."""
+    if isinstance(event, Spoke):
+        turns = [turn for turn in debate.turns if turn.seat == event.seat]
+        if turns and turns[-1].text == event.text:
+            raise InvalidRequestError(
+                f"{event.seat} said this in these words in round {turns[-1].round}, and it is recorded. "
+                f"Awaited now is another turn, in round {event.round}."
+            )
     if isinstance(event, Judged):
-        check_second_reading(debate, event)
-    if not isinstance(event, Spoke):
-        return
-    turns = [turn for turn in debate.turns if turn.seat == event.seat]
-    if turns and turns[-1].text == event.text:
-        raise InvalidRequestError(
-            f"{event.seat} said this in these words in round {turns[-1].round}, and it is recorded. Awaited "
-            f"now is another turn, in round {event.round}."
-        )
-
-
-def check_second_reading(debate: Debate, event: Judged) -> None:
-    """Refuse the first reading's judgment for the second: the two show whether the order matters."""
-    own_fields = {"slot_index", "seen", "usage"}
-    recorded = [made.model_dump(exclude=own_fields) for made in debate.judgments if made.seat == event.seat]
-    if event.model_dump(exclude=own_fields) in recorded:
-        raise InvalidRequestError(
-            f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
-            "is a finding on the turns in the other order; where it is the same, say so in the reasoning."
-        )
+        own_fields = {"slot_index", "seen", "usage"}
+        recorded = [
+            made.model_dump(exclude=own_fields) for made in debate.judgments if made.seat == event.seat
+        ]
+        if event.model_dump(exclude=own_fields) in recorded:
+            raise InvalidRequestError(
+                f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
+                "is a finding on the turns in the other order; where it is the same, say so in the reasoning."
+            )
 
 
 def find_awaited_call(debate: Debate, speaker: str) -> Call:
     if debate.ended:
         raise InvalidRequestError(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
-    awaited = [call for call in pending_calls(debate) if call.model == CALLER]
     if debate.paused:
         reason = debate.paused.reason.rstrip(". ")
         raise InvalidRequestError(f"The debate is paused: {reason}. Resume it with intervene first.")
-    found = [call for call in awaited if normalize_name(call.seat) == normalize_name(speaker)]
-    if found:
-        return found[0]
+    awaited = [call for call in pending_calls(debate) if call.model == CALLER]
+    for call in awaited:
+        if normalize_name(call.seat) == normalize_name(speaker):
+            return call
     if awaited:
         names = ", ".join(dict.fromkeys(call.seat for call in awaited))
         raise InvalidRequestError(f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")

@@ -60,7 +60,7 @@ def test_an_instruction_is_shown_with_the_other_interventions() -> None:
     [
         ("", "", "nothing to instruct"),
         ("x" * 8001, "", "8,001 characters"),
-        ("x", "Nobody", "no seat 'Nobody'"),
+        ("x", "Nobody", "Nobody here is called 'Nobody'"),
     ],
 )
 def test_an_instruction_needs_a_text_of_fair_length_and_a_seat_that_exists(

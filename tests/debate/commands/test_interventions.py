@@ -41,9 +41,7 @@ class TestPausing:
     def test_a_pause_has_its_reason(self) -> None:
         made = asked(simulate(), "pause", reason="lunch")
         assert made.events == (Paused(reason="lunch"),)
-        assert made.effect == (
-            "Answers that are on their way are kept; nothing more is asked until it is resumed."
-        )
+        assert made.effect == ("Answers in flight are kept; nothing more is asked until it is resumed.")
 
     def test_a_pause_without_a_reason_says_that_it_was_asked_for(self) -> None:
         assert asked(simulate(), "pause").events == (Paused(reason="paused on request"),)
@@ -88,7 +86,7 @@ class TestNotes:
     @pytest.mark.parametrize("to", ["Nobody", "judge 1", "opponent", "x" * 99])
     def test_there_must_be_somebody_to_read_it(self, to: str) -> None:
         assert refused(simulate(), "inject", text="x", to=to) == (
-            f"Nobody here is called {to[:60]!r}. Debaters: Proponent, Opponent; leave `to` out for all."
+            f"Nobody here is called {to[:60]!r}. Debaters: Proponent, Opponent."
         )
 
     def test_a_note_that_nobody_would_read_is_refused(self) -> None:
@@ -104,7 +102,7 @@ class TestConcluding:
     def test_a_talk_can_be_concluded_once_something_was_said(self) -> None:
         made = asked(simulate().play_through_round(1), "conclude", reason="enough")
         assert made.events == (TalkConcluded(round=1, reason="enough"),)
-        assert made.effect == ("Turns that are on their way are kept; then it is decided on what is there.")
+        assert made.effect == ("Turns in flight are kept; then it is decided on what is there.")
 
     def test_a_reason_that_reads_like_a_spent_budget_is_a_request_all_the_same(self) -> None:
         at = simulate().play_through_round(1)
@@ -117,7 +115,7 @@ class TestConcluding:
         assert at.add_events(*asked(at, "conclude").events).play().status == "concluded"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
-        said = "Nothing has been said yet, so there is nothing to judge. Call step_round first."
+        said = "Nobody has spoken yet: there is nothing to judge. Call step_round first."
         assert refused(simulate(), "conclude") == refused(simulate().play_to_round(1), "conclude") == said
 
     def test_what_is_with_the_judges_is_not_concluded(self) -> None:

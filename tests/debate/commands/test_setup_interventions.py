@@ -144,7 +144,7 @@ class TestWeightsAndThreshold:
             ({}, "Pass `weights`"),
             (
                 {"Nobody": "1"},
-                "Nobody here who votes is called 'Nobody'. Voters: judge 1.",
+                "Nobody here is called 'Nobody'. Voters: judge 1.",
             ),
             ({"judge 1": "0"}, "no fraction above 0"),
             ({"judge 1": "-1"}, "no fraction above 0"),
@@ -206,7 +206,7 @@ class TestAnotherModel:
         assert {call.model for call in at.play_to_round(3).pending_calls()} == {"vendor/new"}
 
     def test_a_seat_and_a_model_have_to_be_named(self) -> None:
-        assert "one of Proponent, Opponent, judge 1" in refused(
+        assert "Seats: Proponent, Opponent, judge 1" in refused(
             simulate(), "replace_model", to="x", model="m"
         )
         assert "Pass `model`" in refused(simulate(), "replace_model", to="Opponent", model=" ")
@@ -311,7 +311,7 @@ class TestRetractions:
             opened, lambda c: ProviderFailure("timeout") if c.task == "deliverable" else default_script(c)
         ).play()
         assert at.debate.verdict
-        assert "There is a verdict already" in refused(at, "retract", to="Opponent", round=1)
+        assert "The verdict was made with that turn" in refused(at, "retract", to="Opponent", round=1)
 
 
 def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
