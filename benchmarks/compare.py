@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
 
-Each checkout measures itself, with its own benchmarks and with the interpreter of its own `.venv` where it has
-one. Lines that only one of the two prints are left out.
+Each checkout measures itself, with its own benchmarks and with the interpreter of its own `.venv` where it
+has one. Lines that only one of the two prints are left out.
 """
 
 import argparse

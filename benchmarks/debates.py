@@ -71,7 +71,8 @@ async def measure_over_stdio(
         received = len(await read_request_bodies(url))
     assert received == 2 * CALLS_PER_DEBATE * (REPEATS + 1), received
     name = "together" if goal == 1.05 else "in sequence"
-    how = f"{critical_path_seconds:.1f} s of calls; bare litellm {format_spread(bare)}, ours over MCP {format_spread(ours)}"
+    spreads = f"bare litellm {format_spread(bare)}, ours over MCP {format_spread(ours)}"
+    how = f"{critical_path_seconds:.1f} s of calls; {spreads}"
     return [
         Measurement(
             f"3 x 3 and a judge, {name}, {LATENCY * 1000:.0f} ms a call",
@@ -115,7 +116,8 @@ async def measure_turn() -> list[Measurement]:
                     median(times[format_name]) * 1000,
                     "ms",
                     3,
-                    details=f"{format_spread(times[format_name])}; a bare SQLite commit of 2 kB on this disk {format_spread(commits)}",
+                    details=f"{format_spread(times[format_name])}; "
+                    f"a bare SQLite commit of 2 kB on this disk {format_spread(commits)}",
                 )
             )
         lines.append(await measure_litellm_turn(folder))

@@ -41,7 +41,10 @@ RARE_WORD = "quokka"  # in one debate of a hundred
 
 @dataclass
 class DebateGenerator:
-    """Plays debates without a clock or a model: seeded texts, with word frequencies as in natural language."""
+    """Plays debates without a clock or a model.
+
+    Seeded texts, with word frequencies as in natural language.
+    """
 
     rng: random.Random
     turn_length: int

@@ -41,7 +41,8 @@ SCENARIOS = (
     *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain"),
 )
 """`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
-response, `broken` within it; `prose` responds to a judge in prose; `huge` is a million characters; `calls` calls
+response, `broken` within it; `prose` responds to a judge in prose; `huge` is a million characters; `calls`
+calls
 the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas."""
 
 _NOT_IN_PLAIN = ("tools", "response_format")

@@ -1,6 +1,7 @@
 """Writes the parts of the documentation that come from the code: `python -m docs.generate`.
 
-A part stands between `<!-- name -->` and `<!-- /name -->`. `tests/test_docs.py` fails when one is out of date.
+A part stands between `<!-- name -->` and `<!-- /name -->`. `tests/test_docs.py` fails when one is out of
+date.
 """
 
 import ast

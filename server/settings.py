@@ -44,7 +44,10 @@ def uppercase(value: Any) -> Any:
 
 
 def parse_json(value: Any) -> Any:
-    """Parse a text; other values stay. Raises ValueError, which does not repeat the text: it may hold keys."""
+    """Parse a text.
+
+    Other values stay. Raises ValueError, which does not repeat the text: it may hold keys.
+    """
     try:
         return json.loads(value) if isinstance(value, str) else value
     except json.JSONDecodeError as error:
@@ -119,7 +122,10 @@ class ModelPrice(BaseModel):
 
 
 class Settings(BaseModel):
-    """The environment variable is the name in capitals after COUNTERPOINT_; the file's key is `file_key(name)`."""
+    """The environment variable is the name in capitals after COUNTERPOINT_.
+
+    The file's key is `file_key(name)`.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -155,7 +161,10 @@ class Settings(BaseModel):
     daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
     """Likewise in dollars, counting answers whose price is known. 0: no limit."""
     max_recovery_age_hours: float = Field(24, ge=0, le=8760)
-    """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
+    """Unattended debates whose process is gone are resumed if they were written to in so many hours.
+
+    0: none.
+    """
     recovery_concurrency: int = Field(4, ge=1, le=100)
     """How many debates are resumed at a time."""
 

@@ -1,8 +1,8 @@
 """Journals that a release has written can be read by every later one.
 
-`tests/golden/journal_<release>….jsonl` hold whole debates, with every kind of event: one entry a line, with its
-stream. The files of a release never change once it is out. Write those of a new release at the root of the
-repository with
+`tests/golden/journal_<release>….jsonl` hold whole debates, with every kind of event: one entry a line, with
+its stream. The files of a release never change once it is out. Write those of a new release at the root of
+the repository with
 
     python -m tests.support.golden_debates X_Y
 

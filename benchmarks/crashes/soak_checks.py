@@ -1,7 +1,7 @@
 """Checks of the debates of a soak, read from the database and from the ledger of model calls.
 
-Nothing here trusts the processes that wrote them: hash chains are checked, events are replayed, and the call of
-each answer and the fault injected into that call are computed again.
+Nothing here trusts the processes that wrote them: hash chains are checked, events are replayed, and the call
+of each answer and the fault injected into that call are computed again.
 """
 
 import re

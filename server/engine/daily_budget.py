@@ -1,7 +1,7 @@
 """The daily budget (UTC) of all debates together: requests to models, and dollars.
 
-Spending is summed from the lists' rows, where each debate keeps its own by day. So all processes on a database
-share the budget, and a restart forgets nothing. Calls in flight reserve what they may take at most.
+Spending is summed from the lists' rows, where each debate keeps its own by day. So all processes on a
+database share the budget, and a restart forgets nothing. Calls in flight reserve what they may take at most.
 """
 
 from collections.abc import Callable, Iterable, Sequence

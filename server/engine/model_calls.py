@@ -119,7 +119,10 @@ class ModelCaller:
     def find_unreachable_servers(
         self, debate: Debate, call: Call, servers: Sequence[str]
     ) -> Researched | None:
-        """Research servers that cannot be used, as an event that the seat sees in its prompt; once for each answer."""
+        """Research servers that cannot be used, as an event that the seat sees in its prompt.
+
+        Once for each answer.
+        """
         problems = self.research.find_problems(servers) if self.research and servers else ()
         if not problems or count_lookup_batches(debate, call):
             return None

@@ -185,8 +185,8 @@ class Runner:
     ) -> DebateSnapshot:
         """Record answers that arrived together, as far as the debate still accepts them.
 
-        With the last answer of a round, what follows without another call is recorded in the same write. While
-        calls are in flight nothing may follow: it could close the slots they are to fill.
+        With the last answer of a round, what follows without another call is recorded in the same write.
+        While calls are in flight nothing may follow: it could close the slots they are to fill.
 
         While the database cannot be written, paid answers are kept and recording is tried again.
         """

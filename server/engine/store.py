@@ -49,7 +49,10 @@ OnCommit = Callable[[DebateSnapshot], None]
 
 
 class DebateStore:
-    """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered."""
+    """Every method may raise StorageUnavailableError.
+
+    The database cannot be used, or an entry was altered.
+    """
 
     def __init__(
         self, journal: Journal, clock: Callable[[], datetime], on_commit: OnCommit = lambda _: None

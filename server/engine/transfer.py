@@ -5,8 +5,8 @@
      "receipt": {entries, head, …},                  the end of the hash chain
      "question": …, "status": …, "result": …}        for people; ignored by the import
 
-The import reads only the entries. They are checked by their hashes, against the receipt and by replaying them,
-and keep their numbers, times, actors and hashes, so that earlier receipts stay valid.
+The import reads only the entries. They are checked by their hashes, against the receipt and by replaying
+them, and keep their numbers, times, actors and hashes, so that earlier receipts stay valid.
 """
 
 import json
@@ -146,7 +146,8 @@ def validate_export(data: Any) -> ImportedDebate:
         )
     if kind != FILE_FORMAT:
         raise InvalidRequestError(
-            f"The file is of the kind {collapse_whitespace(kind)[:40]}, and {FILE_FORMAT} is read here. {NEWER_RELEASE_HINT}"
+            f"The file is of the kind {collapse_whitespace(kind)[:40]}, and {FILE_FORMAT} is read here. "
+            f"{NEWER_RELEASE_HINT}"
         )
     try:
         found = ImportedDebate.model_validate(data)

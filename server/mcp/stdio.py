@@ -42,7 +42,10 @@ from server.models import Model
 from server.settings import Settings
 
 SHUTDOWN_GRACE = 0.9
-"""Seconds from a signal to the end of the process. The database stays consistent if closing it takes longer."""
+"""Seconds from a signal to the end of the process.
+
+The database stays consistent if closing it takes longer.
+"""
 
 logger = logging.getLogger(__name__)
 

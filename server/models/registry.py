@@ -75,7 +75,8 @@ class NoModelError(DebateError):
 class ModelRegistry:
     """The models of this process by name. `own_models` come from code and win over every other name.
 
-    Models behind litellm share one `guard`, others are called directly. `chaos` applies to all but the caller's seat.
+    Models behind litellm share one `guard`, others are called directly. `chaos` applies to all but the
+    caller's seat.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Contract of every model. A model's tests inherit `ModelContract` and provide the fixtures `model` and `endless`."""
+"""Contract of every model.
+
+A model's tests inherit `ModelContract` and provide the fixtures `model` and `endless`.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator

@@ -66,7 +66,10 @@ def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Even
 
 
 def adapt_to_setup(event: Event, before: Opened, after: Opened) -> tuple[Event, ...]:
-    """The event without what is about judges whom the fork lacks or gives another model; () if nothing is left."""
+    """The event without what is about judges whom the fork lacks or gives another model.
+
+    () if nothing is left.
+    """
     old, new = seat_models(before), seat_models(after)
     if isinstance(event, interventions.ModelReplaced) and event.seat not in new:
         return ()

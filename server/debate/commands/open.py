@@ -187,7 +187,8 @@ def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> N
     """
     if not MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS:
         raise InvalidRequestError(
-            f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. Leave `debaters` out for two."
+            f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. "
+            "Leave `debaters` out for two."
         )
     for debater in debaters:
         check_name(debater.name)

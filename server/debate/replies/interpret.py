@@ -1,7 +1,7 @@
 """What a model's reply means. A bad reply is a fact too: `interpret` never raises.
 
-A parser returns the fields of the event that a reply is, or raises ValueError with a sentence that the model can
-act on: it gets one more attempt.
+A parser returns the fields of the event that a reply is, or raises ValueError with a sentence that the model
+can act on: it gets one more attempt.
 """
 
 import re

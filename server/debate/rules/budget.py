@@ -89,7 +89,7 @@ def compute_spending(debate: Debate) -> Spending:
 
 
 def reserved_for_verdict(debate: Debate) -> int:
-    """Number of model calls reserved for upphase_ahead ballots, judging, synthesis and the moderator's closing."""
+    """Number of model calls reserved for upcoming ballots, judging, synthesis and the moderator's closing."""
     setup, phase = debate.setup, debate.phase
     here = setup.phases.index(phase) if phase else -1
     later = setup.phases[here + 1 :]

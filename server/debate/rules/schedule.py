@@ -145,7 +145,10 @@ def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
 
 
 def has_final_failure(failures: Sequence[Failed]) -> bool:
-    """Whether the model that failed last is not called again: its provider failed, or two replies were bad."""
+    """Whether the model that failed last is not called again.
+
+    Its provider failed, or two replies were bad.
+    """
     last = [failure for failure in failures if failure.model == failures[-1].model]
     return len(last) > 1 or last[-1].cause not in REPAIRABLE_CAUSES
 

@@ -168,7 +168,10 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
 
 
 def can_follow(debate: Debate, phase: Phase) -> bool:
-    """Whether the phase may begin: phases keep their order, and synthesis needs the verdict if there is one."""
+    """Whether the phase may begin.
+
+    Phases keep their order, and synthesis needs the verdict if there is one.
+    """
     if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
         return False
     here = debate.phase

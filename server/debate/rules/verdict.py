@@ -150,9 +150,9 @@ def build_swing_verdict(debate: Debate) -> Concluded:
     """The position that gained most between the first vote and the last, as in Oxford-style debates.
 
     A voter moves who chose one position first and another at the end. A missing or unreadable ballot, an
-    abstention or a model too small to judge is no movement. decided: nobody moved elsewhere, and more than half
-    of the weight did move. leaning: it gained most, or has `threshold` of the movement where one was set.
-    contested: it has less than the threshold. undecided: no movement, or a tie.
+    abstention or a model too small to judge is no movement. decided: nobody moved elsewhere, and more than
+    half of the weight did move. leaning: it gained most, or has `threshold` of the movement where one was
+    set. contested: it has less than the threshold. undecided: no movement, or a tie.
     """
     votes = tuple(compute_swing_vote(debate, seat) for seat in find_voters(debate.setup))
     first = {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}

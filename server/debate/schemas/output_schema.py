@@ -1,7 +1,8 @@
 """The caller's JSON Schema for a result: whether it can be used, and whether a value satisfies it.
 
-Schema and values are untrusted. Validation is done by `jsonschema-rs`: references are never fetched, and regular
-expressions run in linear time, without look-around and back-references. `ValidationCost` bounds the rest.
+Schema and values are untrusted. Validation is done by `jsonschema-rs`: references are never fetched, and
+regular expressions run in linear time, without look-around and back-references. `ValidationCost` bounds the
+rest.
 """
 
 import json
@@ -48,7 +49,8 @@ def check_schema(schema: dict[str, Any] | bool) -> str:
     Drafts 2020-12 (the default), 2019-09 and 07 are supported, each by its own rules.
 
     Raises:
-        InvalidRequestError: it is not a schema, or not one that any value can be checked against safely and soon.
+        InvalidRequestError: it is not a schema, or not one that any value can be checked against safely and
+        soon.
     """
     text, _, _ = _compile_schema(schema)
     return text

@@ -1,4 +1,7 @@
-"""JSON that every reader understands alike: no NaN, no lone surrogates, no integers that others would round."""
+"""JSON that every reader understands alike.
+
+No NaN, no lone surrogates, no integers that others would round.
+"""
 
 import json
 import re
@@ -14,7 +17,8 @@ def plain_json(value: Any, *, max_depth: int = MAX_VALUE_DEPTH) -> str:
     """The value as compact JSON.
 
     Raises:
-        ValueError: JSON cannot hold the value: NaN, a lone surrogate, an integer beyond 2**53 - 1, a type that
+        ValueError: JSON cannot hold the value: NaN, a lone surrogate, an integer beyond 2**53 - 1, a type
+        that
             JSON does not have, or more than `max_depth` levels. The text says where.
     """
     _check_value(value, (), max_depth)

@@ -1,7 +1,8 @@
 """An upper bound of the work that validating a value takes, computed before it is validated.
 
-The validator cannot be interrupted, and some schemas multiply: a recursive `oneOf` doubles the work with each level
-of the value. So the value is walked once with the number of times that each subschema applies to each part of it.
+The validator cannot be interrupted, and some schemas multiply: a recursive `oneOf` doubles the work with
+each level of the value. So the value is walked once with the number of times that each subschema applies to
+each part of it.
 """
 
 from collections import Counter, defaultdict
@@ -94,11 +95,12 @@ def group_children(pointer: str, schema: Schema, targets: Mapping[str, str]) -> 
 class ValidationCost:
     """The steps that validating values with one schema takes.
 
-    `targets`: see `find_reference_targets`. `pattern_costs`: steps for each character that a regular expression is
-    matched against.
+    `targets`: see `find_reference_targets`. `pattern_costs`: steps for each character that a regular
+    expression is matched against.
 
     Raises:
-        InvalidRequestError: a subschema leads back to itself before a field or an item is looked at, or too many
+        InvalidRequestError: a subschema leads back to itself before a field or an item is looked at, or too
+        many
             subschemas apply to one value.
     """
 

@@ -118,7 +118,10 @@ def has_answered(debate: Debate, model: str) -> bool:
 
 
 def find_failover_round(debate: Debate, seat: str, model: str) -> float:
-    """The first round in which a seat's own model failed for good; infinity if the seat has no other model."""
+    """The first round in which a seat's own model failed for good.
+
+    Infinity if the seat has no other model.
+    """
     if candidate_models(debate, seat) == (model,):
         return math.inf
     # A late model is called again in the next round, without a fallback.

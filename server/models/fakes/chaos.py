@@ -1,7 +1,7 @@
 """Fault injection: a model that wraps another and makes some of its calls fail.
 
-The fault of a call is drawn from the seed of the chaos and from the call (its seed, seat and round), never from the
-order of calls: the same debate meets the same faults every time.
+The fault of a call is drawn from the seed of the chaos and from the call (its seed, seat and round), never
+from the order of calls: the same debate meets the same faults every time.
 """
 
 import math

@@ -129,7 +129,10 @@ def build_answer(request: Request) -> str:
 
 
 def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:
-    """(letter, stance) of a position, by the question's hash: seats on this model agree. Empty without positions."""
+    """(letter, stance) of a position, by the question's hash.
+
+    Seats on this model agree. Empty without positions.
+    """
     positions = sorted(summary.positions) or [("", "")]
     letter, stance = positions[hash_to_int(summary.question, purpose) % len(positions)]
     return letter, excerpt(stance)
@@ -252,4 +255,7 @@ FIELD_BUILDERS: dict[Task, Callable[[Request], dict[str, Any]]] = {
     "opening": build_round_briefing,
     "closing": build_round_summary,
 }
-"""The fields that it can fill by task; an argument's are the hand-off's. The schema decides which are used."""
+"""The fields that it can fill by task.
+
+An argument's are the hand-off's. The schema decides which are used.
+"""

@@ -88,7 +88,10 @@ def build_instance(schema: Any, question: str, generate_text: TextGenerator) -> 
 
 
 class _Candidate:
-    """One attempt: alternatives are rotated by `attempt`; optional fields are left out of every second one."""
+    """One attempt.
+
+    Alternatives are rotated by `attempt`; optional fields are left out of every second one.
+    """
 
     def __init__(self, root: Any, question: str, generate_text: TextGenerator, attempt: int) -> None:
         self.root = root
@@ -244,7 +247,10 @@ def sample_pattern(pattern: str, min_length: int = 0) -> Iterator[str]:
 
 
 def _sample_group(pattern: str, position: int, extra: int) -> tuple[str, int]:
-    """A text for the group that begins here, and its end; repeats are taken `extra` times more than needed."""
+    """A text for the group that begins here, and its end.
+
+    Repeats are taken `extra` times more than needed.
+    """
     branches = [""]
     while token := _PATTERN_TOKEN.match(pattern, position):
         position = token.end()

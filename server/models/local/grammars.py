@@ -1,7 +1,7 @@
 """Schemas as grammars that the small model can follow to the end.
 
-The runtime (llguidance) compiles a JSON Schema itself; keywords that it does not know it ignores, so the reply must
-still be validated. What is added here are bounds, because the model does not stop by itself.
+The runtime (llguidance) compiles a JSON Schema itself; keywords that it does not know it ignores, so the
+reply must still be validated. What is added here are bounds, because the model does not stop by itself.
 """
 
 import json
@@ -23,7 +23,10 @@ SCHEMA_TOO_LARGE = (
 
 
 def build_grammar(schema: dict[str, Any]) -> str:
-    """The schema as a grammar with fixed white space: the model fills optional white space until its tokens end."""
+    """The schema as a grammar with fixed white space.
+
+    The model fills optional white space until its tokens end.
+    """
     options = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
     return "%llguidance {}\nstart: %json " + json.dumps(schema | {"x-guidance": options})
 

@@ -1,10 +1,11 @@
 """The embedded model: SmolLM2-135M, in this process, on the CPU. Nothing leaves the machine.
 
-It is far too small to judge, and its judgments say so (`Reply.informative`). It reads a summary of the prompt
-(`PromptSummary`), its answers start with a given prefill, repetition is penalised, and JSON follows a grammar.
+It is far too small to judge, and its judgments say so (`Reply.informative`). It reads a summary of the
+prompt (`PromptSummary`), its answers start with a given prefill, repetition is penalised, and JSON follows a
+grammar.
 
-One runtime serves the process, on one worker thread: it computes one answer at a time, and a request that waits in
-our queue can be cancelled.
+One runtime serves the process, on one worker thread: it computes one answer at a time, and a request that
+waits in our queue can be cancelled.
 """
 
 import asyncio
@@ -206,7 +207,10 @@ def count_threads() -> int:
 
 
 def is_processor_supported(path: Path) -> bool:
-    """Whether the runtime runs on this processor; elsewhere it ends the process with an illegal instruction."""
+    """Whether the runtime runs on this processor.
+
+    Elsewhere it ends the process with an illegal instruction.
+    """
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     with suppress(OSError):

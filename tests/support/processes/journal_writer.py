@@ -1,6 +1,7 @@
 """A process that appends to a journal and prints the number of each entry once it is durable.
 
-Usage: python -m tests.support.processes.journal_writer PATH STREAM COUNT NAME. With COUNT 0 it runs until killed.
+Usage: python -m tests.support.processes.journal_writer PATH STREAM COUNT NAME. With COUNT 0 it runs until
+killed.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""MCP servers for research tests: `python research_servers.py KIND`. Some misbehave, as the SDK would not let them."""
+"""MCP servers for research tests.
+
+`python research_servers.py KIND`. Some misbehave, as the SDK would not let them.
+"""
 
 import itertools
 import json
