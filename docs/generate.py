@@ -5,6 +5,7 @@ date.
 """
 
 import ast
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -170,17 +171,31 @@ def render_resources() -> str:
 def render_settings() -> str:
     lines = ["| variable | key in the file | meaning |", "| --- | --- | --- |"]
     lines += [
-        f"| `{PREFIX}{name.upper()}` | `{Settings.file_key(name)}` | {' '.join((field.description or '').split())} |"
-        for name, field in Settings.model_fields.items()
+        f"| `{PREFIX}{name.upper()}` | `{Settings.file_key(name)}` | {meaning} |"
+        for name, meaning in read_field_docstrings(Settings).items()
     ]
     return "\n".join(lines)
 
 
+def read_field_docstrings(model: type) -> dict[str, str]:
+    """The docstring below each field of a class. Pydantic can read them, too, but does so at every start."""
+    found = ast.parse(inspect.getsource(model)).body[0]
+    assert isinstance(found, ast.ClassDef)
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in pairwise(found.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(text.value.value, str)
+    }
+
+
 def render_research() -> str:
     lines = ["| key | meaning |", "| --- | --- |"]
-    for name, field in ResearchServer.model_fields.items():
-        default = str(field.default).lower() if isinstance(field.default, int | float) else ""
-        lines.append(f"| `{name}` | {field.description}{f' Default: `{default}`.' if default else ''} |")
+    for name, meaning in read_field_docstrings(ResearchServer).items():
+        value = ResearchServer.model_fields[name].default
+        default = f" Default: `{str(value).lower()}`." if isinstance(value, int | float) else ""
+        lines.append(f"| `{name}` | {meaning}{default} |")
     return "\n".join(lines)
 
 

@@ -79,7 +79,7 @@ class ResearchServer(BaseModel):
     Commands, addresses and headers often hold keys: none of them is ever shown.
     """
 
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     command: str = Field("", repr=False)
     """The program to run as a child process."""
@@ -127,13 +127,7 @@ class Settings(BaseModel):
     The file's key is `file_key(name)`.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_name=True,
-        hide_input_in_errors=True,
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, hide_input_in_errors=True)
 
     db: str = ""
     """Path of the database. Default: `debates.db` in the user's data directory."""

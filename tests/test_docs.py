@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import BLOCKS, DOCS, replace_block
+from docs.generate import BLOCKS, DOCS, read_field_docstrings, replace_block
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS
-from server.settings import Settings
+from server.settings import ResearchServer, Settings
 from server.tools import build_all_tools
 from tests.support.paths import ROOT
 
@@ -74,7 +74,8 @@ def test_every_tool_is_in_the_readme() -> None:
 
 def test_every_format_and_setting_has_a_page() -> None:
     assert all(f"`{name}`" in (DOCS / "debates.md").read_text(encoding="utf-8") for name in FORMATS)
-    assert all(field.description for field in Settings.model_fields.values())
+    assert list(read_field_docstrings(Settings)) == list(Settings.model_fields)
+    assert list(read_field_docstrings(ResearchServer)) == list(ResearchServer.model_fields)
 
 
 def test_every_command_has_help_with_an_example() -> None:

@@ -38,7 +38,7 @@ def validate_time(at: str) -> str:
 
 
 class ImportedEntry(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
     seq: int
     at: Annotated[Moment, AfterValidator(validate_time)]
@@ -48,14 +48,14 @@ class ImportedEntry(BaseModel):
 
 
 class ImportedReceipt(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
     entries: int
     head: str
 
 
 class ImportedDebate(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
     counterpoint: Literal["debate/1"]
     debate_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
