@@ -106,7 +106,9 @@ async def test_leaving_ends_stubborn_children_and_their_children_within_a_second
         began = anyio.current_time()
 
     assert anyio.current_time() - began < 1
-    assert not [pid for pid in pids if is_alive(pid)]
+    with anyio.fail_after(5):  # a loaded machine removes a killed process with a delay
+        while [pid for pid in pids if is_alive(pid)]:  # noqa: ASYNC110  (there is no event to wait for)
+            await anyio.sleep(0.01)
 
 
 async def test_leaving_while_a_server_is_being_started_leaves_no_child() -> None:
