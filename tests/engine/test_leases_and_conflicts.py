@@ -24,6 +24,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 from tests.support.gated_model import Gate
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
 
@@ -153,7 +154,7 @@ async def test_waiting_for_the_lease_ends_when_another_process_has_done_the_roun
             await other.step(snapshot.id, wait=0)
             release.set()
             while other.is_working(snapshot.id):
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
 
     assert idle.requests == []
 

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from server.research import Research
+from tests.support.polling import wait_before_next_poll
 from tests.support.processes.research_client import (
     build_server_config,
     call_research_tool,
@@ -107,8 +108,8 @@ async def test_leaving_ends_stubborn_children_and_their_children_within_a_second
 
     assert anyio.current_time() - began < 1
     with anyio.fail_after(5):  # a loaded machine removes a killed process with a delay
-        while [pid for pid in pids if is_alive(pid)]:  # noqa: ASYNC110  (there is no event to wait for)
-            await anyio.sleep(0.01)
+        while [pid for pid in pids if is_alive(pid)]:
+            await wait_before_next_poll()
 
 
 async def test_leaving_while_a_server_is_being_started_leaves_no_child() -> None:

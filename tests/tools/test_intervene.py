@@ -13,6 +13,7 @@ from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import build_scripted_model, read_events, read_view
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4", "N10", "D3", "N8")]
 
@@ -40,7 +41,7 @@ class InFlight:
         self.gate.release.set()
         with anyio.fail_after(5):
             while len(spoken := await read_events(self.client, self.step, "spoke")) < least:
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
         return spoken
 
 

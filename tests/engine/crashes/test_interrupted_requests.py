@@ -18,6 +18,7 @@ from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
 
@@ -58,13 +59,13 @@ async def open_engine(
 async def until(holds: Callable[[], Any]) -> None:
     with anyio.fail_after(5):
         while not holds():
-            await anyio.lowlevel.checkpoint()
+            await wait_before_next_poll()
 
 
 async def until_it_has_turns(running: DebateManager, debate_id: str, count: int) -> None:
     with anyio.fail_after(5):
         while len((await running.load(debate_id)).debate.turns) < count:
-            await anyio.lowlevel.checkpoint()
+            await wait_before_next_poll()
 
 
 async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:

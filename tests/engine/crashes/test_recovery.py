@@ -23,6 +23,7 @@ from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from server.settings import Settings
 from tests.support.gated_model import Gate
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D7")]
 
@@ -51,7 +52,7 @@ async def ended(manager: DebateManager, debate_id: str) -> str:
     """The status of a debate once nobody drives it any more; nothing here drives it either."""
     with anyio.fail_after(5):
         while manager.is_working(debate_id) or (await manager.load(debate_id)).status == "running":
-            await anyio.lowlevel.checkpoint()
+            await wait_before_next_poll()
     return (await manager.load(debate_id)).status
 
 
@@ -178,12 +179,12 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
         tasks.start_soon(partial(recovery.run, poll_interval=0.01))
         with anyio.fail_after(5):
             while debate_id not in recovery.failure_counts:
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
         with sqlite3.connect(database) as raw:
             raw.execute(change, ("Brake", "Break", debate_id))
         with anyio.fail_after(5):
             while (await finished(manager, debate_id)) != "concluded":
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
         tasks.cancel_scope.cancel()
 
 
@@ -198,7 +199,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
             tasks.start_soon(recovery.run, 0.05)
             with anyio.fail_after(5):
                 while debate_id not in recovery.failure_counts:
-                    await anyio.lowlevel.checkpoint()
+                    await wait_before_next_poll()
             for _ in range(100):
                 await anyio.lowlevel.checkpoint()
             assert debate_id in recovery.in_progress

@@ -17,6 +17,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 from tests.support.gated_model import Gate
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
@@ -132,7 +133,7 @@ async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_
         snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
         await running.step(snapshot.id, wait=0)
         while not model.requests:
-            await anyio.lowlevel.checkpoint()
+            await wait_before_next_poll()
         other = sqlite3.connect(database, isolation_level=None)
         other.execute("begin immediate")
         late = await running.step(snapshot.id, wait=0.4)
@@ -188,11 +189,11 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichev
             await first.first_call.wait()
             await second.first_call.wait()
             while not (await running.load(snapshot.id)).debate.turns:
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
             await running.conclude(snapshot.id, actor=ACTOR)
             first.release.set()
             while len((await running.load(snapshot.id)).debate.turns) < 2:
-                await anyio.lowlevel.checkpoint()
+                await wait_before_next_poll()
             second.release.set()
             snapshot = await running.follow(snapshot.id, wait=5)
 
