@@ -6,7 +6,12 @@ from server.cli.sanitize import sanitize_line
 from server.cli.terminal import Terminal
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events
-from server.debate.facts.interventions import InterventionFact, TalkConcluded, TextIntervention
+from server.debate.facts.interventions import (
+    InterventionFact,
+    TalkConcluded,
+    TextIntervention,
+    describe_change,
+)
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
@@ -92,7 +97,7 @@ def print_intervention(out: Terminal, event: events.Paused | events.Resumed | In
     if isinstance(event, TalkConcluded):
         action = "The talk is concluded"
     elif isinstance(event, InterventionFact):
-        action = f"{event.action} {event.target} {event.summary}"
+        action = " ".join((event.action, *describe_change(event)))
     else:
         action = "Paused" if isinstance(event, events.Paused) else "Resumed"
     print_note(out, f"{action}: {event.reason}" if event.reason else action, "")

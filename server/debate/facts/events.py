@@ -9,25 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
-from server.debate.facts.config import (
-    MODERATOR,
-    REFEREE,
-    SYNTHESIZER,
-    Brief,
-    Count,
-    Debater,
-    Document,
-    Dollars,
-    Fact,
-    HandoffMode,
-    JudgePanel,
-    Limits,
-    Moderator,
-    Officer,
-    Phase,
-    Price,
-    SeatKind,
-)
+from server.debate.facts import config
+from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
 from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.text import clean, collapse_whitespace
 
@@ -65,12 +48,8 @@ EndCause = Literal[
 ]
 """Why the talk, or the whole debate, ended."""
 
-END_CAUSE_TEXTS: dict[EndCause, str] = {
-    "max_rounds": "max_rounds",
-    "max_turns": "max_turns",
-    "settled": "settled",
+END_CAUSE_TEXTS = {
     "moderator_done": "moderator done",
-    "terminate_when": "terminate_when",
     "phases_held": "every phase was held",
     "request": "concluded on request",
     "budget": "the budget is spent",
@@ -102,31 +81,31 @@ class Opened(Fact):
     kind: Literal["opened"] = "opened"
     question: str
     format: str
-    phases: tuple[Phase, ...]
-    debaters: tuple[Debater, ...]
-    judges: JudgePanel
+    phases: tuple[config.Phase, ...]
+    debaters: tuple[config.Debater, ...]
+    judges: config.JudgePanel
     max_rounds: int
     seed: int
-    documents: tuple[Document, ...] = ()
+    documents: tuple[config.Document, ...] = ()
     instructions: str = ""
     quorum: int = 2  # with fewer speakers in a round of talk, the debate pauses
     turn_timeout: int = 120  # seconds for one answer, retries included
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
     run: bool = False  # the server runs it to the verdict unattended
     tags: tuple[str, ...] = ()
-    brief: Brief = "advocate"  # advocates never concede in public; panel members may change their mind
-    moderator: Moderator | None = None
-    referee: Officer | None = None
-    synthesizer: Officer | None = None
+    brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
+    moderator: config.Moderator | None = None
+    referee: config.Officer | None = None
+    synthesizer: config.Officer | None = None
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
-    handoff: HandoffMode = "structured"  # how the choice of the next speaker is read
+    handoff: config.HandoffMode = "structured"  # how the choice of the next speaker is read
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
-    limits: Limits = Limits()
-    prices: tuple[Price, ...] = ()  # of every model that may be called; needed by limits and estimates
-    hidden_from_client: tuple[SeatKind, ...] = ()
-    hidden_from_seats: tuple[SeatKind, ...] = ()
+    limits: config.Limits = config.Limits()
+    prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
+    hidden_from_client: tuple[config.SeatKind, ...] = ()
+    hidden_from_seats: tuple[config.SeatKind, ...] = ()
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry
@@ -352,31 +331,15 @@ class Ended(Fact):
 
 def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
     """The cause as text; the detail where there is one."""
-    return detail or (END_CAUSE_TEXTS[cause] if cause else "")
+    return detail or END_CAUSE_TEXTS.get(cause, cause)
 
 
-Event = Annotated[
-    Opened
-    | PhaseEntered
-    | RoundOpened
-    | DefaultPlanUsed
-    | Spoke
-    | HandedOff
-    | HandoffFailed
-    | Researched
-    | Failed
-    | Audited
-    | RoundClosed
-    | Balloted
-    | Judged
-    | Concluded
-    | Synthesized
-    | InterventionEvent
-    | Paused
-    | Resumed
-    | Ended,
-    Field(discriminator="kind"),
-]
+AnswerEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed
+"""What fills a slot of a round, or fails to."""
+
+CourseEvent = PhaseEntered | DefaultPlanUsed | HandedOff | Concluded | Paused | Resumed | Ended
+Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 

@@ -1,7 +1,7 @@
 """The events by which somebody changes the course of a debate, one for each thing that can be changed.
 
-A new one needs a class here, in `InterventionEvent`, and a handler in `commands.intervene`; what follows
-from it is derived where it is used, from `Debate.interventions`.
+A new one needs a class here, in `InterventionEvent` and `describe_change`, and a handler in
+`commands.intervene`; what follows from it is derived where it is used, from `Debate.interventions`.
 """
 
 from typing import ClassVar, Literal
@@ -11,24 +11,12 @@ from server.debate.facts.text import format_count
 
 
 class InterventionFact(Fact):
-    """What every intervention has in common.
-
-    `action` is what callers call it; `target` the seat it is about, "" for all; `summary` what it says or
-    changes, for views.
-    """
+    """What every intervention has in common. `action` is what callers call it."""
 
     action: ClassVar[str]
     round: Count = 0  # the round it was made in; 0 before the first
     reason: str = ""
     delivery_id: str = ""  # of the hook that made it; "" for everybody else
-
-    @property
-    def target(self) -> str:
-        return ""
-
-    @property
-    def summary(self) -> str:
-        return ""
 
 
 class TextIntervention(InterventionFact):
@@ -37,14 +25,6 @@ class TextIntervention(InterventionFact):
     title: ClassVar[str]
     text: str
     to: str = ""
-
-    @property
-    def target(self) -> str:
-        return self.to
-
-    @property
-    def summary(self) -> str:
-        return self.text
 
 
 class NoteAdded(TextIntervention):
@@ -86,10 +66,6 @@ class RoundsExtended(InterventionFact):
     action = "extend"
     rounds: int  # how many more
 
-    @property
-    def summary(self) -> str:
-        return f"{format_count(self.rounds, 'round')} more"
-
 
 class LimitsChanged(InterventionFact):
     """New limits of the debate."""
@@ -97,12 +73,6 @@ class LimitsChanged(InterventionFact):
     kind: Literal["limits_changed"] = "limits_changed"
     action = "extend"
     limits: Limits  # all that are in force from now on
-
-    @property
-    def summary(self) -> str:
-        return ", ".join(
-            f"{name}={value}" for name, value in self.limits.model_dump(exclude_defaults=True).items()
-        )
 
 
 class Weight(Fact):
@@ -119,10 +89,6 @@ class WeightsChanged(InterventionFact):
     action = "weights"
     weights: tuple[Weight, ...]  # those that change
 
-    @property
-    def summary(self) -> str:
-        return ", ".join(f"{weight.seat}: {weight.weight}" for weight in self.weights)
-
 
 class ThresholdChanged(InterventionFact):
     """A new share of the weight that a position needs to win."""
@@ -130,10 +96,6 @@ class ThresholdChanged(InterventionFact):
     kind: Literal["threshold_changed"] = "threshold_changed"
     action = "threshold"
     threshold: str  # of the votes' weight, a fraction such as "2/3"
-
-    @property
-    def summary(self) -> str:
-        return self.threshold
 
 
 class ModelReplaced(InterventionFact):
@@ -145,14 +107,6 @@ class ModelReplaced(InterventionFact):
     model: str
     price: Price | None = None  # of that model
 
-    @property
-    def target(self) -> str:
-        return self.seat
-
-    @property
-    def summary(self) -> str:
-        return self.model
-
 
 class TurnRetracted(InterventionFact):
     """A turn is left out of every later prompt. The record keeps it."""
@@ -162,14 +116,6 @@ class TurnRetracted(InterventionFact):
     seat: str
     turn_round: int
     slot_index: int
-
-    @property
-    def target(self) -> str:
-        return self.seat
-
-    @property
-    def summary(self) -> str:
-        return f"the turn of round {self.turn_round}"
 
 
 InterventionEvent = (
@@ -184,3 +130,25 @@ InterventionEvent = (
     | ModelReplaced
     | TurnRetracted
 )
+
+
+def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911  (a table of cases)
+    """The seat that an intervention is about, "" for all, and what it says or changes."""
+    match made:
+        case TextIntervention():
+            return made.to, made.text
+        case ModelReplaced():
+            return made.seat, made.model
+        case TurnRetracted():
+            return made.seat, f"the turn of round {made.turn_round}"
+        case RoundsExtended():
+            return "", f"{format_count(made.rounds, 'round')} more"
+        case LimitsChanged():
+            limits = made.limits.model_dump(exclude_defaults=True)
+            return "", ", ".join(f"{name}={value}" for name, value in limits.items())
+        case WeightsChanged():
+            return "", ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
+        case ThresholdChanged():
+            return "", made.threshold
+        case _:
+            return "", ""

@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TypeVar, assert_never
 
+from server.debate.facts import events
+from server.debate.facts import interventions as changes
 from server.debate.facts.config import (
     MODERATOR,
     REFEREE,
@@ -15,44 +17,12 @@ from server.debate.facts.config import (
     Price,
     SeatKind,
 )
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Concluded,
-    DefaultPlanUsed,
-    Ended,
-    Failed,
-    HandedOff,
-    HandoffFailed,
-    Judged,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Researched,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-    Usage,
-)
-from server.debate.facts.interventions import (
-    Challenged,
-    InterventionEvent,
-    LimitsChanged,
-    ModelReplaced,
-    NoteAdded,
-    RoundsExtended,
-    TalkConcluded,
-    ThresholdChanged,
-    TurnRetracted,
-    WeightsChanged,
-)
+from server.debate.facts.events import AnswerEvent, Failed, Opened, Spoke
+from server.debate.facts.interventions import Challenged, NoteAdded
 
-RoundPlan = RoundOpened | DefaultPlanUsed
-TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Audited | RoundClosed
+RoundPlan = events.RoundOpened | events.DefaultPlanUsed
+TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | events.Audited | events.RoundClosed
 """What prompts show of a round."""
-
-AnswerEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
 
 T = TypeVar("T")
 
@@ -63,29 +33,29 @@ JUDGE_PREFIX = "judge "
 class Debate:
     setup: Opened
     version: int = 1  # number of events
-    rounds: tuple[PhaseEntered, ...] = ()
+    rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
-    handoffs: tuple[HandedOff, ...] = ()
-    handoff_failures: tuple[HandoffFailed, ...] = ()
-    research: tuple[Researched, ...] = ()
-    ballots: tuple[Balloted, ...] = ()
-    judgments: tuple[Judged, ...] = ()
-    deliverable: Synthesized | None = None
+    handoffs: tuple[events.HandedOff, ...] = ()
+    handoff_failures: tuple[events.HandoffFailed, ...] = ()
+    research: tuple[events.Researched, ...] = ()
+    ballots: tuple[events.Balloted, ...] = ()
+    judgments: tuple[events.Judged, ...] = ()
+    deliverable: events.Synthesized | None = None
     failures: tuple[Failed, ...] = ()
     answered_slots: frozenset[tuple[str, int]] = frozenset()  # (seat, slot_index), in this round
     round_failures: tuple[Failed, ...] = ()  # those of this round that count against a seat
-    interventions: tuple[InterventionEvent, ...] = ()
+    interventions: tuple[changes.InterventionEvent, ...] = ()
     failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
-    paused: Paused | None = None
-    verdict: Concluded | None = None
-    ended: Ended | None = None
+    paused: events.Paused | None = None
+    verdict: events.Concluded | None = None
+    ended: events.Ended | None = None
 
     def find_interventions(self, kind: type[T]) -> list[T]:
         return [made for made in self.interventions if isinstance(made, kind)]
 
     @property
     def is_concluding(self) -> bool:
-        return bool(self.find_interventions(TalkConcluded))
+        return bool(self.find_interventions(changes.TalkConcluded))
 
     @property
     def round(self) -> int:
@@ -93,7 +63,7 @@ class Debate:
 
     @property
     def extra_rounds(self) -> int:
-        return sum(made.rounds for made in self.find_interventions(RoundsExtended))
+        return sum(made.rounds for made in self.find_interventions(changes.RoundsExtended))
 
     @property
     def max_rounds(self) -> int:
@@ -106,33 +76,34 @@ class Debate:
 
     @property
     def limits(self) -> Limits:
-        changed = self.find_interventions(LimitsChanged)
+        changed = self.find_interventions(changes.LimitsChanged)
         return changed[-1].limits if changed else self.setup.limits
 
     @property
     def prices(self) -> tuple[Price, ...]:
         """Of every model that may be called, models that replaced another included."""
-        replaced = self.find_interventions(ModelReplaced)
-        return (*self.setup.prices, *(made.price for made in replaced if made.price is not None))
+        added = (made.price for made in self.find_interventions(changes.ModelReplaced))
+        return (*self.setup.prices, *filter(None, added))
 
     @property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
-        changed = (weight for made in self.find_interventions(WeightsChanged) for weight in made.weights)
+        changed = (
+            weight for made in self.find_interventions(changes.WeightsChanged) for weight in made.weights
+        )
         return {weight.seat: Fraction(weight.weight) for weight in changed}
 
     @property
     def threshold(self) -> Fraction | None:
         """The share of the votes' weight that a position needs; None for a majority."""
-        changed = self.find_interventions(ThresholdChanged)
+        changed = self.find_interventions(changes.ThresholdChanged)
         return Fraction(changed[-1].threshold) if changed else None
 
     @property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """(seat, round, slot_index) of the turns that prompts leave out."""
-        return frozenset(
-            (made.seat, made.turn_round, made.slot_index) for made in self.find_interventions(TurnRetracted)
-        )
+        retracted = self.find_interventions(changes.TurnRetracted)
+        return frozenset((made.seat, made.turn_round, made.slot_index) for made in retracted)
 
     def is_active(self, turn: Spoke) -> bool:
         """Whether a turn was not retracted."""
@@ -153,11 +124,9 @@ class Debate:
     @property
     def held_round_count(self) -> int:
         """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
-        talk_rounds = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
-        is_empty = (
-            self.is_concluding and talk_rounds and all(turn.round != talk_rounds[-1] for turn in self.turns)
-        )
-        return len(talk_rounds) - bool(is_empty)
+        talk = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
+        is_empty = self.is_concluding and talk and all(turn.round != talk[-1] for turn in self.turns)
+        return len(talk) - bool(is_empty)
 
     @property
     def turns(self) -> tuple[Spoke, ...]:
@@ -172,12 +141,12 @@ class Debate:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundPlan))
 
     @property
-    def round_summaries(self) -> tuple[RoundClosed, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundClosed))
+    def round_summaries(self) -> tuple[events.RoundClosed, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, events.RoundClosed))
 
     @property
-    def audits(self) -> tuple[Audited, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, Audited))
+    def audits(self) -> tuple[events.Audited, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, events.Audited))
 
     def round_plan(self, round_number: int) -> RoundPlan | None:
         return next((opened for opened in self.round_plans if opened.round == round_number), None)
@@ -191,14 +160,9 @@ class Debate:
     def round_exchanges(self, round_number: int) -> tuple[tuple[Spoke, ...], ...]:
         """The messages of a round in reading order, each with its answer if there is one."""
         turns = self.round_turns(round_number)
-        return tuple(
-            (
-                message,
-                *(t for t in turns if t.act == "answer" and (t.seat, t.to) == (message.to, message.seat)),
-            )
-            for message in turns
-            if message.act != "answer"
-        )
+        answers = {(turn.to, turn.seat): (turn,) for turn in turns if turn.act == "answer"}
+        messages = (turn for turn in turns if turn.act != "answer")
+        return tuple((asked, *answers.get((asked.seat, asked.to), ())) for asked in messages)
 
     def transcript_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The turns of a round: as recorded where they answer each other, else in reading order."""
@@ -209,22 +173,20 @@ class Debate:
             return self.round_turns(round_number)
         return tuple(turn for turn in self.turns if turn.round == round_number)
 
-    def round_ballots(self, round_number: int) -> tuple[Balloted, ...]:
+    def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
         """The ballots of a round in the order of the seats, whatever order they arrived in."""
         seats = phase_seats(self.setup, self.round_phase(round_number))
         cast = [ballot for ballot in self.ballots if ballot.round == round_number]
         return tuple(sorted(cast, key=lambda ballot: seats.index(ballot.seat)))
 
     @property
-    def votes(self) -> tuple[tuple[Balloted, ...], ...]:
+    def votes(self) -> tuple[tuple[events.Balloted, ...], ...]:
         """The ballots of each vote that was held."""
-        voting = (
-            entered.round for entered in self.rounds if self.round_phase(entered.round).wants == "ballot"
-        )
-        return tuple(map(self.round_ballots, voting))
+        entered = (held.round for held in self.rounds if self.round_phase(held.round).wants == "ballot")
+        return tuple(map(self.round_ballots, entered))
 
     @property
-    def last_ballots(self) -> tuple[Balloted, ...]:
+    def last_ballots(self) -> tuple[events.Balloted, ...]:
         return self.votes[-1] if self.votes else ()
 
     def debater(self, name: str) -> Debater:
@@ -243,11 +205,11 @@ class Debate:
         return (*spoken, *self.ballots, *self.judgments, *result)
 
     @property
-    def all_failures(self) -> tuple[Failed | HandoffFailed, ...]:
+    def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:
         return (*self.failures, *self.handoff_failures)
 
     @property
-    def usage(self) -> tuple[Usage, ...]:
+    def usage(self) -> tuple[events.Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
         paid = (*self.answers, *self.research, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
@@ -268,15 +230,10 @@ def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
 
 
 def seat_kind(seat: str) -> SeatKind:
-    """What a seat is by its name. Debaters cannot have the names of the other seats."""
-    officers: dict[str, SeatKind] = {
-        MODERATOR: "moderator",
-        REFEREE: "referee",
-        SYNTHESIZER: "synthesizer",
-    }
+    officers: dict[str, SeatKind] = {MODERATOR: "moderator", REFEREE: "referee", SYNTHESIZER: "synthesizer"}
     return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
 
 
 def judge_seats(setup: Opened) -> tuple[str, ...]:
-    """The judges' seats, in order. Debaters cannot take these names."""
+    """The judges' seats, in order. Debaters cannot have these names."""
     return tuple(f"{JUDGE_PREFIX}{number}" for number in range(1, len(setup.judges.models) + 1))

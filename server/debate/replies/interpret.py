@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from server.debate.facts import events
-from server.debate.facts.state import AnswerEvent, Debate
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.prompts.transcript import lettered_debaters
@@ -36,7 +36,7 @@ MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are ke
 ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
 
 
-def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | events.Failed:
+def interpret(debate: Debate, call: Call, reply: Reply) -> events.AnswerEvent | events.Failed:
     """The event that this reply is."""
     text = clean(reply.text)
     by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"
@@ -218,7 +218,7 @@ def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> d
     return {"text": text[:MAX_RESULT_LENGTH], "cut": reply.cut or len(text) > MAX_RESULT_LENGTH}
 
 
-REPLY_PARSERS: dict[str, tuple[type[AnswerEvent], ReplyParser]] = {
+REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),

@@ -34,6 +34,7 @@ from server.debate.facts.events import (
     Resumed,
     RoundClosed,
     RoundOpened,
+    SlotEvent,
     SlotFact,
     Spoke,
     Synthesized,
@@ -48,7 +49,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import AnswerEvent, Debate, RoundPlan, phase_seats
+from server.debate.facts.state import Debate, RoundPlan, phase_seats
 from server.debate.rules.schedule import (
     Slot,
     current_model,
@@ -60,8 +61,6 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
-
-SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.events import Event, Paused, Recorded, Resumed
-from server.debate.facts.interventions import InterventionFact
+from server.debate.facts.interventions import InterventionFact, describe_change
 from server.debate.facts.state import Debate
 from server.debate.rules.schedule import current_model, seat_models
 
@@ -23,7 +23,8 @@ def build_interventions(debate: Debate, entries: Sequence[Recorded]) -> dict[str
 def describe_intervention(event: Event) -> dict[str, str]:
     """Action, reason, text and target of an intervention; {} for other events."""
     if isinstance(event, InterventionFact):
-        return {"action": event.action, "reason": event.reason, "text": event.summary, "to": event.target}
+        seat, text = describe_change(event)
+        return {"action": event.action, "reason": event.reason, "text": text, "to": seat}
     if isinstance(event, Paused | Resumed):
         action = "pause" if isinstance(event, Paused) else "resume"
         return {"action": action, "reason": event.reason, "text": "", "to": ""}

@@ -6,6 +6,7 @@ from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.interventions import InstructionGiven
 from server.debate.rules.transitions import replay
 from server.debate.views.interventions import build_interventions
 from server.debate.views.markdown import render_transcript
@@ -79,4 +80,5 @@ def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
     instruct(parent)
     parent.play_through_round(1)
     setup, past = fork("d", parent.debate, parent.log, 1, ChangesInput.model_validate(changes))
-    assert [made.summary for made in replay([setup, *past]).interventions] == kept
+    given = replay([setup, *past]).find_interventions(InstructionGiven)
+    assert [made.text for made in given] == kept
