@@ -28,7 +28,7 @@ from server.engine.store import DebateStore, build_stream_summary, serialize_eve
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from server.tools.kit.results import build_verdict_result
+from server.tools.results import build_verdict_result
 from storage.journal import Journal
 from storage.sqlite import SqliteJournal
 

@@ -59,12 +59,11 @@ ROOMS: dict[str, str] = {
         "models models.prices models.registry research storage"
     ),
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http settings storage",
-    "tools.kit": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "compose": (
         "engine hooks models.fakes models.own models.prices models.registry models.resilience "
         "research settings storage"
     ),
-    "tools": "debate.commands debate.facts debate.views engine tools.kit",
+    "tools": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "mcp": "compose debate.facts debate.views engine models settings tools",
     "cli": (
         "compose debate.commands debate.facts debate.prompts debate.rules debate.views engine hooks "
@@ -92,7 +91,6 @@ LIBRARIES: dict[str, str] = {
     "models.litellm": "anyio litellm",
     "engine": "anyio pydantic",
     "hooks": "anyio httpx2 pydantic yaml",
-    "tools.kit": "mcp pydantic",
     "tools": "mcp pydantic",
     "mcp": "anyio mcp pydantic",
     "cli": "anyio click mcp platformdirs pydantic rich",

@@ -1,21 +1,22 @@
 """How a function becomes a tool: checked arguments, plain schemas, errors that say what to do."""
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import Any
 
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
 from server.debate.facts.errors import DebateError
-from server.tools.kit.argument_errors import ErrorPath, describe_errors
-from server.tools.kit.schema import simplify_schema
+from server.tools.argument_errors import ErrorPath, describe_errors
 
-ToolFunction = Callable[..., Awaitable[CallToolResult]]
+OMITTED_KEYWORDS = frozenset(
+    {"title", "maxLength", "minLength", "maxItems", "maximum", "minimum", "exclusiveMinimum"}
+)
+"""Titles repeat names. Bounds are enforced, and an error names the one that was broken."""
 
 
 class StrictArguments(ArgModelBase):
@@ -23,7 +24,7 @@ class StrictArguments(ArgModelBase):
 
 
 class CheckedTool(Tool):
-    """A tool that explains wrong arguments in plain text instead of pydantic's list."""
+    """A tool whose errors tell the model in plain text what to do."""
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -32,7 +33,12 @@ class CheckedTool(Tool):
             arguments = self.validate_arguments(arguments)
         except ValidationError as error:
             raise ToolError(describe_errors(error, self.parameters)) from error
-        return await super().run(arguments, context, convert_result)
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError as error:
+            if isinstance(cause := error.__cause__, DebateError):
+                raise ToolError(f"{error}: {cause}") from cause
+            raise
 
     def validate_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments without nulls, which count as arguments left out.
@@ -51,9 +57,11 @@ class CheckedTool(Tool):
         return given
 
 
-def build_tool(function: ToolFunction, *, title: str, annotations: ToolAnnotations) -> CheckedTool:
+def build_tool(
+    function: Callable[..., Awaitable[CallToolResult]], *, title: str, annotations: ToolAnnotations
+) -> CheckedTool:
     """A tool that refuses unknown arguments. The SDK ignores them, so a misspelt one would go unnoticed."""
-    tool = CheckedTool.from_function(translate_errors(function), title=title, annotations=annotations)
+    tool = CheckedTool.from_function(function, title=title, annotations=annotations)
     assert isinstance(tool, CheckedTool)
     loose = tool.fn_metadata.arg_model
     tool.fn_metadata.arg_model = create_model(loose.__name__, __base__=(StrictArguments, loose))
@@ -64,17 +72,30 @@ def build_tool(function: ToolFunction, *, title: str, annotations: ToolAnnotatio
     return tool
 
 
-def translate_errors(function: ToolFunction) -> ToolFunction:
-    """The function with errors of the caller as tool errors, whose text the model sees."""
+def simplify_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that pydantic generated, as short as it can be, because every conversation pays for it.
 
-    @wraps(function)
-    async def call(*args: Any, **kwargs: Any) -> CallToolResult:
-        try:
-            return await function(*args, **kwargs)
-        except DebateError as error:
-            raise ToolError(str(error)) from error
-
-    return call
+    A property that may be null is an optional one. A default that matters stands in the description too,
+    because some clients drop `default`; an empty one means "not given". Docstrings of classes are dropped.
+    """
+    simple: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            simple[key] = {name: simplify_schema(part) for name, part in value.items()}
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            simple[key] = simplify_schema(value)
+        elif key == "anyOf":
+            kept = [simplify_schema(part) for part in value if part != {"type": "null"}]
+            simple |= kept[0] if len(kept) == 1 else {"anyOf": kept}
+        elif key not in OMITTED_KEYWORDS and not (key == "description" and "properties" in schema):
+            simple[key] = value
+    default = simple.get("default")
+    if not default or isinstance(default, dict):
+        simple.pop("default", None)
+    else:
+        lead = f"{simple['description']}. " if "description" in simple else ""
+        simple["description"] = f"{lead}Default: {'true' if default is True else default}"
+    return simple
 
 
 def remove_path(value: Any, path: ErrorPath) -> Any:

@@ -1,1 +1,0 @@
-"""How a function becomes a tool: schemas, checked arguments, errors, results."""
