@@ -1,7 +1,8 @@
 """One SQLite connection in WAL mode. Translates every error into a `StorageError`."""
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -16,17 +17,7 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 
 RETRY_SECONDS = 0.01
 
-ERROR_TEXTS = {
-    sqlite3.SQLITE_BUSY: "is locked by another program",
-    sqlite3.SQLITE_LOCKED: "is locked by another program",
-    sqlite3.SQLITE_READONLY: "is read-only",
-    sqlite3.SQLITE_PERM: "may not be written by this user",
-    sqlite3.SQLITE_FULL: "does not fit on the disk, which is full",
-    sqlite3.SQLITE_IOERR: "cannot be read or written, the disk reports an error",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
-    sqlite3.SQLITE_NOTADB: "is not an SQLite database",
-    sqlite3.SQLITE_CORRUPT: "is damaged, restore it from a backup",
-}
+Value = str | bytes | float | None
 
 
 class LockedError(StorageError):
@@ -37,10 +28,17 @@ class ConstraintError(StorageError):
     """A key exists already, or a trigger aborted the statement."""
 
 
-ERROR_TYPES: Mapping[int, type[StorageError]] = {
-    sqlite3.SQLITE_BUSY: LockedError,
-    sqlite3.SQLITE_LOCKED: LockedError,
-    sqlite3.SQLITE_CONSTRAINT: ConstraintError,
+ERRORS: dict[int, tuple[type[StorageError], str]] = {
+    sqlite3.SQLITE_BUSY: (LockedError, "is locked by another program"),
+    sqlite3.SQLITE_LOCKED: (LockedError, "is locked by another program"),
+    sqlite3.SQLITE_CONSTRAINT: (ConstraintError, "cannot be used"),
+    sqlite3.SQLITE_READONLY: (StorageError, "is read-only"),
+    sqlite3.SQLITE_PERM: (StorageError, "may not be written by this user"),
+    sqlite3.SQLITE_FULL: (StorageError, "does not fit on the disk, which is full"),
+    sqlite3.SQLITE_IOERR: (StorageError, "cannot be read or written, the disk reports an error"),
+    sqlite3.SQLITE_CANTOPEN: (StorageError, "cannot be opened"),
+    sqlite3.SQLITE_NOTADB: (StorageError, "is not an SQLite database"),
+    sqlite3.SQLITE_CORRUPT: (StorageError, "is damaged, restore it from a backup"),
 }
 
 
@@ -51,12 +49,11 @@ def translate_errors(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(f"the database {name} cannot be opened: {error.strerror}") from error
-    except UnicodeDecodeError as error:  # damaged text in the file
-        raise StorageError(f"the database {name} {ERROR_TEXTS[sqlite3.SQLITE_CORRUPT]} ({error})") from error
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits are details
-        kind = ERROR_TYPES.get(code, StorageError)
-        raise kind(f"the database {name} {ERROR_TEXTS.get(code, 'cannot be used')} ({error})") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        damaged_text = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else 0
+        code = getattr(error, "sqlite_errorcode", damaged_text) & 0xFF  # the upper bits are details
+        kind, text = ERRORS.get(code, (StorageError, "cannot be used"))
+        raise kind(f"the database {name} {text} ({error})") from error
 
 
 def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
@@ -83,14 +80,17 @@ def ensure_file_exists(path: Path) -> None:
 
 
 class Connection:
+    """Statements and transactions wait for each other, so that none gets into another's transaction."""
+
     def __init__(self, db: aiosqlite.Connection, name: str) -> None:
         self._db = db
         self._name = name
+        self._lock = asyncio.Lock()
         self._is_closed = False
 
     @classmethod
     async def open(cls, path: str, *, lock_timeout: float) -> Self:
-        """Open a database. Every call waits up to `lock_timeout` seconds for the lock.
+        """Open a database. Every call waits up to `lock_timeout` seconds for other processes.
 
         Raises:
             StorageError: it cannot be opened, or SQLite is unsuitable.
@@ -100,62 +100,62 @@ class Connection:
             db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
         self = cls(db, path)
         try:
-            await self._prepare(lock_timeout)
+            modules = [name for (name,) in await self.fetch_all("pragma module_list")]
+            require_sqlite(sqlite3.sqlite_version_info, modules)
+            await self._enter_wal_mode(anyio.current_time() + lock_timeout)
+            await self.fetch_all(f"pragma busy_timeout = {round(lock_timeout * 1000)}")
+            await self.fetch_all("pragma synchronous = full")
         except BaseException:
             await self.close()
             raise
         return self
 
-    async def _prepare(self, lock_timeout: float) -> None:
-        require_sqlite(
-            sqlite3.sqlite_version_info, [name for (name,) in await self.fetch_all("pragma module_list")]
-        )
-        deadline = anyio.current_time() + lock_timeout
+    async def _enter_wal_mode(self, deadline: float) -> None:
+        """When two processes open a new file, SQLite may report it as locked without waiting."""
         while True:
-            # When two processes open a new file, SQLite may report it as locked without waiting.
             try:
                 await self.fetch_all("pragma journal_mode = wal")
-                break
             except LockedError:
                 if anyio.current_time() >= deadline:
                     raise
                 await anyio.sleep(RETRY_SECONDS)
-        await self.fetch_all(f"pragma busy_timeout = {round(lock_timeout * 1000)}")
-        await self.fetch_all("pragma synchronous = full")
+            else:
+                return
 
-    async def fetch_all(self, sql: str, *values: str | bytes | float | None) -> list[Any]:
-        """Run one statement and return its rows. Outside a transaction it is committed on return."""
-        self._require_open()
+    async def fetch_all(self, sql: str, *values: Value) -> list[Any]:
+        """Run one statement and return its rows; it is committed on return."""
         # A lone surrogate, which JSON allows, matches no name and must not raise.
         given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
-        with translate_errors(self._name):
-            return list(await self._db.execute_fetchall(sql, given))
-
-    async def execute_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._require_open()
-        with translate_errors(self._name):
-            await self._db.executemany(sql, rows)
+        async with self._use() as db:
+            return list(await db.execute_fetchall(sql, given))
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[None]:
-        """Commit on success, else roll back. The caller keeps other users off this connection."""
-        try:
-            # Inside the try: on cancellation the driver's thread still begins the transaction.
-            await self.fetch_all("begin immediate")
-            yield
-            await self.fetch_all("commit")
-        except BaseException:
-            with translate_errors(self._name), anyio.CancelScope(shield=True):
-                if not self._is_closed:
-                    await self._db.rollback()  # no effect outside a transaction
-            raise
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """A connection for the statements of a transaction: commit on success, else roll back."""
+        async with self._use() as db:
+            try:
+                # Inside the try: on cancellation the driver's thread still begins the transaction.
+                await db.execute_fetchall("begin immediate")
+                yield db
+                await db.commit()
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await db.rollback()  # no effect outside a transaction
+                raise
+
+    @asynccontextmanager
+    async def _use(self) -> AsyncIterator[aiosqlite.Connection]:
+        async with self._lock:
+            if self._is_closed:
+                raise StorageError(f"the database {self._name} was closed")
+            with translate_errors(self._name):
+                yield self._db
 
     async def close(self) -> None:
-        self._is_closed = True
+        """Wait for the running transaction, then close. A second call does nothing."""
         # Shielded: an open connection keeps the process alive.
-        with translate_errors(self._name), anyio.CancelScope(shield=True):
-            await self._db.close()
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise StorageError(f"the database {self._name} was closed")
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                self._is_closed = True
+                with translate_errors(self._name):
+                    await self._db.close()

@@ -106,7 +106,6 @@ class Journal(Protocol):
             ValueError: there are no entries, or one is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
-        ...
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         """Write an existing stream with its numbers, times, actors and hashes, in one transaction.
@@ -120,7 +119,6 @@ class Journal(Protocol):
             ValueError: there are no entries, or one of them or the summary is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
-        ...
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
         """The entries of a stream after checking its whole chain; [] for an unknown stream.
@@ -129,11 +127,9 @@ class Journal(Protocol):
             DamagedStreamError: an entry was changed, removed or reordered, or cannot be decoded.
             StorageError: the database cannot be read.
         """
-        ...
 
     async def version(self, stream: str) -> int:
         """The number of the last entry, 0 for an unknown stream. Cheap enough for polling."""
-        ...
 
     async def find(
         self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
@@ -143,41 +139,32 @@ class Journal(Protocol):
         Any text is a valid query. `changed_since` (ISO 8601) narrows the list of one status. `before` is the
         `number` of the last stream seen; 0 starts at the newest.
         """
-        ...
-
-    async def get_listing(self, stream: str) -> StreamListing | None: ...
 
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
         """The details of the streams written to at this time (ISO 8601) or later."""
-        ...
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         """Streams whose name begins with the prefix, newest first."""
-        ...
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         """(current position, streams written to since position `after`), by any process.
 
         With `after` -1 the list is empty. Positions grow with every append. Cheap enough for polling.
         """
-        ...
 
     async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
         """Own a stream until `now + seconds` (Unix time), unless another owner holds it. Returns the owner.
 
         Leases keep two processes from paying for the same reply. Correctness does not depend on them.
         """
-        ...
 
     async def renew_leases(
         self, owner: str, streams: Collection[str], *, now: float, seconds: float
     ) -> set[str]:
         """Extend the leases this owner still holds on these streams. Returns the streams it holds."""
-        ...
 
     async def active_leases(self, *, now: float) -> Mapping[str, str]:
         """{stream: owner} of the leases that are valid at that time."""
-        ...
 
     async def release_lease(self, stream: str, owner: str) -> None: ...
 

@@ -1,16 +1,12 @@
 """The schema as a list of migrations. A released migration is never changed."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from storage.connection import Connection
 from storage.journal import StorageError
 
-Migration = Callable[[Connection], Awaitable[None]]
-"""The database records its name. It runs inside a transaction and must not end it."""
-
-
-async def m001_initial(db: Connection) -> None:
-    for statement in (
+MIGRATIONS: Mapping[str, Sequence[str]] = {
+    "m001_initial": (
         # One row a stream, updated by each append. `seq` and `head` reveal a removed last entry.
         """
         create table stream (
@@ -52,12 +48,8 @@ async def m001_initial(db: Connection) -> None:
         )
         """,
         "create table lease (stream text primary key, owner text not null, until real not null) strict",
-    ):
-        await db.fetch_all(statement)
-
-
-async def m002_outbox(db: Connection) -> None:
-    for statement in (
+    ),
+    "m002_outbox": (
         """
         create table reader (
             name text primary key,
@@ -81,14 +73,16 @@ async def m002_outbox(db: Connection) -> None:
         ) strict
         """,
         "create index outbox_by_queue on outbox (reader, queue, due)",
-    ):
-        await db.fetch_all(statement)
+    ),
+}
+"""The statements of each migration, by the name that the database records."""
+
+RECORD = """
+insert or ignore into migration (name, at) values (?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) returning name
+"""
 
 
-MIGRATIONS: Sequence[Migration] = (m001_initial, m002_outbox)
-
-
-async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
+async def migrate(db: Connection, migrations: Mapping[str, Sequence[str]]) -> None:
     """Apply the missing migrations in order, each in a transaction of its own.
 
     Raises:
@@ -98,21 +92,14 @@ async def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
         "create table if not exists migration (name text primary key, at text not null) strict"
     )
     applied = {name for (name,) in await db.fetch_all("select name from migration")}
-    if unknown := applied - {migration.__name__ for migration in migrations}:
+    if unknown := applied - set(migrations):
         later = ", ".join(sorted(map(str, unknown)))
         raise StorageError(f"a newer release has written this database ({later}): update to use it")
-    for migration in migrations:
-        if migration.__name__ not in applied:
-            await _apply(db, migration)
-
-
-async def _apply(db: Connection, migration: Migration) -> None:
-    async with db.transaction():
-        # Another process may have applied it while this one waited for the lock.
-        if await db.fetch_all("select 1 from migration where name = ?", migration.__name__):
-            return
-        await migration(db)
-        await db.fetch_all(
-            "insert into migration (name, at) values (?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
-            migration.__name__,
-        )
+    for name, statements in migrations.items():
+        if name in applied:
+            continue
+        async with db.transaction() as transaction:
+            # No row if another process applied it while this one waited for the lock.
+            if await transaction.execute_fetchall(RECORD, [name]):
+                for statement in statements:
+                    await transaction.execute_fetchall(statement)

@@ -41,45 +41,35 @@ class Outbox(Protocol):
 
     async def register(self, reader: str) -> ReaderPosition:
         """The position of a reader; a new reader starts at the end of the journal."""
-        ...
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         """Entries written after a position, by any process. Cheap enough for polling."""
-        ...
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
         """Store items and advance the readers to a position, in one transaction.
 
         Items at positions that their reader has passed already are ignored: another process stored them.
         """
-        ...
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         """(reader, queue index) of each queue with an item to claim. Cheap enough for polling."""
-        ...
 
     async def claim(
         self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
     ) -> OutboxItem | None:
         """Own the item of a queue that is due longest, until `now + seconds` (Unix time)."""
-        ...
 
     async def complete(self, item: OutboxItem, owner: str) -> None:
         """Delete an item, unless another owner has claimed it."""
-        ...
 
     async def reschedule(self, item: OutboxItem, owner: str) -> None:
         """Store `due_at` and `attempts` and drop the claim, unless another owner has claimed it."""
-        ...
 
     async def owners(self) -> set[str]:
         """The owners of all claims."""
-        ...
 
     async def release_claims(self, owner: str) -> None:
         """Drop all claims of an owner."""
-        ...
 
     async def delete_overdue(self, due_before: float) -> int:
         """Delete items that were due before that time. Returns their number."""
-        ...

@@ -7,18 +7,26 @@ debates need a few disk syncs, not two hundred.
 import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 import anyio
 
-from storage.batch import Batch, Head, PreparedAppend, encode_summary
+from storage.batch import Append, Batch, Head, Row, build_rows, encode_summary
 from storage.chain import verify_entries, verify_stored_entries
 from storage.connection import Connection, ConstraintError, ensure_file_exists
-from storage.journal import Entry, StorageError, StreamListing, StreamSummary, genesis_hash
-from storage.migrations import MIGRATIONS, Migration, migrate
+from storage.journal import (
+    DivergenceError,
+    Entry,
+    StorageError,
+    StreamListing,
+    StreamSummary,
+    encode_canonical,
+    genesis_hash,
+)
+from storage.migrations import MIGRATIONS, migrate
 from storage.sqlite_outbox import SqliteOutbox
 
 MAX_STREAM_NUMBER = 2**63 - 1
@@ -52,8 +60,6 @@ SELECT_LISTINGS_BY_STATUS = f"""
 select {_LISTING_COLUMNS}
 from stream where status = ?1 and number < ?2 and changed_at >= ?3 order by number desc limit ?4
 """
-
-SELECT_LISTING = f"select {_LISTING_COLUMNS} from stream where name = ?"
 
 # A lease that ends implausibly far ahead came from a wrong clock and is replaced.
 ACQUIRE_LEASE = """
@@ -119,46 +125,46 @@ MAX_CACHED_HEADS = 1000  # streams
 
 class SqliteJournal:
     def __init__(self, writer: Connection, reader: Connection) -> None:
-        # Two connections, so that reads and appends do not wait for each other. An in-memory database has
-        # one, and its reads take the lock: they must not see half a transaction.
+        # Two connections, so that reads and appends do not wait for each other. An in-memory database has one.
         self._writer = writer
         self._reader = reader
-        self._lock = asyncio.Lock()
-        self._read_lock: AbstractAsyncContextManager[Any] = self._lock if writer is reader else nullcontext()
-        self._pending: list[tuple[PreparedAppend, asyncio.Future[list[Entry]]]] = []
+        self._pending: list[tuple[Append, asyncio.Future[list[Entry]]]] = []
         self._commit_task: asyncio.Task[None] | None = None
         # May be stale if another process appended; the trigger rejects such an append.
         self._cached_heads: dict[str, Head] = {}
-        self.outbox = SqliteOutbox(writer, self._lock, self._fetch)
+        self.outbox = SqliteOutbox(writer, reader)
 
     @classmethod
     async def open(
-        cls, path: str | Path, *, lock_timeout: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
+        cls,
+        path: str | Path,
+        *,
+        lock_timeout: float = 30.0,
+        migrations: Mapping[str, Sequence[str]] = MIGRATIONS,
     ) -> Self:
         """Open or create a file, or ":memory:". Every call waits up to `lock_timeout` seconds for the lock.
 
         Raises:
             StorageError: it cannot be opened, is not a journal, or belongs to a newer release.
         """
-        name = str(path)
-        memory = name == ":memory:"
-        if not memory:
+        is_file = str(path) != ":memory:"
+        if is_file:
             ensure_file_exists(Path(path))
         async with AsyncExitStack() as opened:
-            writer = reader = await Connection.open(name, lock_timeout=lock_timeout)
+            writer = reader = await Connection.open(str(path), lock_timeout=lock_timeout)
             opened.push_async_callback(writer.close)
             await migrate(writer, migrations)
             for statement in (TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER):
                 await writer.fetch_all(statement)
-            if not memory:
-                reader = await Connection.open(name, lock_timeout=lock_timeout)
+            if is_file:
+                reader = await Connection.open(str(path), lock_timeout=lock_timeout)
             opened.pop_all()
         return cls(writer, reader)
 
     async def close(self) -> None:
         """Finish the running commit, then close. A second call does nothing."""
         with anyio.CancelScope(shield=True):
-            if self._commit_task and not self._commit_task.done():
+            if self._commit_task:
                 await asyncio.wait([self._commit_task])
             await self._reader.close()
             await self._writer.close()  # the last connection to close checkpoints the log
@@ -175,9 +181,13 @@ class SqliteJournal:
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
     ) -> list[Entry]:
-        write = PreparedAppend.from_bodies(stream, after, at, actor, bodies, summary)
+        if not bodies:
+            raise ValueError("there is nothing to append")
+        stream.encode()  # a surrogate would fail inside the transaction
+        numbered = enumerate(bodies, start=after + 1)
+        texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        self._pending.append((write, done))
+        self._pending.append((Append(stream, after, at, actor, texts, encode_summary(summary)), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.
             self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
@@ -185,21 +195,18 @@ class SqliteJournal:
 
     async def _commit_all(self) -> None:
         while self._pending:
-            async with self._lock:
-                # Skips cancelled callers.
-                taken = [(write, done) for write, done in self._pending if not done.done()]
-                self._pending = []
-                if taken:
-                    await self._commit(taken)
+            # Skips cancelled callers.
+            taken = [(append, done) for append, done in self._pending if not done.done()]
+            self._pending = []
+            if taken:
+                await self._commit(taken)
 
-    async def _commit(self, pending: Sequence[tuple[PreparedAppend, asyncio.Future[list[Entry]]]]) -> None:
+    async def _commit(self, pending: Sequence[tuple[Append, asyncio.Future[list[Entry]]]]) -> None:
         outcomes: Sequence[list[Entry] | BaseException]
         try:
-            outcomes = await self._write([write for write, _ in pending])
+            outcomes = (await self._write([append for append, _ in pending])).results
         except StorageError as error:
-            outcomes = [
-                StorageError(str(error)) for _ in pending
-            ]  # one object each: they get separate tracebacks
+            outcomes = [StorageError(str(error)) for _ in pending]  # each gets a traceback of its own
         except BaseException as error:  # noqa: BLE001  (the callers wait for it)
             outcomes = [error for _ in pending]
         for (_, done), outcome in zip(pending, outcomes, strict=True):
@@ -210,64 +217,51 @@ class SqliteJournal:
             else:
                 done.set_result(outcome)
 
-    async def _write(self, appends: Sequence[PreparedAppend]) -> Sequence[list[Entry] | BaseException]:
-        batch = await self._write_in_one_statement(appends)
-        if batch is None:
-            async with self._writer.transaction():
-                batch = Batch.from_appends(
-                    appends, await self._read_heads({write.stream for write in appends})
-                )
-                await self._writer.execute_many(INSERT_ROW, batch.rows)
-        self._cache_heads(batch.new_heads)
-        return batch.results
-
-    async def _write_in_one_statement(self, appends: Sequence[PreparedAppend]) -> Batch | None:
-        """Write with the cached heads in one statement; None, with nothing written, if that is not possible.
-
-        A conflict here is not final: another process may have moved the head on.
-        """
-        if sum(len(write.texts) for write in appends) > MAX_ENTRIES_PER_STATEMENT:
-            return None
-        batch = Batch.from_appends(appends, self._cached_heads)
-        if batch.has_conflict:
-            return None
-        statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(batch.rows) - 1)])
-        try:
-            await self._writer.fetch_all(statement, *chain.from_iterable(batch.rows))
-        except ConstraintError:
-            return None
-        return batch
-
-    def _cache_heads(self, heads: Mapping[str, Head]) -> None:
-        for stream, head in heads.items():
-            self._cached_heads.pop(stream, None)  # moves it to the end
-            self._cached_heads[stream] = head
+    async def _write(self, appends: Sequence[Append]) -> Batch:
+        """Write in one statement that builds on the cached heads, or else in a transaction that reads them."""
+        is_short = sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT
+        batch = Batch.link(appends, self._cached_heads) if is_short else None
+        if batch is None or batch.has_conflict or not await self._insert_at_once(batch.rows):
+            async with self._writer.transaction() as db:
+                marks = ", ".join("?" * len(appends))
+                sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
+                stored = await db.execute_fetchall(sql, [append.stream for append in appends])
+                batch = Batch.link(appends, {name: Head(seq, digest) for name, seq, digest in stored})
+                await db.executemany(INSERT_ROW, batch.rows)
+        self._cached_heads.update(batch.heads)
         while len(self._cached_heads) > MAX_CACHED_HEADS:
             del self._cached_heads[next(iter(self._cached_heads))]
+        return batch
 
-    async def _read_heads(self, streams: set[str]) -> dict[str, Head]:
-        marks = ", ".join("?" * len(streams))
-        sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
-        return {name: Head(seq, digest) for name, seq, digest in await self._writer.fetch_all(sql, *streams)}
+    async def _insert_at_once(self, rows: Sequence[Row]) -> bool:
+        """Insert rows in one statement; False, with nothing written, if a head has moved on."""
+        statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(rows) - 1)])
+        try:
+            await self._writer.fetch_all(statement, *chain.from_iterable(rows))
+        except ConstraintError:
+            return False
+        return True
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         if not entries:
             raise ValueError("there is nothing to restore")
         texts, columns = verify_entries(stream, entries), encode_summary(summary)
-        async with self._lock, self._writer.transaction():
-            hashes = [stored for (stored,) in await self._writer.fetch_all(SELECT_HASHES, stream)]
-            batch = Batch.from_copy(stream, entries, texts, columns, hashes)
-            await self._writer.execute_many(INSERT_ROW, batch.rows)
-        return len(batch.rows)
+        rows = build_rows(
+            stream, Head(0, genesis_hash(stream)), texts, [entry.at for entry in entries], columns
+        )
+        async with self._writer.transaction() as db:
+            stored = list(await db.execute_fetchall(SELECT_HASHES, [stream]))
+            for entry, (digest,) in zip(entries, stored, strict=False):
+                if digest != entry.hash:
+                    raise DivergenceError(stream, entry.seq)
+            missing = rows[len(stored) :]
+            await db.executemany(INSERT_ROW, missing)
+        return len(missing)
 
     # Reading
 
-    async def _fetch(self, sql: str, *values: str | float) -> list[Any]:
-        async with self._read_lock:
-            return await self._reader.fetch_all(sql, *values)
-
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
-        rows = await self._fetch(SELECT_ENTRIES, stream)
+        rows = await self._reader.fetch_all(SELECT_ENTRIES, stream)
         if not rows:
             return []
         ends = [(seq, head) for seq, text, head in rows if text is None]
@@ -276,7 +270,7 @@ class SqliteJournal:
         return verify_stored_entries(stream, stored, seq, head)[after:]
 
     async def version(self, stream: str) -> int:
-        rows = await self._fetch("select seq from stream where name = ?", stream)
+        rows = await self._reader.fetch_all("select seq from stream where name = ?", stream)
         return int(rows[0][0]) if rows else 0
 
     async def find(
@@ -285,62 +279,54 @@ class SqliteJournal:
         until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
         if query.strip():
             wanted = build_fts_query(query)
-            rows = await self._fetch(SEARCH_LISTINGS, wanted, until, status, limit) if wanted else []
+            rows = (
+                await self._reader.fetch_all(SEARCH_LISTINGS, wanted, until, status, limit) if wanted else []
+            )
         elif status:
-            rows = await self._fetch(SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit)
+            rows = await self._reader.fetch_all(
+                SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit
+            )
         else:
-            rows = await self._fetch(SELECT_LISTINGS, until, limit)
+            rows = await self._reader.fetch_all(SELECT_LISTINGS, until, limit)
         return [_parse_listing(row) for row in rows]
 
-    async def get_listing(self, stream: str) -> StreamListing | None:
-        rows = await self._fetch(SELECT_LISTING, stream)
-        return _parse_listing(rows[0]) if rows else None
-
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        rows = await self._fetch("select cast(details as blob) from stream where changed_at >= ?", at)
-        found = [_parse_details(bytes(text or b"").decode(errors="replace")) for (text,) in rows]
-        return [details for details in found if details is not None]
+        rows = await self._reader.fetch_all(
+            "select cast(details as blob) from stream where changed_at >= ?", at
+        )
+        return [details for (text,) in rows if (details := _parse_details(text)) is not None]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         # A range needs no escaping and uses the index.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
-        return [name for (name,) in await self._fetch(sql, prefix, prefix + "\U0010ffff", limit)]
+        return [name for (name,) in await self._reader.fetch_all(sql, prefix, prefix + "\U0010ffff", limit)]
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
-            rows = await self._fetch("select coalesce(max(position), 0) from journal")
+            rows = await self._reader.fetch_all("select coalesce(max(position), 0) from journal")
             return rows[0][0], []
         # SQLite serialises writers, so positions become visible in order.
         sql = "select max(position), stream from journal where position > ? group by stream order by 1"
-        rows = await self._fetch(sql, after)
+        rows = await self._reader.fetch_all(sql, after)
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
 
     # Leases
 
-    async def _execute_lease_statement(self, sql: str, *values: str | float) -> list[Any]:
-        # The lock keeps it out of an append's transaction, which could roll it back.
-        async with self._lock:
-            return await self._writer.fetch_all(sql, *values)
-
     async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        [(holder,)] = await self._execute_lease_statement(ACQUIRE_LEASE, stream, owner, now + seconds, now)
+        [(holder,)] = await self._writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
         return str(holder)
 
     async def renew_leases(
         self, owner: str, streams: Collection[str], *, now: float, seconds: float
     ) -> set[str]:
-        renewed = await self._execute_lease_statement(
-            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
-        )
+        renewed = await self._writer.fetch_all(RENEW_LEASES, now + seconds, owner, json.dumps(list(streams)))
         return {stream for (stream,) in renewed}
 
     async def active_leases(self, *, now: float) -> Mapping[str, str]:
-        return dict(
-            await self._execute_lease_statement("select stream, owner from lease where until > ?", now)
-        )
+        return dict(await self._writer.fetch_all("select stream, owner from lease where until > ?", now))
 
     async def release_lease(self, stream: str, owner: str) -> None:
-        await self._execute_lease_statement("delete from lease where stream = ? and owner = ?", stream, owner)
+        await self._writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
 
 
 def build_fts_query(query: str) -> str:
@@ -349,22 +335,22 @@ def build_fts_query(query: str) -> str:
     return " ".join(f'"{word}"' for word in words) + "*" if words else ""
 
 
-def _parse_details(text: str) -> dict[str, Any] | None:
-    """The details of a summary; None if they cannot be decoded."""
-    try:
-        parsed = json.loads(text)
-    except ValueError:
-        return None
-    return parsed if isinstance(parsed, dict) else None
+def _decode(damaged: bytes | None) -> str:
+    return (damaged or b"").decode(errors="replace")
+
+
+def _parse_details(text: bytes | None) -> dict[str, Any] | None:
+    """The details of a summary; None if they are damaged."""
+    with suppress(ValueError):
+        parsed = json.loads(_decode(text))
+        return parsed if isinstance(parsed, dict) else None
+    return None
 
 
 def _parse_listing(row: Sequence[Any]) -> StreamListing:
     """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, *texts = row
-    title, status, details, opened_at, changed_at = (
-        bytes(text or b"").decode(errors="replace") for text in texts
-    )
+    name, number, title, status, details, opened_at, changed_at = row
     parsed = _parse_details(details)
-    if parsed is None:
-        title, parsed = f"(damaged summary) {title}", {}
-    return StreamListing(str(name), number, title, status, parsed, opened_at, changed_at)
+    mark = "(damaged summary) " if parsed is None else ""
+    texts = (mark + _decode(title), _decode(status), parsed or {}, _decode(opened_at), _decode(changed_at))
+    return StreamListing(name, number, *texts)

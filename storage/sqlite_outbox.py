@@ -1,8 +1,6 @@
 """The outbox in the journal's SQLite file, through the journal's connections."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from storage.connection import Connection
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
@@ -29,9 +27,7 @@ from reader where name = ?2 and position < ?6
 
 ADVANCE_READER = "update reader set position = max(position, ?) where name = ?"
 
-SELECT_DUE_QUEUES = (
-    "select distinct reader, queue from outbox where due <= ?1 and (owner = '' or until <= ?1)"
-)
+SELECT_DUE = "select distinct reader, queue from outbox where due <= ?1 and (owner = '' or until <= ?1)"
 
 CLAIM_ITEM = """
 update outbox set owner = ?3, until = ?5
@@ -47,53 +43,47 @@ RESCHEDULE_ITEM = "update outbox set due = ?, attempts = ?, owner = '', until = 
 
 
 class SqliteOutbox:
-    def __init__(
-        self, writer: Connection, lock: asyncio.Lock, read: Callable[..., Awaitable[list[Any]]]
-    ) -> None:
-        """`lock` keeps these statements out of the journal's transactions on the same connection."""
+    def __init__(self, writer: Connection, reader: Connection) -> None:
         self._writer = writer
-        self._lock = lock
-        self._read = read
-
-    async def _execute(self, sql: str, *values: str | float) -> list[Any]:
-        async with self._lock:
-            return await self._writer.fetch_all(sql, *values)
+        self._reader = reader
 
     async def register(self, reader: str) -> ReaderPosition:
-        [(since, position)] = await self._execute(REGISTER_READER, reader)
+        [(since, position)] = await self._writer.fetch_all(REGISTER_READER, reader)
         return ReaderPosition(since, position)
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
-        return [EntryReference(*row) for row in await self._read(SELECT_ENTRIES, position, limit)]
+        return [EntryReference(*row) for row in await self._reader.fetch_all(SELECT_ENTRIES, position, limit)]
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
         rows = [
             (i.id, i.reader, i.queue_index, i.stream, i.seq, i.position, i.due_at, i.attempts) for i in items
         ]
-        async with self._lock, self._writer.transaction():
-            await self._writer.execute_many(INSERT_ITEM, rows)
-            await self._writer.execute_many(ADVANCE_READER, [(position, reader) for reader in readers])
+        async with self._writer.transaction() as db:
+            await db.executemany(INSERT_ITEM, rows)
+            await db.executemany(ADVANCE_READER, [(position, reader) for reader in readers])
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
-        return [(reader, queue) for reader, queue in await self._read(SELECT_DUE_QUEUES, now)]
+        return [(reader, queue) for reader, queue in await self._reader.fetch_all(SELECT_DUE, now)]
 
     async def claim(
         self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
     ) -> OutboxItem | None:
-        rows = await self._execute(CLAIM_ITEM, reader, queue_index, owner, now, now + seconds)
+        rows = await self._writer.fetch_all(CLAIM_ITEM, reader, queue_index, owner, now, now + seconds)
         return OutboxItem(*rows[0]) if rows else None
 
     async def complete(self, item: OutboxItem, owner: str) -> None:
-        await self._execute("delete from outbox where id = ? and owner = ?", item.id, owner)
+        await self._writer.fetch_all("delete from outbox where id = ? and owner = ?", item.id, owner)
 
     async def reschedule(self, item: OutboxItem, owner: str) -> None:
-        await self._execute(RESCHEDULE_ITEM, item.due_at, item.attempts, item.id, owner)
+        await self._writer.fetch_all(RESCHEDULE_ITEM, item.due_at, item.attempts, item.id, owner)
 
     async def owners(self) -> set[str]:
-        return {owner for (owner,) in await self._read("select distinct owner from outbox") if owner}
+        return {
+            owner for (owner,) in await self._reader.fetch_all("select distinct owner from outbox") if owner
+        }
 
     async def release_claims(self, owner: str) -> None:
-        await self._execute("update outbox set owner = '', until = 0 where owner = ?", owner)
+        await self._writer.fetch_all("update outbox set owner = '', until = 0 where owner = ?", owner)
 
     async def delete_overdue(self, due_before: float) -> int:
-        return len(await self._execute("delete from outbox where due < ? returning id", due_before))
+        return len(await self._writer.fetch_all("delete from outbox where due < ? returning id", due_before))

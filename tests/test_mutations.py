@@ -90,8 +90,8 @@ MUTATIONS = {
     ),
     "append after another entry": Mutation(
         "storage/batch.py",
-        "if append.after != self.seq:",
-        "if append.after > self.seq:",
+        "if append.after != head.seq:",
+        "if append.after > head.seq:",
         "tests/storage/test_sqlite.py",
     ),
     "accept a changed entry": Mutation(

@@ -68,17 +68,15 @@ async def check_results(database: Path, ledger: Path, chaos: str, kills: Sequenc
     journal = await SqliteJournal.open(database)
     try:
         store = DebateStore(journal, utc_now)
-        for name in await journal.find_by_prefix("", limit=10_000):
+        for row in await journal.find(limit=10_000):
+            name = row.stream
             try:
                 snapshot = await store.load(name)
             except DebateError as error:
                 report.problems.append(f"{name}: {error}")
                 continue
-            row = await journal.get_listing(name)
-            if row is None or row.status != snapshot.status:
-                report.problems.append(
-                    f"{name}: is {snapshot.status}, and the listing says {row and row.status}"
-                )
+            if row.status != snapshot.status:
+                report.problems.append(f"{name}: is {snapshot.status}, and the listing says {row.status}")
             check_debate(report, snapshot, Chaos.parse(chaos), recorded)
     finally:
         await journal.close()

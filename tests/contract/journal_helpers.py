@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from storage.journal import Entry, Journal, StreamSummary
-from storage.migrations import MIGRATIONS, Migration
+from storage.journal import Entry, Journal, StreamListing, StreamSummary
+from storage.migrations import MIGRATIONS
 from storage.sqlite import SqliteJournal
 
 AT = "2026-03-01T10:00:00.000Z"
@@ -16,7 +16,7 @@ TIMEOUT = 5
 
 @asynccontextmanager
 async def open_journal(
-    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Sequence[Migration] = MIGRATIONS
+    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Mapping[str, Sequence[str]] = MIGRATIONS
 ) -> AsyncIterator[SqliteJournal]:
     """Open a SQLite journal and close it: one left open would keep the test run alive."""
     journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)
@@ -42,3 +42,8 @@ async def create_stream(journal: Journal, stream: str, search_text: str, *, stat
 
 async def find_streams(journal: Journal, query: str = "", **filters: Any) -> list[str]:
     return [listed.stream for listed in await journal.find(query, **filters)]
+
+
+async def get_listing(journal: Journal, stream: str) -> StreamListing | None:
+    """A stream as lists show it; None if they do not."""
+    return next((listed for listed in await journal.find() if listed.stream == stream), None)

@@ -1,44 +1,35 @@
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections import UserDict
+from collections.abc import ItemsView, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from storage.connection import Connection
 from storage.journal import StorageError, StreamSummary
-from storage.migrations import MIGRATIONS, Migration
+from storage.migrations import MIGRATIONS
 from storage.outbox import ReaderPosition
-from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, open_journal
+from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, get_listing, open_journal
 from tests.support.paths import GOLDEN
 
 OLDEST = GOLDEN / "schema_001.sql"
 
-NAMES = [migration.__name__ for migration in MIGRATIONS]
+NAMES = list(MIGRATIONS)
 
 pytestmark = pytest.mark.requirement("M3")
 
-
-async def m900_works(db: Connection) -> None:
-    await db.fetch_all("create table later (what text) strict")
-    await db.fetch_all("insert into later values ('applied')")
-
-
-async def fails(db: Connection) -> None:
-    await db.fetch_all("create table later (what text) strict")
-    await db.fetch_all("insert into nowhere values (1)")
+WORKS = {"m900_works": ["create table later (what text) strict", "insert into later values ('applied')"]}
+FAILS = {"m900_works": ["create table later (what text) strict", "insert into nowhere values (1)"]}
+FOLLOWS = {"m901_follows": ["alter table later add column more text"]}
 
 
-fails.__name__ = "m900_works"
+async def migrated(path: Path, *more: Mapping[str, Sequence[str]]) -> None:
+    await migrated_by(path, {name: sql for one in (MIGRATIONS, *more) for name, sql in one.items()})
 
 
-async def m901_follows(db: Connection) -> None:
-    await db.fetch_all("alter table later add column more text")
-
-
-async def migrated(path: Path, *more: Migration) -> None:
-    async with open_journal(path, migrations=(*MIGRATIONS, *more)):
+async def migrated_by(path: Path, migrations: Mapping[str, Sequence[str]]) -> None:
+    async with open_journal(path, migrations=migrations):
         pass
 
 
@@ -66,7 +57,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
         ]
         assert entries[1].body["text"] == 'Zażółć "gęślą" jaźń\n\U0001f9ea'
         assert await find_streams(journal, "gesla jazn") == ["d-golden"]
-        listed = await journal.get_listing("d-golden")
+        listed = await get_listing(journal, "d-golden")
         assert listed
         assert (listed.number, listed.title, listed.status) == (1, "Is this kept?", "concluded")
         assert await journal.acquire_lease("d-golden", "other", now=1_800_000_000, seconds=1) == "server-1"
@@ -86,7 +77,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
 async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db")) as db:
         db.executescript(OLDEST.read_text("utf-8"))
-    async with open_journal(tmp_path / "new.db", migrations=MIGRATIONS[:1]):
+    async with open_journal(tmp_path / "new.db", migrations={NAMES[0]: MIGRATIONS[NAMES[0]]}):
         pass
 
     sql = "select name, sql from sqlite_master order by name"
@@ -97,9 +88,9 @@ async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Pat
 async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await migrated(path)
-    await migrated(path, m900_works)
-    await migrated(path, m900_works, m901_follows)
-    await migrated(path, m900_works, m901_follows)
+    await migrated(path, WORKS)
+    await migrated(path, WORKS, FOLLOWS)
+    await migrated(path, WORKS, FOLLOWS)
 
     assert names(path) == [*NAMES, "m900_works", "m901_follows"]
     assert rows(path, "select * from later") == [("applied", None)]
@@ -109,19 +100,19 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
 async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with pytest.raises(StorageError, match="no such table: nowhere"):
-        await migrated(path, fails, m901_follows)
+        await migrated(path, FAILS, FOLLOWS)
 
     assert names(path) == NAMES
     assert rows(path, "select name from sqlite_master where name = 'later'") == []
 
-    await migrated(path, m900_works, m901_follows)
+    await migrated(path, WORKS, FOLLOWS)
     assert names(path) == [*NAMES, "m900_works", "m901_follows"]
 
 
 @pytest.mark.asyncio
 async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    await migrated(path, m900_works)
+    await migrated(path, WORKS)
 
     with pytest.raises(StorageError, match=r"newer release has written this database \(m900_works\)"):
         await migrated(path)
@@ -132,7 +123,7 @@ async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_pa
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with asyncio.timeout(TIMEOUT):
-        await asyncio.gather(*(migrated(path, m900_works) for _ in range(8)))
+        await asyncio.gather(*(migrated(path, WORKS) for _ in range(8)))
 
     assert names(path) == [*NAMES, "m900_works"]
     assert rows(path, "select what from later") == [("applied",)]
@@ -141,30 +132,25 @@ async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> No
 @pytest.mark.asyncio
 async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    begun, seen = asyncio.Event(), asyncio.Event()
+    await migrated(path)
+    seen = asyncio.Event()
 
-    async def slowly(db: Connection) -> None:
-        begun.set()
-        await seen.wait()
-        await m900_works(db)
+    class Watched(UserDict[str, Sequence[str]]):
+        """Tells when it is gone through, after the names in the database were read."""
 
-    slowly.__name__ = "m900_works"
-
-    class Watched(tuple[Migration, ...]):
-        """Tells when it is compared with what the database has."""
-
-        __slots__ = ()
-
-        def __iter__(self) -> Iterator[Migration]:
+        def items(self) -> ItemsView[str, Sequence[str]]:
             seen.set()
-            return super().__iter__()
+            return super().items()
 
-    async with asyncio.timeout(TIMEOUT):
-        first = asyncio.create_task(migrated(path, slowly))
-        await begun.wait()
-        async with open_journal(path, migrations=Watched((*MIGRATIONS, m900_works))):
-            pass
-        await first
+    with closing(sqlite3.connect(path, isolation_level=None)) as first:
+        first.execute("begin immediate")
+        for statement in (*WORKS["m900_works"], "insert into migration values ('m900_works', '')"):
+            first.execute(statement)
+        second = asyncio.create_task(migrated_by(path, Watched({**MIGRATIONS, **WORKS})))
+        async with asyncio.timeout(TIMEOUT):
+            await seen.wait()
+            first.execute("commit")
+            await second
 
     assert names(path) == [*NAMES, "m900_works"]
     assert rows(path, "select what from later") == [("applied",)]

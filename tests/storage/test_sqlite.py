@@ -15,7 +15,14 @@ from storage.connection import require_sqlite
 from storage.journal import ConflictError, DamagedStreamError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
-from tests.contract.journal_helpers import TIMEOUT, append_entries, create_stream, find_streams, open_journal
+from tests.contract.journal_helpers import (
+    TIMEOUT,
+    append_entries,
+    create_stream,
+    find_streams,
+    get_listing,
+    open_journal,
+)
 from tests.support.paths import ROOT
 
 
@@ -57,7 +64,7 @@ class TestSurviving:
             entries = await append_entries(
                 journal, "s", 0, {"n": 1}, summary=StreamSummary("t", "running", {"k": 1}, "cats")
             )
-            listed = await journal.get_listing("s")
+            listed = await get_listing(journal, "s")
             changes = await journal.find_changes(0)
             await journal.acquire_lease("s", "me", now=100, seconds=10)
 
