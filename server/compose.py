@@ -20,7 +20,7 @@ from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
-from server.models.resilience.concurrency import Guard
+from server.models.resilience import Guard
 from server.research import Research
 from server.settings import Settings
 from storage.outbox import Outbox

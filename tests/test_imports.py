@@ -84,6 +84,7 @@ LIBRARIES: dict[str, str] = {
     "research": "anyio httpx2 mcp pydantic",
     "debate.commands": "pydantic",
     "debate.views": "pydantic",
+    "models": "anyio",
     "models.fakes": "anyio",
     "models.own": "anyio",
     "models.resilience": "anyio",

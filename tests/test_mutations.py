@@ -143,7 +143,7 @@ MUTATIONS = {
         "tests/hooks/test_hooks.py::test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it",
     ),
     "close a breaker on every failure": Mutation(
-        "server/models/resilience/breaker.py",
+        "server/models/resilience.py",
         'if error.cause not in ("unavailable", "timeout"):',
         "if error.cause:",
         "tests/models/resilience/test_breaker.py",

@@ -5,9 +5,12 @@ runs) and `own` (objects and functions of users). A model reports every failure 
 time limits and cancellation are its own business, so that the engine handles one kind of failure.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+import anyio
 
 from server.debate.facts.events import FailureCause, Usage
 from server.debate.prompts.render import Message, Prompt, PromptSummary
@@ -28,6 +31,7 @@ __all__ = [
     "Reply",
     "Request",
     "Usage",
+    "limit_time",
 ]
 
 MAX_ATTEMPTS = 3
@@ -60,6 +64,16 @@ class ModelError(Exception):
         self.cause = cause
         self.detail = detail
         self.attempts = attempts
+
+
+@contextmanager
+def limit_time(name: str, seconds: float) -> Iterator[None]:
+    """Raises ModelError when the block takes longer, or raises a TimeoutError."""
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError:
+        raise ModelError("timeout", f"{name} did not answer within {seconds:g} seconds.") from None
 
 
 class Model(Protocol):

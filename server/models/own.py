@@ -1,18 +1,16 @@
 """Own models: objects or functions passed in code, and entry points of the group `counterpoint.models`."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Awaitable, Callable
+from importlib.metadata import EntryPoints
 from inspect import isawaitable
 from typing import cast
 
 import anyio
 from anyio import to_thread
 
-from server.models import Model, ModelError, OnText, Reply, Request, Usage
+from server.models import Model, ModelError, OnText, Reply, Request, Usage, limit_time
 from server.redaction import redact
-
-ENTRY_POINT_GROUP = "counterpoint.models"
 
 ReplyFunction = Callable[[list[dict[str, str]]], str | Awaitable[str]]
 """From messages, `{"role": …, "content": …}` each, to the text of the reply."""
@@ -21,10 +19,7 @@ OwnModel = Model | ReplyFunction
 
 
 class FunctionModel:
-    """A model made of a plain or async function. A plain function runs in a thread.
-
-    When the time of a request is over, the model raises `ModelError` and the thread ends by itself.
-    """
+    """A model made of a plain or async function. A plain function runs in a thread, which ends by itself."""
 
     def __init__(self, name: str, function: ReplyFunction) -> None:
         self._name = name
@@ -33,18 +28,13 @@ class FunctionModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         messages = [{"role": message.role, "content": message.content} for message in request.prompt.messages]
         start = anyio.current_time()
-        try:
-            with anyio.fail_after(request.timeout):
-                text = await to_thread.run_sync(self._function, messages, abandon_on_cancel=True)
-                if isawaitable(text):
-                    text = await text
-        except TimeoutError:
-            detail = f"{self._name} did not answer within {request.timeout:g} seconds."
-            raise ModelError("timeout", detail) from None
+        with limit_time(self._name, request.timeout):
+            text = await to_thread.run_sync(self._function, messages, abandon_on_cancel=True)
+            if isawaitable(text):
+                text = await text
         if not isinstance(text, str):
-            raise ModelError(
-                "unreadable", f"{self._name} returned {type(text).__name__} instead of a string."
-            )
+            detail = f"{self._name} returned {type(text).__name__} instead of a string."
+            raise ModelError("unreadable", detail)
         if on_text:
             on_text(text)
         return Reply(text, Usage(model=self._name, milliseconds=round((anyio.current_time() - start) * 1000)))
@@ -63,22 +53,14 @@ def as_model(name: str, given: object) -> Model:
     raise TypeError(f"{type(given).__name__} is neither a function nor an object with a reply method")
 
 
-def find_entry_points() -> dict[str, list[EntryPoint]]:
-    """The own models that are installed, by name. Takes milliseconds: it reads all installed metadata."""
-    found: dict[str, list[EntryPoint]] = {}
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        found.setdefault(entry_point.name, []).append(entry_point)
-    return found
-
-
-def load_own_model(name: str, installed: Mapping[str, Sequence[EntryPoint]]) -> Model | None:
+def load_own_model(name: str, installed: EntryPoints) -> Model | None:
     """The model behind `NAME` or `NAME/ANYTHING`; None when no entry point is called NAME.
 
     Raises:
         ModelError: the entry point cannot be used. The text names it and the cause.
     """
     key, _, argument = name.partition("/")
-    candidates = installed.get(key, ())
+    candidates = list(installed.select(name=key))
     if not candidates:
         return None
     values = " and ".join(sorted(one.value for one in candidates))

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from server.models.litellm.client import LitellmModel, import_litellm
-from server.models.litellm.response import Completion
+from server.models.litellm.client import import_litellm
+from server.models.litellm.response import Completion, build_reply
 from server.models.prices import PriceTable
 
 pytestmark = [
@@ -23,8 +23,8 @@ OWN = PriceTable({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai
 
 def cost_of(name: str, tokens_in: int, tokens_out: int, prices: PriceTable) -> str:
     counts = SimpleNamespace(prompt_tokens=tokens_in, completion_tokens=tokens_out)
-    model = LitellmModel(name, price=prices.own_prices.get(name))
-    return model._build_reply(import_litellm(), Completion("Yes.", "stop", "", counts), 1, 0.0).usage.cost_usd
+    completion = Completion("Yes.", "stop", "", counts)
+    return build_reply(import_litellm(), name, completion, prices.own_prices.get(name)).usage.cost_usd
 
 
 @pytest.mark.parametrize("name", [KNOWN, "openai/mine"])

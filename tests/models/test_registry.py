@@ -21,7 +21,7 @@ from server.models.registry import (
     find_default_models,
     find_missing_key,
 )
-from server.models.resilience.concurrency import Guard, GuardedModel
+from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.paths import ROOT
 

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 from server.models import FailureCause, ModelError, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.resilience.concurrency import Guard, GuardedModel
+from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 
 TIMEOUT = 5

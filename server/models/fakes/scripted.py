@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 
-from server.models import FunctionCall, ModelError, OnText, Reply, Request, Usage
+from server.models import FunctionCall, OnText, Reply, Request, Usage, limit_time
 from server.models.fakes.default_script import build_function_calls, build_reply_text
 
 ScriptOutput = str | tuple[FunctionCall, ...]
@@ -73,15 +73,11 @@ class ScriptedModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         if self.record_requests:
             self.requests.append(request)
-        try:
-            with anyio.fail_after(request.timeout):
-                started = anyio.current_time()
-                await anyio.sleep(self.delay)
-                output = self.script(request)
-                answer = await output if isawaitable(output) else output
-        except TimeoutError:
-            detail = f"{self.name} did not answer within {request.timeout:g} seconds."
-            raise ModelError("timeout", detail) from None
+        started = anyio.current_time()
+        with limit_time(self.name, request.timeout):
+            await anyio.sleep(self.delay)
+            output = self.script(request)
+            answer = await output if isawaitable(output) else output
         text, calls = (answer, ()) if isinstance(answer, str) else ("", answer)
         if on_text:
             for piece in re.findall(r"\s*\S+\s*?|\s+", text):

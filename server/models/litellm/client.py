@@ -9,7 +9,7 @@ import os
 import random
 import re
 import threading
-from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,26 +18,14 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Price
-from server.debate.facts.text import clean, collapse_whitespace
-from server.models import ModelError, OnText, Prompt, Reply, Request, Usage
+from server.models import ModelError, OnText, Reply, Request
 from server.models.litellm.errors import ProviderFailure, classify_error
-from server.models.litellm.request import build_response_format, build_tools
-from server.models.litellm.response import Completion, read_completion, read_stream
-from server.models.prices import compute_cost
-from server.models.resilience.concurrency import Cooldown, Sleep
+from server.models.litellm.request import build_arguments, build_extras, parse_provider
+from server.models.litellm.response import Completion, build_reply, read_completion, read_stream
+from server.models.resilience import Cooldown, Sleep
 from server.redaction import redact
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
-REASONING_TOKENS = 4_000
-"""Added to the reply's own limit for reasoning models, which would otherwise use it up and return nothing."""
-
-MAX_TOKEN_COUNT = 2**53 - 1
-"""The largest integer that every JSON reader represents exactly."""
-
-MAX_COST_USD = 1_000_000
-"""A higher cost of one reply is a counting error."""
-
-MAX_MODEL_NAME_LENGTH = 200
 
 UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
 """Their login prints a device code to standard output, which carries the protocol."""
@@ -59,15 +47,14 @@ class LitellmModel:
         price: Price | None = None,
     ) -> None:
         self.name = name
-        self.price = price
-        self.api_base = api_base
+        self._price = price
+        self._api_base = api_base
         self._sleep = sleep
         self._cooldown = cooldown
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._check_allowed()
-        has_streamed = False
-        attempt, most = 0, request.max_attempts
+        attempt, has_streamed = 0, False
 
         def forward_piece(piece: str) -> None:
             nonlocal has_streamed
@@ -79,137 +66,80 @@ class LitellmModel:
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
-                extras = self._build_extras(litellm, request)
-                for attempt in range(1, most + 1):
+                extras = build_extras(litellm, self.name, request)
+                while True:
+                    attempt += 1
                     # A watcher who saw part of a reply gets no pieces of the next attempt.
                     streaming = forward_piece if on_text and not has_streamed else None
                     try:
                         completion = await self._request_completion(litellm, request, streaming, extras)
+                        break
                     except Exception as error:  # noqa: BLE001  (litellm raises many types)
                         failure = self._classify_error(litellm, error)
-                    else:
-                        return self._build_reply(litellm, completion, attempt, anyio.current_time() - started)
-                    if extras and attempt < most and failure.is_request_error:
+                    if extras and attempt < request.max_attempts and failure.is_request_error:
                         extras = {}  # the prompt describes the format in words as well
                     else:
-                        await self._wait_before_retry(failure, attempt, can_retry=attempt < most)
+                        await self._wait_before_retry(failure, attempt, request.max_attempts)
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
-        raise AssertionError("the last attempt returns or raises")
+        return build_reply(
+            litellm, self.name, completion, self._price, attempt, anyio.current_time() - started
+        )
 
     def _check_allowed(self) -> None:
         if reason := unsupported_reason(self.name):
             raise ModelError("bad_request", reason)
         if is_offline() and not is_loopback(self._base_url()):
-            raise ModelError(
-                "bad_request",
-                f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and only models on this machine "
-                "may be called then (an api_base on 127.0.0.1).",
-            )
+            allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
+            detail = f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
+            raise ModelError("bad_request", detail)
 
     def _base_url(self) -> str:
         """The configured address of the provider; "" for litellm's default."""
         provider = parse_provider(self.name).upper()
-        return (
-            self.api_base
-            or os.environ.get(f"{provider}_API_BASE", "")
-            or os.environ.get(f"{provider}_BASE_URL", "")
-        )
-
-    def _build_extras(self, litellm: Any, request: Request) -> dict[str, Any]:
-        """The request's functions, or else the schema of the answer: some providers refuse both together.
-
-        litellm knows for few models whether they can call functions, so all models get them; it drops them
-        for providers without function calling.
-        """
-        # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
-        if request.functions and parse_provider(self.name) != "ollama":
-            return {"tools": build_tools(request.functions)}
-        sent = build_response_format(request.prompt)
-        if sent is None or not litellm.supports_response_schema(model=self.name):
-            return {}
-        return {"response_format": sent}
+        variables = (f"{provider}_API_BASE", f"{provider}_BASE_URL")
+        return self._api_base or next(filter(None, map(os.environ.get, variables)), "")
 
     async def _request_completion(
-        self, litellm: Any, request: Request, on_text: OnText | None, extras: Mapping[str, Any]
+        self, litellm: Any, request: Request, on_text: OnText | None, extras: dict[str, Any]
     ) -> Completion:
-        arguments: dict[str, Any] = {
-            "model": self.name,
-            "messages": build_messages(self.name, request.prompt),
-            "max_tokens": request.max_tokens,
-            "timeout": request.timeout,
-            "num_retries": 0,
-            "max_retries": 0,  # of the OpenAI client below litellm
-            "drop_params": True,
-        }
-        if litellm.supports_reasoning(model=self.name):
-            arguments["max_tokens"] += REASONING_TOKENS
+        arguments = build_arguments(litellm, self.name, request) | extras
         # Offline, the address that was checked is the one that is used.
-        if base := self._base_url() if is_offline() else self.api_base:
+        if base := self._base_url() if is_offline() else self._api_base:
             arguments["api_base"] = base
         if on_text is None:
-            return read_completion(await litellm.acompletion(**arguments, **extras))
+            return read_completion(await litellm.acompletion(**arguments))
         arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-        return await read_stream(await litellm.acompletion(**arguments, **extras), on_text)
+        return await read_stream(await litellm.acompletion(**arguments), on_text)
 
     def _classify_error(self, litellm: Any, error: Exception) -> ProviderFailure:
-        try:
+        missing: list[str] = []
+        with suppress(Exception):  # it only improves the wording
             missing = litellm.validate_environment(model=self.name)["missing_keys"]
-        except Exception:  # noqa: BLE001  (only improves the wording)
-            missing = []
         return classify_error(error, self.name, missing)
 
-    async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, *, can_retry: bool) -> None:
-        """Wait before the next attempt.
+    async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
+        """Wait before the next attempt, until the provider's cooldown is over as well.
 
         Raises:
             ModelError: there is no next attempt, it would not help, or the time is too short for it.
         """
-        if self._cooldown and failure.cause == "rate_limited" and failure.retry_after:
-            self._cooldown.extend(failure.retry_after)
-        if failure.is_transient and can_retry:
-            pause = failure.retry_after
-            if not pause:  # also for Retry-After: 0
-                spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
-                pause = min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread
-            if await self._sleep_before_deadline(pause):
+        pause, cooldown = failure.retry_after, self._cooldown
+        if cooldown and failure.cause == "rate_limited" and pause:
+            cooldown.extend(pause)
+        if not pause:  # also for Retry-After: 0
+            spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
+            pause = min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread
+        while failure.is_transient and attempt < max_attempts:
+            pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
+            if anyio.current_time() + pause >= anyio.current_effective_deadline():
+                break
+            await self._sleep(pause)
+            pause = cooldown.seconds_left() if cooldown else 0.0
+            if not pause:
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
-
-    async def _sleep_before_deadline(self, seconds: float) -> bool:
-        """Sleep until the pause and the provider's cooldown are over; False if the deadline comes first."""
-        while True:
-            seconds = max(seconds, self._cooldown.seconds_left() if self._cooldown else 0.0)
-            if anyio.current_time() + seconds >= anyio.current_effective_deadline():
-                return False
-            await self._sleep(seconds)
-            if self._cooldown is None or not (seconds := self._cooldown.seconds_left()):
-                return True
-
-    def _build_reply(self, litellm: Any, completion: Completion, attempts: int, seconds: float) -> Reply:
-        if completion.finish_reason == "content_filter" and not (
-            completion.text or completion.function_calls
-        ):
-            detail = f"{self.name}: a content filter stopped it; reword the question or choose another model."
-            raise ModelError("refused", detail, attempts=attempts)
-        counts = completion.usage
-        details = getattr(counts, "prompt_tokens_details", None)
-        usage = Usage(
-            model=qualify_model_name(self.name, clean_model_name(completion.model))[:MAX_MODEL_NAME_LENGTH],
-            input_tokens=read_token_count(counts, "prompt_tokens"),
-            cached_tokens=read_token_count(details, "cached_tokens"),
-            output_tokens=read_token_count(counts, "completion_tokens"),
-            cost_usd=compute_reply_cost(litellm, self.name, counts, self.price),
-            milliseconds=round(seconds * 1000),
-            attempts=attempts,
-        )
-        return Reply(
-            completion.text,
-            usage,
-            cut=completion.finish_reason == "length",
-            function_calls=completion.function_calls,
-        )
 
 
 async def get_litellm() -> Any:
@@ -245,17 +175,10 @@ def import_litellm() -> Any:
 
 def unsupported_reason(name: str) -> str:
     """Why models of this provider are never called; "" if they may be."""
-    provider = parse_provider(name)
-    if provider in UNSUPPORTED_PROVIDERS:
-        return (
-            f"{name}: models of {provider} cannot be used here, because their login writes to standard "
-            "output. Choose another provider."
-        )
-    return ""
-
-
-def parse_provider(name: str) -> str:
-    return name.partition("/")[0].lower() if "/" in name else "openai"
+    if (provider := parse_provider(name)) not in UNSUPPORTED_PROVIDERS:
+        return ""
+    reason = "cannot be used here, because their login writes to standard output. Choose another provider."
+    return f"{name}: models of {provider} {reason}"
 
 
 def is_offline() -> bool:
@@ -265,68 +188,3 @@ def is_offline() -> bool:
 def is_loopback(base_url: str) -> bool:
     host = urlsplit(base_url).hostname or ""
     return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
-
-
-def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
-    """Messages for litellm; for Anthropic in blocks with a cache mark, which its prompt cache needs."""
-    messages: list[dict[str, Any]] = [{"role": m.role, "content": m.content} for m in prompt.messages]
-    if parse_provider(name) == "anthropic" or name.startswith("claude"):
-        for message in messages:
-            if message["role"] == "user":
-                message["content"] = split_blocks(message["content"])
-    return messages
-
-
-def split_blocks(text: str) -> list[dict[str, Any]]:
-    """The text in blocks of one section each, the last but one marked for the cache.
-
-    The last section differs by seat. The cache matches the common prefix of prompts by whole blocks.
-    """
-    parts: list[dict[str, Any]] = [
-        {"type": "text", "text": part} for part in re.split(r"(?<=\n\n)(?=\S)", text) if part
-    ]
-    if len(parts) > 1:
-        parts[-2]["cache_control"] = {"type": "ephemeral"}
-    return parts
-
-
-def read_token_count(counts: Any, field: str) -> int:
-    """A token count from the provider's JSON, which may hold anything: 0 if it is not an integer."""
-    count = getattr(counts, field, 0)
-    return min(max(count, 0), MAX_TOKEN_COUNT) if type(count) is int else 0
-
-
-def clean_model_name(name: Any) -> str:
-    """The model name a provider reported, without control characters."""
-    return collapse_whitespace(clean(name)) if isinstance(name, str) else ""
-
-
-def qualify_model_name(name: str, reported_name: str) -> str:
-    """The model that replied, with the provider it was requested from: `provider/model`."""
-    provider, slash, requested = name.partition("/")
-    if not reported_name or not slash:
-        return reported_name or name
-    if reported_name == requested or reported_name.startswith(provider + "/"):
-        return reported_name if reported_name != requested else name
-    return f"{provider}/{reported_name}"
-
-
-def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | None = None) -> str:
-    """US dollars, at the operator's own price if there is one; "" if unknown.
-
-    Unknown is a model without a price in litellm's table, where litellm raises or says 0, and a reply without
-    token counts.
-    """
-    tokens = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
-    if not any(tokens):
-        return ""
-    if own_price and own_price.input:
-        return compute_cost(own_price, *tokens)
-    try:
-        cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
-        known = litellm.get_model_info(model=name)["key"]
-        if "input_cost_per_token" not in litellm.model_cost[known]:
-            return ""
-    except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
-        return ""
-    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""

@@ -2,64 +2,40 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from server.http import parse_retry_after
 from server.models import FailureCause
-from server.models.resilience.breaker import format_seconds
+from server.models.resilience import format_seconds
 from server.redaction import redact
 
 MAX_DETAIL_LENGTH = 300
 
-CAUSE_BY_CLASS: dict[str, FailureCause | None] = {
-    "APIConnectionError": None,
-    "APIError": None,
-    "APIResponseValidationError": "unreadable",
-    "APITimeoutError": "timeout",
-    "AuthenticationError": "unauthorized",
-    "BadGatewayError": "unavailable",
-    "BadRequestError": "bad_request",
-    "BlockedPiiEntityError": "refused",
-    "BudgetExceededError": "rate_limited",
-    "ContentPolicyViolationError": "refused",
-    "ContextWindowExceededError": "bad_request",
-    "GuardrailRaisedException": "refused",
-    "ImageFetchError": "bad_request",
-    "InternalServerError": "unavailable",
-    "InvalidRequestError": "bad_request",
-    "JSONSchemaValidationError": "unreadable",
-    "LiteLLMUnknownProvider": "bad_request",
-    "MidStreamFallbackError": "unavailable",
-    "MockException": None,
-    "ModelNotMappedError": "bad_request",
-    "ModifyResponseException": "refused",
-    "NotFoundError": "bad_request",
-    "OpenAIError": None,
-    "PaymentRequiredError": "unauthorized",
-    "PermissionDeniedError": "unauthorized",
-    "RateLimitError": "rate_limited",
-    "RejectedRequestError": "refused",
-    "SensitiveDataRouteException": "refused",
-    "ServiceUnavailableError": "unavailable",
-    "Timeout": "timeout",
-    "UnprocessableEntityError": "bad_request",
-    "UnsupportedParamsError": "bad_request",
-    "VectorStoreSearchError": "bad_request",
+_CLASS_NAMES: dict[FailureCause | None, str] = {
+    "timeout": "APITimeoutError Timeout",
+    "rate_limited": "BudgetExceededError RateLimitError",
+    "unavailable": "BadGatewayError InternalServerError MidStreamFallbackError ServiceUnavailableError",
+    "unauthorized": "AuthenticationError PaymentRequiredError PermissionDeniedError",
+    "bad_request": (
+        "BadRequestError ContextWindowExceededError ImageFetchError InvalidRequestError LiteLLMUnknownProvider "
+        "ModelNotMappedError NotFoundError UnprocessableEntityError UnsupportedParamsError VectorStoreSearchError"
+    ),
+    "refused": (
+        "BlockedPiiEntityError ContentPolicyViolationError GuardrailRaisedException ModifyResponseException "
+        "RejectedRequestError SensitiveDataRouteException"
+    ),
+    "unreadable": "APIResponseValidationError JSONSchemaValidationError",
+    None: "APIConnectionError APIError MockException OpenAIError",  # the HTTP status decides
 }
+CAUSE_BY_CLASS = {name: cause for cause, names in _CLASS_NAMES.items() for name in names.split()}
 """By the name of the class or its nearest ancestor; None if the HTTP status decides."""
 
 _CAUSE_BY_STATUS: dict[int, FailureCause] = {
-    400: "bad_request",
-    401: "unauthorized",
-    402: "unauthorized",
-    403: "unauthorized",
-    404: "bad_request",
+    **dict.fromkeys((400, 404, 413, 422), "bad_request"),
+    **dict.fromkeys((401, 402, 403), "unauthorized"),
     408: "timeout",
-    413: "bad_request",
-    422: "bad_request",
     429: "rate_limited",
 }
 
@@ -86,107 +62,78 @@ _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content 
 class ProviderFailure:
     cause: FailureCause
     detail: str
-    is_transient: bool  # the same request may succeed later
+    is_transient: bool = False  # the same request may succeed later
     retry_after: float | None = None  # seconds, if the provider says so
     is_request_error: bool = False  # it may accept the request without functions or schema
 
 
-def classify_error(
-    error: Exception,
-    model: str,
-    missing_variables: list[str] | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> ProviderFailure:
+def classify_error(error: Exception, model: str, missing_variables: Collection[str] = ()) -> ProviderFailure:
     """Classify an error of litellm.
 
     missing_variables: environment variables that the provider needs and that are not set.
     """
-    environ = os.environ if environ is None else environ
-    message = str(error)
+    message, name = str(error), type(error).__name__
     cause = find_cause(error, message)
-    if missing_variables and cause in ("unauthorized", "unavailable") and is_key_missing(error, message):
-        names = " and ".join(missing_variables)
-        detail = f"{model}: there is no key for it. Set {names}, or choose another model."
-        return ProviderFailure("unauthorized", detail, is_transient=False)
-    if "insufficient_quota" in message or type(error).__name__ in (
-        "BudgetExceededError",
-        "PaymentRequiredError",
-    ):
-        detail = f"{model}: the account has no credit left. Add some, or choose another model."
-        return ProviderFailure(cause, detail, is_transient=False)
-    transient = cause in ("timeout", "rate_limited", "unavailable")
-    about_request = cause == "bad_request" and type(error).__name__ != "ContextWindowExceededError"
-    pause = find_retry_after(error)
-    detail = build_detail(error, model, cause, message, environ, pause)
-    return ProviderFailure(cause, detail, transient, pause, about_request)
+    # For OpenAI litellm reports a missing key as a server error.
+    is_about_key = name == "AuthenticationError" or re.search("api[_ ]key", message, re.IGNORECASE)
+    if missing_variables and is_about_key and cause in ("unauthorized", "unavailable"):
+        detail = f"there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
+        return ProviderFailure("unauthorized", f"{model}: {detail}")
+    if "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
+        detail = "the account has no credit left. Add some, or choose another model."
+        return ProviderFailure(cause, f"{model}: {detail}")
+    if name == "ContextWindowExceededError":
+        detail = "the debate is longer than this model can read. Choose one with a larger context."
+        return ProviderFailure(cause, f"{model}: {detail}")
+    pause, advice = find_retry_after(error), _ADVICE[cause]
+    if cause == "rate_limited" and pause:
+        wait = f"asks to be left alone for {format_seconds(pause)}; wait that long"
+        advice = f"The provider limits the rate of requests and {wait} or choose another model."
+    return ProviderFailure(
+        cause,
+        build_detail(f"{model}: {advice}", cause, name if cause == "crashed" else message),
+        is_transient=cause in ("timeout", "rate_limited", "unavailable"),
+        retry_after=pause,
+        is_request_error=cause == "bad_request",
+    )
 
 
 def find_cause(error: Exception, message: str) -> FailureCause:
-    for ancestor in type(error).__mro__:
-        if ancestor.__name__ not in CAUSE_BY_CLASS:
-            continue
-        cause = CAUSE_BY_CLASS[ancestor.__name__]
-        if cause is None:
-            status = getattr(error, "status_code", None)
-            cause = _CAUSE_BY_STATUS.get(status, "unavailable") if isinstance(status, int) else "unavailable"
-        if cause == "bad_request" and any(mark in message.lower() for mark in _FILTER_MARKS):
-            return "refused"
-        return cause
-    return "crashed"
-
-
-def is_key_missing(error: Exception, message: str) -> bool:
-    """Whether the key is missing. For OpenAI litellm reports that as a server error."""
-    return (
-        type(error).__name__ == "AuthenticationError" or "api_key" in message or "api key" in message.lower()
-    )
+    names = (ancestor.__name__ for ancestor in type(error).__mro__)
+    causes = (CAUSE_BY_CLASS[name] for name in names if name in CAUSE_BY_CLASS)
+    status = getattr(error, "status_code", 0)
+    found: FailureCause | None = next(causes, "crashed")
+    cause = found or _CAUSE_BY_STATUS.get(status, "unavailable")
+    is_filtered = cause == "bad_request" and any(mark in message.lower() for mark in _FILTER_MARKS)
+    return "refused" if is_filtered else cause
 
 
 def find_retry_after(error: Exception) -> float | None:
     """The Retry-After of the response, in seconds. litellm keeps headers in one of two places."""
-    sources: tuple[Any, ...] = (
-        getattr(error, "litellm_response_headers", None),
-        getattr(getattr(error, "response", None), "headers", None),
-    )
-    for headers in sources:
-        with suppress(KeyError, TypeError):
-            if (pause := parse_retry_after(str(headers["retry-after"]))) is not None:
+    for holder, name in ((error, "litellm_response_headers"), (getattr(error, "response", None), "headers")):
+        with suppress(KeyError, TypeError):  # None, or without this header
+            pause = parse_retry_after(str(getattr(holder, name, {})["retry-after"]))
+            if pause is not None:
                 return pause
     return None
 
 
-def build_detail(
-    error: Exception,
-    model: str,
-    cause: FailureCause,
-    message: str,
-    environ: Mapping[str, str],
-    retry_after: float | None,
-) -> str:
-    """Model, cause, advice, and the provider's message where it helps."""
-    advice = _ADVICE[cause]
-    if cause == "rate_limited" and retry_after:
-        advice = (
-            "The provider limits the rate of requests and asks to be left alone for "
-            f"{format_seconds(retry_after)}; wait that long or choose another model."
-        )
-    if type(error).__name__ == "ContextWindowExceededError":
-        return f"{model}: the debate is longer than this model can read. Choose one with a larger context."
-    if cause == "crashed":
-        message = type(error).__name__
+def build_detail(advice: str, cause: FailureCause, message: str) -> str:
+    """The advice, and the provider's message where it helps."""
+    quoted = summarize_message(message)
     # Messages about keys often contain a part of the key.
-    if cause in ("unauthorized", "timeout") or not (quoted := summarize_message(message, environ)):
-        return f"{model}: {advice}"[:MAX_DETAIL_LENGTH]
-    room = MAX_DETAIL_LENGTH - len(f'{model}: {advice} It said: ""')
+    if not quoted or cause in ("unauthorized", "timeout"):
+        return advice[:MAX_DETAIL_LENGTH]
+    room = MAX_DETAIL_LENGTH - len(f'{advice} It said: ""')
     if len(quoted) > room:
         quoted = quoted[: max(room - 1, 0)].rstrip() + "…"
-    return f'{model}: {advice} It said: "{quoted}"'[:MAX_DETAIL_LENGTH]
+    return f'{advice} It said: "{quoted}"'[:MAX_DETAIL_LENGTH]
 
 
-def summarize_message(message: str, environ: Mapping[str, str]) -> str:
+def summarize_message(message: str) -> str:
     """The first line of a provider's message, without litellm's prefix and without secrets."""
-    text = redact(message, environ).strip()
-    line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.splitlines()[0])) if text else ""
+    text = redact(message, os.environ).strip()
+    line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.partition("\n")[0]))
     if match := _MESSAGE.search(line):
         line = match["message"]
     return " ".join(line.replace('"', "'").split())

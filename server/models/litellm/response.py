@@ -1,4 +1,4 @@
-"""Reads completions from litellm, whole or streamed."""
+"""What litellm returns: completions, whole or streamed, and what they cost."""
 
 import json
 from collections.abc import Iterable
@@ -7,8 +7,10 @@ from typing import Any
 
 import anyio
 
+from server.debate.facts.config import Price
 from server.debate.facts.text import clean, collapse_whitespace
-from server.models import FunctionCall, OnText
+from server.models import FunctionCall, ModelError, OnText, Reply, Usage
+from server.models.prices import compute_cost
 
 MAX_TEXT_LENGTH = 1_000_000
 """Characters after which a stream is closed."""
@@ -17,6 +19,14 @@ MAX_CALLS = 16
 MAX_NAME_LENGTH = 128
 MAX_ARGUMENTS_LENGTH = 20_000
 """Longer arguments of a call are cut, and fail to parse as JSON."""
+
+MAX_MODEL_NAME_LENGTH = 200
+
+MAX_TOKEN_COUNT = 2**53 - 1
+"""The largest integer that every JSON reader represents exactly."""
+
+MAX_COST_USD = 1_000_000
+"""A higher cost of one reply is a counting error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,95 +39,151 @@ class Completion:
 
 
 def read_completion(response: Any) -> Completion:
-    usage = getattr(response, "usage", None)
-    if not response.choices:  # filters and proxies may return 200 and no choices
-        return Completion("", "", response.model or "", usage)
-    choice = response.choices[0]
-    calls = CallCollector()
-    calls.add(getattr(choice.message, "tool_calls", None) or ())
-    return Completion(
-        choice.message.content or "",
-        choice.finish_reason or "",
-        response.model or "",
-        usage,
-        calls.build_calls(),
-    )
+    reader = CompletionReader()
+    reader.add(response, "message")
+    return reader.build_completion()
 
 
 async def read_stream(stream: Any, on_text: OnText) -> Completion:
-    pieces: list[str] = []
-    length = 0
-    calls = CallCollector()
-    finish, model, usage = "", "", None
+    reader, length = CompletionReader(), 0
     try:
         async for chunk in stream:
-            model = chunk.model or model
-            usage = getattr(chunk, "usage", None) or usage
-            if not chunk.choices:
-                continue
-            finish = chunk.choices[0].finish_reason or finish
-            delta = chunk.choices[0].delta
-            calls.add(getattr(delta, "tool_calls", None) or ())
-            if piece := delta.content:
-                pieces.append(piece)
-                length += len(piece)
+            if piece := reader.add(chunk, "delta"):
                 on_text(piece)
+            length += len(piece)
             if length >= MAX_TEXT_LENGTH:
-                finish = "length"
+                reader.finish_reason = "length"
                 break
     finally:
         # Closing the connection stops the provider's work, also on cancellation.
         with anyio.move_on_after(1, shield=True):
             await stream.aclose()
-    return Completion("".join(pieces), finish, model, usage, calls.build_calls())
+    return reader.build_completion()
 
 
-class CallCollector:
-    """Assembles function calls from streamed pieces."""
+@dataclass(slots=True)
+class _PartialCall:
+    index: Any
+    call_id: Any
+    name: str = ""
+    arguments: str = ""
+
+
+class CompletionReader:
+    """Assembles a completion from one response or from the chunks of a stream."""
 
     def __init__(self) -> None:
-        self._partial_calls: list[_PartialCall] = []
+        self.finish_reason = ""
+        self._model = ""
+        self._usage: Any = None
+        self._pieces: list[str] = []
+        self._calls: list[_PartialCall] = []
 
-    def add(self, pieces: Iterable[Any]) -> None:
+    def add(self, chunk: Any, field: str) -> str:
+        """Add what `field` of the first choice says, and return its text."""
+        self._model = chunk.model or self._model
+        self._usage = getattr(chunk, "usage", None) or self._usage
+        if not chunk.choices:  # filters and proxies may return 200 and no choices
+            return ""
+        self.finish_reason = chunk.choices[0].finish_reason or self.finish_reason
+        said = getattr(chunk.choices[0], field)
+        self.add_calls(getattr(said, "tool_calls", None) or ())
+        self._pieces.append(said.content or "")
+        return self._pieces[-1]
+
+    def add_calls(self, pieces: Iterable[Any]) -> None:
         for position, piece in enumerate(pieces):
             index = getattr(piece, "index", None)
-            part = self._find_partial_call(position if index is None else index, getattr(piece, "id", None))
-            if part is not None and piece.function is not None:
-                part.add(piece.function.name, piece.function.arguments)
+            call = self._find_call(position if index is None else index, getattr(piece, "id", None))
+            if call is None or piece.function is None:
+                continue
+            name, arguments = piece.function.name, piece.function.arguments
+            if isinstance(name, str):
+                call.name = call.name or name
+            if isinstance(arguments, dict):
+                arguments = json.dumps(arguments)
+            if isinstance(arguments, str):
+                call.arguments += arguments[: MAX_ARGUMENTS_LENGTH - len(call.arguments)]
 
-    def _find_partial_call(self, index: Any, call_id: Any) -> "_PartialCall | None":
+    def _find_call(self, index: Any, call_id: Any) -> _PartialCall | None:
         """The call that a piece belongs to; None for more than `MAX_CALLS`."""
-        last = next((part for part in reversed(self._partial_calls) if part.index == index), None)
+        last = next((call for call in reversed(self._calls) if call.index == index), None)
         # Some providers give every call the index 0: a new id is a new call.
         if last is not None and (not call_id or last.call_id in (None, call_id)):
             last.call_id = call_id or last.call_id
             return last
-        if len(self._partial_calls) == MAX_CALLS:
+        if len(self._calls) == MAX_CALLS:
             return None
-        self._partial_calls.append(_PartialCall(index, call_id))
-        return self._partial_calls[-1]
+        self._calls.append(_PartialCall(index, call_id))
+        return self._calls[-1]
 
-    def build_calls(self) -> tuple[FunctionCall, ...]:
-        return tuple(
-            FunctionCall(name, clean(part.arguments))
-            for part in self._partial_calls
-            if (name := collapse_whitespace(clean(part.name))[:MAX_NAME_LENGTH])
+    def build_completion(self) -> Completion:
+        calls = tuple(
+            FunctionCall(name, clean(call.arguments))
+            for call in self._calls
+            if (name := collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH])
         )
+        return Completion("".join(self._pieces), self.finish_reason, self._model, self._usage, calls)
 
 
-class _PartialCall:
-    __slots__ = ("arguments", "call_id", "index", "name")
+def build_reply(
+    litellm: Any,
+    name: str,
+    completion: Completion,
+    own_price: Price | None = None,
+    attempts: int = 1,
+    seconds: float = 0.0,
+) -> Reply:
+    """The reply of the model `name`. Raises ModelError if a content filter stopped it."""
+    is_empty = not completion.text and not completion.function_calls
+    if completion.finish_reason == "content_filter" and is_empty:
+        detail = f"{name}: a content filter stopped it; reword the question or choose another model."
+        raise ModelError("refused", detail, attempts=attempts)
+    counts = completion.usage
+    usage = Usage(
+        model=qualify_model_name(name, completion.model)[:MAX_MODEL_NAME_LENGTH],
+        input_tokens=read_token_count(counts, "prompt_tokens"),
+        cached_tokens=read_token_count(getattr(counts, "prompt_tokens_details", None), "cached_tokens"),
+        output_tokens=read_token_count(counts, "completion_tokens"),
+        cost_usd=compute_reply_cost(litellm, name, counts, own_price),
+        milliseconds=round(seconds * 1000),
+        attempts=attempts,
+    )
+    cut = completion.finish_reason == "length"
+    return Reply(completion.text, usage, cut=cut, function_calls=completion.function_calls)
 
-    def __init__(self, index: Any, call_id: Any) -> None:
-        self.index = index
-        self.call_id = call_id
-        self.name = ""
-        self.arguments = ""
 
-    def add(self, name: Any, arguments: Any) -> None:
-        if isinstance(name, str):
-            self.name = self.name or name
-        if isinstance(arguments, dict):
-            arguments = json.dumps(arguments)
-        if isinstance(arguments, str):
-            self.arguments += arguments[: MAX_ARGUMENTS_LENGTH - len(self.arguments)]
+def read_token_count(counts: Any, field: str) -> int:
+    """A token count from the provider's JSON, which may hold anything: 0 if it is not an integer."""
+    count = getattr(counts, field, 0)
+    return min(max(count, 0), MAX_TOKEN_COUNT) if type(count) is int else 0
+
+
+def qualify_model_name(name: str, reported: Any) -> str:
+    """The model that replied, with the provider it was requested from: `provider/model`."""
+    provider, slash, requested = name.partition("/")
+    reported = collapse_whitespace(clean(reported)) if isinstance(reported, str) else ""
+    if reported in ("", requested):
+        return name
+    return reported if not slash or reported.startswith(f"{provider}/") else f"{provider}/{reported}"
+
+
+def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | None = None) -> str:
+    """US dollars, at the operator's own price if there is one; "" if unknown.
+
+    Unknown is a model without a price in litellm's table, where litellm raises or says 0, and a reply without
+    token counts.
+    """
+    tokens = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
+    if not any(tokens):
+        return ""
+    if own_price and own_price.input:
+        return compute_cost(own_price, *tokens)
+    try:
+        cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
+        known = litellm.get_model_info(model=name)["key"]
+        if "input_cost_per_token" not in litellm.model_cost[known]:
+            return ""
+    except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
+        return ""
+    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""

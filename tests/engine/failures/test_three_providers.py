@@ -12,8 +12,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.models import MAX_ATTEMPTS, Model
 from server.models.litellm.client import LitellmModel
-from server.models.resilience.breaker import FAILURE_THRESHOLD
-from server.models.resilience.concurrency import Guard, GuardedModel
+from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.client_calls import call, result_text
 from tests.support.servers import OpenClient

@@ -11,7 +11,8 @@ import pytest_asyncio
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
 from server.models.litellm.client import LitellmModel
-from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, CallCollector
+from server.models.litellm.request import build_extras
+from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, CompletionReader
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 
@@ -145,13 +146,10 @@ async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(
     assert without is None
 
 
-@pytest.mark.asyncio
-async def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone(
-    stub: Stub,
-) -> None:
-    model = LitellmModel("ollama/llama3", api_base=stub.url)
+def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone() -> None:
+    litellm = SimpleNamespace(supports_response_schema=lambda **_: False)
 
-    assert model._build_extras(SimpleNamespace(supports_response_schema=lambda **_: False), handoff()) == {}
+    assert build_extras(litellm, "ollama/llama3", handoff()) == {}
 
 
 def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:
@@ -159,12 +157,12 @@ def piece(index: int | None, identity: str | None, name: Any, arguments: Any) ->
 
 
 def test_calls_are_bounded_in_number_and_length() -> None:
-    calls = CallCollector()
+    calls = CompletionReader()
     for index in range(MAX_CALLS + 5):
-        calls.add([piece(index, f"call_{index}", "n" * 500, "x" * MAX_ARGUMENTS_LENGTH)])
-        calls.add([piece(index, None, None, "more")])
+        calls.add_calls([piece(index, f"call_{index}", "n" * 500, "x" * MAX_ARGUMENTS_LENGTH)])
+        calls.add_calls([piece(index, None, None, "more")])
 
-    read = calls.build_calls()
+    read = calls.build_completion().function_calls
 
     assert len(read) == MAX_CALLS
     assert {(len(call.name), len(call.arguments)) for call in read} == {
@@ -185,8 +183,8 @@ def test_calls_are_bounded_in_number_and_length() -> None:
 def test_calls_are_read_however_they_are_numbered_and_written(
     pieces: list[SimpleNamespace], expected: list[tuple[str, str]]
 ) -> None:
-    calls = CallCollector()
+    calls = CompletionReader()
     for one in pieces:
-        calls.add([one])
+        calls.add_calls([one])
 
-    assert [(call.name, call.arguments) for call in calls.build_calls()] == expected
+    assert [(call.name, call.arguments) for call in calls.build_completion().function_calls] == expected

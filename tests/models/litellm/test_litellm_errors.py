@@ -49,7 +49,7 @@ class APIError(Exception):
 def test_an_error_without_a_class_of_its_own_means_its_status(
     status: int, cause: str, is_transient: bool
 ) -> None:
-    failure = classify_error(APIError(status), "openai/m", environ={})
+    failure = classify_error(APIError(status), "openai/m")
 
     assert (failure.cause, failure.is_transient) == (cause, is_transient)
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.stub import Stub
-from server.models.litellm.client import LitellmModel, compute_reply_cost, import_litellm
-from server.models.litellm.response import Completion
+from server.models.litellm.client import LitellmModel, import_litellm
+from server.models.litellm.response import Completion, build_reply, compute_reply_cost
 from tests.contract.model import build_argument_request, reply_in_time
 
 pytestmark = [
@@ -46,7 +46,7 @@ async def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None
     )
     answer = Completion("Yes.", "stop", "stub", counts)
 
-    usage = LitellmModel("openai/stub")._build_reply(import_litellm(), answer, 1, 0.0).usage
+    usage = build_reply(import_litellm(), "openai/stub", answer).usage
 
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (kept, kept, kept)
     assert usage.cost_usd == ""

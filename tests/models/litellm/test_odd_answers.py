@@ -67,4 +67,4 @@ async def test_a_stream_without_end_is_left_after_a_million_characters() -> None
     ],
 )
 def test_of_an_error_its_message_is_told_and_no_object_of_python(said: str, told: str) -> None:
-    assert summarize_message(said, {}) == told
+    assert summarize_message(said) == told

@@ -7,14 +7,15 @@ import pytest
 
 from server.models import FailureCause, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.resilience.breaker import (
+from server.models.resilience import (
     FAILURE_THRESHOLD,
     MAX_OPEN_SECONDS,
     MIN_COUNTED_TIMEOUT,
     OPEN_SECONDS,
     REFUSED_KEY_SECONDS,
+    Guard,
+    GuardedModel,
 )
-from server.models.resilience.concurrency import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.guarded_requests import (
     TIMEOUT,

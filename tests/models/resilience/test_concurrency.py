@@ -12,8 +12,14 @@ from server.models import MAX_ATTEMPTS
 from server.models.fakes.scripted import ScriptedModel
 from server.models.litellm.client import LitellmModel
 from server.models.registry import ModelRegistry
-from server.models.resilience.breaker import FAILURE_THRESHOLD, OPEN_SECONDS
-from server.models.resilience.concurrency import MAX_COOLDOWN, PROVIDER_CONCURRENCY, Guard, GuardedModel
+from server.models.resilience import (
+    FAILURE_THRESHOLD,
+    MAX_COOLDOWN,
+    OPEN_SECONDS,
+    PROVIDER_CONCURRENCY,
+    Guard,
+    GuardedModel,
+)
 from tests.contract.model import build_argument_request
 from tests.support.guarded_requests import (
     TIMEOUT,

@@ -1,0 +1,226 @@
+"""What all debates of a process share about providers: concurrency limits, cooldowns, circuit breakers.
+
+A request first acquires its provider's limit, then the process's, and holds both during its retries: a
+failing provider gets fewer requests, not more. Waiting is first come, first served, does not count towards
+the reply's timeout, and lasts at most as long again.
+
+Each model has a circuit breaker:
+
+    closed       requests pass; consecutive failures are counted
+    open         requests fail at once until the open time is over
+    half open    one request passes: its success closes the breaker, its failure doubles the open time
+
+Only `unavailable` and `timeout` count as failures. Any other error shows that the provider is up. A cancelled
+request changes nothing.
+"""
+
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from server.models import Model, ModelError, OnText, Reply, Request
+
+CONCURRENCY = 64
+PROVIDER_CONCURRENCY = 8
+
+MAX_COOLDOWN = 60.0
+"""Upper limit for a provider's Retry-After, in seconds."""
+
+FAILURE_THRESHOLD = 5
+"""Consecutive failures, each after its own retries, that open the breaker."""
+
+OPEN_SECONDS = 30.0
+MAX_OPEN_SECONDS = 300.0
+
+MIN_COUNTED_TIMEOUT = 10.0
+"""Timeouts shorter than this (seconds) do not count: they say more about the debate than the model."""
+
+REFUSED_KEY_SECONDS = 10.0
+"""So long after a refused key, requests fail at once: providers lock out clients that repeat bad keys."""
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    semaphore: anyio.Semaphore
+    description: str  # the places, and the setting that changes their number
+
+
+class Cooldown:
+    """The time during which a provider gets no requests because of its Retry-After."""
+
+    def __init__(self, now: Clock) -> None:
+        self._now = now
+        self._ends_at = 0.0
+
+    def extend(self, duration: float) -> None:
+        self._ends_at = max(self._ends_at, self._now() + min(duration, MAX_COOLDOWN))
+
+    def seconds_left(self) -> float:
+        return max(0.0, self._ends_at - self._now())
+
+
+class Guard:
+    """The limits, cooldowns and clock of a process."""
+
+    def __init__(
+        self,
+        *,
+        concurrency: int = CONCURRENCY,
+        provider_concurrency: int = PROVIDER_CONCURRENCY,
+        now: Clock = time.monotonic,
+        sleep: Sleep = anyio.sleep,
+    ) -> None:
+        self.now = now
+        self.sleep = sleep
+        places = f"the {concurrency} places for requests of this server (COUNTERPOINT_CONCURRENCY)"
+        self.process_limit = Limit(anyio.Semaphore(concurrency, fast_acquire=True), places)
+        self._provider_concurrency = provider_concurrency
+        self._provider_limits: dict[str, Limit] = {}
+        self._cooldowns: dict[str, Cooldown] = {}
+
+    def provider_limit(self, provider: str) -> Limit:
+        most = self._provider_concurrency
+        places = f"the {most} places for requests to {provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
+        limit = Limit(anyio.Semaphore(most, fast_acquire=True), places)
+        return self._provider_limits.setdefault(provider, limit)
+
+    def cooldown(self, provider: str) -> Cooldown:
+        return self._cooldowns.setdefault(provider, Cooldown(self.now))
+
+
+class GuardedModel:
+    """A model behind its provider's limit and cooldown, the process's limit, and its own circuit breaker."""
+
+    def __init__(self, name: str, provider: str, model: Model, guard: Guard) -> None:
+        self._name = name
+        self._provider = provider
+        self._model = model
+        self._guard = guard
+        self._cooldown = guard.cooldown(provider)
+        self._breaker = _CircuitBreaker(name, guard.now)
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        deadline = self._guard.now() + request.timeout
+        self._breaker.check()
+        self._check_cooldown(deadline)
+        async with self._acquire(self._guard.provider_limit(self._provider), request.timeout, deadline):
+            # Before the second limit, which other providers can use meanwhile; and again after it, because
+            # the cooldown may have been extended.
+            await self._wait_for_cooldown(deadline)
+            async with self._acquire(self._guard.process_limit, request.timeout, deadline):
+                await self._wait_for_cooldown(deadline)
+                with self._breaker.watch_request(request.timeout):
+                    return await self._model.reply(request, on_text)
+
+    @asynccontextmanager
+    async def _acquire(self, limit: Limit, timeout: float, deadline: float) -> AsyncIterator[None]:  # noqa: ASYNC109
+        """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
+        try:
+            limit.semaphore.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(deadline - self._guard.now()) as wait:
+                await limit.semaphore.acquire()
+            if wait.cancelled_caught:
+                reason = f"within its {timeout:g} seconds none of {limit.description} became free"
+                raise ModelError("timeout", f"{self._name} was not asked: {reason}.", attempts=0) from None
+        try:
+            yield
+        finally:
+            limit.semaphore.release()
+
+    async def _wait_for_cooldown(self, deadline: float) -> None:
+        """Wait until it is over, also when it is extended meanwhile. Raises ModelError if that is too long."""
+        while left := self._check_cooldown(deadline):
+            await self._guard.sleep(left)
+
+    def _check_cooldown(self, deadline: float) -> float:
+        """The seconds until it is over. Raises ModelError if that is after the deadline."""
+        left = self._cooldown.seconds_left()
+        if left and left > deadline - self._guard.now():
+            request = f"asks to be left alone for {format_seconds(left)}"
+            reason = f"{self._provider} limits the rate of requests and {request}"
+            raise ModelError("rate_limited", f"{self._name} was not asked: {reason}.", attempts=0)
+        return left
+
+
+class _CircuitBreaker:
+    """The breaker of one model, and a short memory for a refused key."""
+
+    def __init__(self, name: str, now: Clock) -> None:
+        self._name = name
+        self._now = now
+        self._failures = 0  # in a row
+        self._last_cause = ""
+        self._open_seconds = OPEN_SECONDS
+        self._open_until: float | None = None
+        self._is_probing = False
+        self._key_error = ""  # the last error about the key
+        self._key_refused_until = 0.0
+
+    def check(self) -> None:
+        """Raises ModelError if the model should not be called now."""
+        now = self._now()
+        if self._key_error and now < self._key_refused_until:
+            raise ModelError("unauthorized", self._key_error, attempts=0)
+        if self._open_until is None:
+            return
+        count = f"{self._failures} times in a row (last: {self._last_cause})"
+        failed = f"{self._name} was not asked: it failed {count}"
+        if self._is_probing:
+            raise ModelError("unavailable", f"{failed}, and one request is trying it now.", attempts=0)
+        if now < self._open_until:
+            again = f"{failed} and is tried again in {format_seconds(self._open_until - now)}."
+            raise ModelError("unavailable", again, attempts=0)
+
+    @contextmanager
+    def watch_request(self, timeout: float) -> Iterator[None]:
+        """Check, then record the result of a request with `timeout` seconds.
+
+        Raises:
+            ModelError: from `check`, or the request's own.
+        """
+        self.check()
+        probe = self._is_probing = self._open_until is not None
+        try:
+            yield
+        except ModelError as error:
+            self._record_failure(error, timeout, is_probe=probe)
+            raise
+        else:
+            self._close()
+        finally:
+            if probe:
+                self._is_probing = False
+
+    def _record_failure(self, error: ModelError, timeout: float, *, is_probe: bool) -> None:
+        if error.cause == "unauthorized":
+            self._key_error, self._key_refused_until = error.detail, self._now() + REFUSED_KEY_SECONDS
+        if error.cause == "crashed" or (error.cause == "timeout" and timeout < MIN_COUNTED_TIMEOUT):
+            return
+        if error.cause not in ("unavailable", "timeout"):
+            self._close()
+            return
+        self._failures += 1
+        self._last_cause = error.cause
+        if is_probe and self._open_until is not None:  # else another request has closed the breaker
+            self._open_seconds = min(2 * self._open_seconds, MAX_OPEN_SECONDS)
+        elif self._open_until is not None or self._failures < FAILURE_THRESHOLD:
+            return
+        self._open_until = self._now() + self._open_seconds
+
+    def _close(self) -> None:
+        self._failures = 0
+        self._open_seconds = OPEN_SECONDS
+        self._open_until = None
+
+
+def format_seconds(duration: float) -> str:
+    whole = max(1, math.ceil(duration))
+    return "a second" if whole == 1 else f"{whole} seconds"

@@ -1,1 +1,0 @@
-"""What all debates of a process share about providers: concurrency limits, cooldowns, circuit breakers."""
