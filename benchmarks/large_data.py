@@ -24,7 +24,7 @@ from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import apply
 from server.engine.debates import DebateManager, utc_now
 from server.engine.queries import list_debates
-from server.engine.store import DebateStore, build_stream_summary, serialize_event
+from server.engine.store import DebateStore, build_stream_summary
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -107,7 +107,7 @@ async def fill_journal(journal: Journal) -> None:
                     after=0,
                     at=TIMESTAMP,
                     actor="benchmark",
-                    bodies=[serialize_event(event) for event in events],
+                    bodies=[event.model_dump(mode="json") for event in events],
                     summary=build_stream_summary(debate, events, ()),
                 )
             )
@@ -184,7 +184,7 @@ async def measure_replay() -> list[Measurement]:
                 after=0,
                 at=TIMESTAMP,
                 actor="benchmark",
-                bodies=[serialize_event(event) for event in events],
+                bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(after, events, ()),
             )
             store = DebateStore(journal, utc_now)

@@ -36,20 +36,20 @@ class Mutation:
 MUTATIONS = {
     "accept answers to closed slots": Mutation(
         "server/engine/runner.py",
-        "if (call.round, call.slot_key) in accepted]",
-        "if accepted or True]",
+        "for call, event in results if (call.round, call.slot_key) in accepted]",
+        "for call, event in results if accepted or True]",
         f"{LEASES}::test_an_answer_that_another_process_recorded_first_is_dropped",
     ),
     "call models without a lease": Mutation(
         "server/engine/runner.py",
-        "if not await run.may_call():",
-        "if await run.may_call() is None:",
+        "if not await self.may_call(snapshot.id):",
+        "if await self.may_call(snapshot.id) is None:",
         f"{LEASES}::test_without_the_lease_no_model_is_called",
     ),
     "exceed the daily budget": Mutation(
         "server/engine/runner.py",
-        "remaining = min(own, (await self.daily_budget.remaining(cost)).calls)",
-        "remaining = own",
+        "remaining = min(limit, (await self.daily_budget.remaining(cost)).calls)",
+        "remaining = limit",
         f"{DAILY}::test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have",
     ),
     "forget what is reserved of the daily budget": Mutation(

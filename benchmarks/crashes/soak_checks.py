@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.crashes.ledger_server import ANSWERS_SUFFIX
+from server.debate.facts.errors import DebateError
 from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
 from server.engine.debates import utc_now
-from server.engine.errors import DebateError
 from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Prompt, PromptSummary, Request
 from server.models.fakes.chaos import Chaos

@@ -9,9 +9,9 @@ import anyio
 from server.cli.sanitize import sanitize_line, sanitize_text
 from server.cli.session import ACTOR
 from server.cli.terminal import Terminal
+from server.debate.facts.errors import DebateError
 from server.debate.views.awaited import awaited_turns
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateError
 from server.engine.store import DebateSnapshot
 
 

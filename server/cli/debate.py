@@ -25,7 +25,6 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import Limits
 from server.debate.views.state import build_state, status_reason
 from server.debate.views.verdict import build_result, build_verdict
-from server.engine import forks
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
@@ -118,7 +117,7 @@ def fork(
     async def start_fork(manager: DebateManager) -> DebateSnapshot:
         parent = await manager.load(debate_id)
         changes = build_fork_changes(parent.debate.names, given)
-        return await forks.fork(manager, debate_id, at_round, changes, actor=ACTOR)
+        return await manager.fork(debate_id, at_round, changes, actor=ACTOR)
 
     run_debate(settings, start_fork, as_json=as_json, quiet=quiet)
 

@@ -20,9 +20,9 @@ from server.cli.sanitize import sanitize_line
 from server.cli.session import find_root_cause
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.facts.errors import DebateError
 from server.debate.facts.text import format_count
 from server.debate.views.markdown import estimate_line
-from server.engine.errors import DebateError
 from server.models.local import weights
 from server.models.prices import PriceTable
 from server.models.registry import PROVIDERS, check_name, find_missing_key

@@ -12,14 +12,21 @@ from server.cli.install import install, write_atomically
 from server.cli.models import models
 from server.cli.sanitize import sanitize_line, sanitize_text
 from server.cli.session import format_json, run_with_manager
+from server.debate.facts.errors import DebateError
 from server.debate.rules.decide import status
 from server.debate.views.catalog import VIEWS
 from server.debate.views.compare import DebateFamily, render_comparison
 from server.debate.views.markdown import has_result, render_transcript
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateError, DebateNotFoundError
-from server.engine.forks import compare, load_debate_family
-from server.engine.queries import PAGE_SIZE, STATUSES, format_list_line, load_view_source
+from server.engine.errors import DebateNotFoundError
+from server.engine.queries import (
+    PAGE_SIZE,
+    STATUSES,
+    compare,
+    format_list_line,
+    load_debate_family,
+    load_view_source,
+)
 from server.engine.queries import list_debates as find_debates
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.local.weights import WeightsError

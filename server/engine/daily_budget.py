@@ -5,10 +5,10 @@ database share the budget, and a restart forgets nothing. Calls in flight reserv
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -22,32 +22,24 @@ SpendingByDay = dict[str, dict[str, Any]]
 """By day (ISO 8601): `calls` (requests to models, retries included) and `cost_usd` (a decimal)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """What a call in flight may take at most."""
 
     requests: int
     cost: Decimal
 
 
+@dataclass
 class DailyBudget:
-    """`max_calls`, `max_cost_usd`: the limits of a day; 0 for none."""
+    """What reads the spending may raise StorageUnavailableError."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        clock: Callable[[], datetime],
-        *,
-        max_calls: int = 0,
-        max_cost_usd: Decimal = Decimal(0),
-    ) -> None:
-        self.journal = journal
-        self.clock = clock
-        self.max_calls = max_calls
-        self.max_cost_usd = max_cost_usd
-        self.reserved_requests = 0  # by calls of this process that are in flight
-        self.reserved_cost = Decimal(0)  # likewise, as far as prices are known
-        self.released = anyio.Event()  # set, and replaced, at each release
+    journal: Journal
+    clock: Callable[[], datetime]
+    max_calls: int = 0  # of a day; 0: no limit
+    max_cost_usd: Decimal = Decimal(0)
+    reserved_requests: int = 0  # by calls of this process that are in flight
+    reserved_cost: Decimal = Decimal(0)  # likewise, as far as prices are known
+    released: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each release
 
     def reserve(self, requests: int, cost_per_request: Decimal) -> Reservation:
         """Count a call that starts now, until its reservation is released."""
@@ -69,11 +61,7 @@ class DailyBudget:
         return f"{self.clock().date() + timedelta(days=1)}T00:00:00.000Z"
 
     async def spending(self) -> tuple[int, Decimal]:
-        """(calls, US dollars) of today's answers, as far as their prices are known.
-
-        Raises:
-            StorageUnavailableError: the database cannot be read.
-        """
+        """(calls, US dollars) of today's answers, as far as their prices are known."""
         day = self.clock().date().isoformat()
         with translate_storage_errors():
             rows = await self.journal.find_details_since(day)
@@ -82,11 +70,7 @@ class DailyBudget:
         return calls, sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
 
     async def remaining(self, cost_per_request: Decimal = Decimal(0)) -> Remaining:
-        """How many more requests may be made today, and which limit says so.
-
-        Raises:
-            StorageUnavailableError: the database cannot be read.
-        """
+        """How many more requests may be made today, and which limit says so."""
         if not (self.max_calls or self.max_cost_usd):
             return Remaining(UNBOUNDED)
         while True:  # a reservation that is released during the read may be missing from what was read
@@ -94,16 +78,15 @@ class DailyBudget:
             calls, cost = await self.spending()
             if not released.is_set():
                 break
-        money = self.max_cost_usd - cost - self.reserved_cost if self.max_cost_usd else Decimal(UNBOUNDED)
-        if money <= 0:
-            return Remaining(0, f"the day's budget: {cost} of {self.max_cost_usd} US dollars spent today")
         requests = self.max_calls - calls - self.reserved_requests if self.max_calls else UNBOUNDED
-        # The cost of a request is an estimate: while something is left, one more may be made.
-        affordable = (
-            max(int(money / cost_per_request), 1) if cost_per_request and self.max_cost_usd else UNBOUNDED
-        )
-        reason = f"the day's budget: {calls} of {self.max_calls} calls made today"
-        return Remaining(max(min(requests, affordable), 0), reason)
+        if self.max_cost_usd:
+            money = self.max_cost_usd - cost - self.reserved_cost
+            if money <= 0:
+                spent = f"{cost} of {self.max_cost_usd} US dollars spent today"
+                return Remaining(0, f"the day's budget: {spent}")
+            if cost_per_request:  # an estimate: while something is left, one more may be made
+                requests = min(requests, max(int(money / cost_per_request), 1))
+        return Remaining(max(requests, 0), f"the day's budget: {calls} of {self.max_calls} calls made today")
 
 
 def spending_by_day(
@@ -120,9 +103,9 @@ def spending_by_day(
         by_caller = usage and usage.model == CALLER
         if by_caller or not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
             continue
-        calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
         if usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens):
             price = estimated_cost
+        calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
         days[entry.at[:10]] = (calls + attempts, cost + price)
     return {day: {"calls": calls, "cost_usd": f"{cost:f}"} for day, (calls, cost) in days.items()}

@@ -7,7 +7,7 @@ next follows from its entries, and any process can continue it.
 
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,9 +15,15 @@ from typing import Any, Self
 
 import anyio
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention, conclude_now
-from server.debate.commands.open import open_debate
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.fork import fork as build_fork
+from server.debate.commands.intervene import (
+    Intervention,
+    InterventionRequest,
+    build_intervention,
+    conclude_now,
+)
+from server.debate.commands.open import add_prices, open_debate
+from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
@@ -30,7 +36,7 @@ from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, ModelCaller
-from server.engine.runner import Runner
+from server.engine.runner import TO_END, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models import OnText
 from server.models.prices import PriceTable
@@ -50,7 +56,8 @@ class DebateManager:
     """One for each process: `async with DebateManager(journal, models) as manager`.
 
     Every method that reads or writes debates may raise StorageUnavailableError, and every method that takes a
-    debate's id DebateNotFoundError. `owner` names this process in leases and claims.
+    debate's id DebateNotFoundError. `actor`: who asked for it, for the record. `wait`: the most seconds to
+    wait for a result; `on_change`: awaited meanwhile.
     """
 
     def __init__(
@@ -69,25 +76,29 @@ class DebateManager:
         """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
         self.environ = environ
         self.clock = clock
+        self.daily_budget = daily_budget or DailyBudget(journal, clock)
+        self.leases = Leases(journal, clock)
+        self.owner = self.leases.owner  # names this process in leases and claims
+        self.store = DebateStore(journal, clock, self._publish)
+        self.load = self.store.load
         self._journal = journal
         self._models = models
         self._configured_models = tuple(configured_models)
-        self.prices = prices or PriceTable()
+        self._prices = prices or PriceTable()
         self._research = research
-        self.daily_budget = daily_budget or DailyBudget(journal, clock)
-        self._task_group = anyio.create_task_group()
         self._commit_listeners: list[OnCommit] = []
         self._text_listeners: list[OnDebateText] = []
-        self.store = DebateStore(journal, clock, self._publish)
-        self.leases = Leases(journal, clock)
-        self.owner = self.leases.owner
+        self._task_group = anyio.create_task_group()
+        self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
         caller = ModelCaller(models, research, leeway)
-        runner = Runner(self.store, caller, self.daily_budget, self._find_text_callback)
+        may_call = self.leases.has_lease
+        runner = Runner(self.store, caller, self.daily_budget, may_call, self._find_text_callback)
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
+        self.is_working = self._driver.is_working
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
-        self._task_group.start_soon(self._driver.maintain_leases)
+        self.start_task(self._driver.maintain_leases)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -111,28 +122,46 @@ class DebateManager:
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
-        setup = open_debate(request, models=models, seed=seed, find_price=self.prices.find_price)
-        return await self.create(setup, (), actor, terminate_when)
+        setup = open_debate(request, models=models, seed=seed, find_price=self._prices.find_price)
+        return await self._create(setup, (), actor, terminate_when)
 
-    async def create(
+    async def fork(
         self,
-        setup: Opened,
-        inherited_events: Sequence[Event],
+        debate_id: str,
+        at_round: int,
+        changes: ChangesInput,
+        *,
         actor: str,
         terminate_when: TerminateWhen | None = None,
     ) -> DebateSnapshot:
-        """As `start`, for a set-up that is complete; a fork has inherited events."""
-        self.check(setup)
+        """Open a new debate with the first rounds of this one; run it if `changes.run` is set.
+
+        Raises:
+            InvalidRequestError: that round is not over, nothing could follow it, or a change is not possible.
+        """
+        parent = await self.load(debate_id)
+        setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
+        setup = add_prices(setup, self._prices.find_price)
+        return await self._create(setup, inherited, actor, terminate_when)
+
+    async def _create(
+        self,
+        setup: Opened,
+        inherited: Sequence[Event],
+        actor: str,
+        terminate_when: TerminateWhen | None,
+    ) -> DebateSnapshot:
+        self._check(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open(setup, actor, inherited_events)
-        self._task_group.start_soon(self._models.prepare, {debater.model for debater in setup.debaters})
+            snapshot = await self.store.open((setup, *inherited), actor)
+        self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self._driver.predicates[snapshot.id] = terminate_when
         if setup.run:
-            self._driver.ensure_running(snapshot, None)
+            self._driver.ensure_running(snapshot, TO_END)
         return snapshot
 
-    def check(self, setup: Opened) -> None:
+    def _check(self, setup: Opened) -> None:
         """Refuse models and research servers that cannot be used, before anything is spent.
 
         Raises:
@@ -163,7 +192,7 @@ class DebateManager:
     async def step(
         self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange | None = None
     ) -> DebateSnapshot:
-        """Run the next round, or join the one under way. Waits at most `wait` seconds.
+        """Run the next round, or join the one under way.
 
         Raises:
             InvalidRequestError: `expected_round` is later than the next round.
@@ -178,34 +207,34 @@ class DebateManager:
             )
         if snapshot.debate.paused or 0 < expected_round < following or snapshot.status == "waiting":
             return snapshot
-        task = self._driver.ensure_running(snapshot, following)
-        return await self._driver.wait(task, wait, on_change, through_round=following)
+        run = self._driver.ensure_running(snapshot, following)
+        return await self._driver.wait(run, wait, on_change, through_round=following)
 
     async def follow(
         self, debate_id: str, *, wait: float, on_change: OnChange | None = None
     ) -> DebateSnapshot:
-        """Wait at most `wait` seconds while this or another process runs the debate."""
+        """Wait while this or another process runs the debate."""
         snapshot = await self._load_current(debate_id)
-        if task := self._driver.drive_tasks.get(debate_id):
-            return await self._driver.wait(task, wait, on_change)
+        if run := self._driver.runs.get(debate_id):
+            return await self._driver.wait(run, wait, on_change)
         return await self._driver.wait_for_other_process(snapshot, wait, on_change)
 
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
-        """Run a debate to its end, even one that was opened to be stepped."""
-        self._driver.ensure_running(snapshot, None)
+        """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
+        if snapshot.status == "running":
+            self._driver.ensure_running(snapshot, TO_END)
 
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
         """End the talk and have it judged as it is. Does nothing where the talk is over."""
 
-        def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
+        def conclude(debate: Debate) -> Intervention:
             if debate.ended or is_talk_over(debate):
-                return (), ""
-            return conclude_now(debate, InterventionRequest(reason=reason)).events, ""
+                return Intervention((), "")
+            return conclude_now(debate, InterventionRequest(reason=reason))
 
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        snapshot, _ = await self._record_with_retry(snapshot, build_events, actor)
-        if snapshot.status == "running":
-            self.run_to_end(snapshot)
+        snapshot, _ = await self._record_with_retry(snapshot, conclude, actor)
+        self.run_to_end(snapshot)
         return snapshot
 
     async def submit(
@@ -223,14 +252,16 @@ class DebateManager:
         Raises:
             InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
         """
-        snapshot, _ = await self._record_with_retry(
-            await self.load(debate_id), lambda debate: ((build_submission(debate, speaker, text),), ""), actor
-        )
+
+        def submit(debate: Debate) -> Intervention:
+            return Intervention((build_submission(debate, speaker, text),), "")
+
+        snapshot, _ = await self._record_with_retry(await self.load(debate_id), submit, actor)
         if snapshot.status != "running":
             return snapshot
-        through_round = None if is_unattended(snapshot.debate) else snapshot.debate.round
-        task = self._driver.ensure_running(snapshot, through_round)
-        return await self._driver.wait(task, wait, on_change, through_round=through_round)
+        through_round = TO_END if is_unattended(snapshot.debate) else snapshot.debate.round
+        run = self._driver.ensure_running(snapshot, through_round)
+        return await self._driver.wait(run, wait, on_change, through_round=through_round)
 
     async def intervene(
         self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
@@ -242,28 +273,18 @@ class DebateManager:
         """
         if action == "replace_model" and (model := request.model.strip()):
             self._models.check(model, self.environ)
-            request = replace(request, price=self.prices.find_price(model))
+            request = replace(request, price=self._prices.find_price(model))
         snapshot = await self.load(debate_id)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age))
-
-        def build_events(debate: Debate) -> tuple[Sequence[Event], str]:
-            intervention = build_intervention(debate, action, request)
-            return intervention.events, intervention.effect
-
-        snapshot, effect = await self._record_with_retry(snapshot, build_events, actor)
-        self._ensure_unattended_run(snapshot)
+        snapshot, effect = await self._record_with_retry(
+            snapshot, lambda debate: build_intervention(debate, action, request), actor
+        )
+        if is_unattended(snapshot.debate):
+            self.run_to_end(snapshot)
         return snapshot, effect
 
-    def is_working(self, debate_id: str) -> bool:
-        """Whether this process runs the debate now, or waits for its lease."""
-        return self._driver.is_working(debate_id)
-
     # Reading -------------------------------------------------------------------------------------
-
-    async def load(self, debate_id: str) -> DebateSnapshot:
-        """The debate as it is stored, its hash chain checked."""
-        return await self.store.load(debate_id)
 
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""
@@ -287,12 +308,6 @@ class DebateManager:
         await self.leases.release("doctor")
         return newest[0].number if newest else 0  # debates are never deleted
 
-    # Background ----------------------------------------------------------------------------------
-
-    def start_task(self, function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Run something until it ends or the manager closes. It must not raise."""
-        self._task_group.start_soon(function, *arguments)
-
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
         self._commit_listeners.append(on_commit)
@@ -306,34 +321,24 @@ class DebateManager:
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        self._ensure_unattended_run(snapshot)
+        if is_unattended(snapshot.debate):
+            self.run_to_end(snapshot)
         return snapshot
 
     async def _record_with_retry(
-        self,
-        snapshot: DebateSnapshot,
-        build_events: Callable[[Debate], tuple[Sequence[Event], str]],
-        actor: str,
+        self, snapshot: DebateSnapshot, intervene: Callable[[Debate], Intervention], actor: str
     ) -> tuple[DebateSnapshot, str]:
-        """Record the events that `build_events` returns, and return its text.
-
-        It is called again with the new state each time another writer was first.
-        """
-        while True:
-            events, effect = build_events(snapshot.debate)
-            if not events:
-                return snapshot, effect
+        """Record what `intervene` returns; it is called again each time another writer was first."""
+        while events := (intervention := intervene(snapshot.debate)).events:
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
                 snapshot = await self.store.record(snapshot, events, actor)
             if snapshot.ends_with(events[-1]):
-                return snapshot, effect
-
-    def _ensure_unattended_run(self, snapshot: DebateSnapshot) -> None:
-        if is_unattended(snapshot.debate) and snapshot.status == "running":
-            self.run_to_end(snapshot)
+                break
+        return snapshot, intervention.effect
 
     def _publish(self, snapshot: DebateSnapshot) -> None:
-        self._driver.update(snapshot)
+        if run := self._driver.runs.get(snapshot.id):
+            run.update(snapshot)
         for listener in self._commit_listeners:
             listener(snapshot)
 
@@ -347,6 +352,4 @@ class DebateManager:
 
 def next_round(debate: Debate) -> int:
     """The round under way, or the one after it if it is over."""
-    if debate.round and not is_round_over(debate):
-        return debate.round
-    return debate.round + 1
+    return debate.round if debate.round and not is_round_over(debate) else debate.round + 1

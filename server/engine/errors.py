@@ -16,17 +16,9 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.facts.errors import DebateError
 from server.debate.rules.transitions import IllegalEvent
 from storage.journal import DamagedStreamError, StorageError
-
-__all__ = [
-    "DebateError",
-    "DebateNotFoundError",
-    "InvalidRequestError",
-    "StorageUnavailableError",
-    "translate_storage_errors",
-]
 
 
 class DebateNotFoundError(DebateError):

@@ -25,11 +25,6 @@ HEARTBEAT_INTERVAL = 1.0
 logger = logging.getLogger(__name__)
 
 
-def new_owner() -> str:
-    """A name for this process: machine, process id, and a random part."""
-    return f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
-
-
 def is_gone(owner: str) -> bool:
     """Whether the owner was a process of this machine that no longer exists.
 
@@ -57,32 +52,27 @@ def machine_name() -> str:
 
 
 class Leases:
-    """The leases of this process, under its `owner` name."""
+    """The leases of this process. `acquire` and `find_owners` may raise StorageUnavailableError."""
 
     def __init__(self, journal: Journal, clock: Callable[[], datetime]) -> None:
         self.journal = journal
         self.clock = clock
-        self.owner = new_owner()
+        self.owner = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
         self.expires_at: dict[str, float] = {}  # Unix time, by debate id
 
     async def acquire(self, debate_id: str) -> bool:
-        """Whether this process has the lease now.
-
-        Raises:
-            StorageUnavailableError: the database cannot be written.
-        """
-        while True:
-            now = self.now()
-            with translate_storage_errors():
+        """Whether this process has the lease now."""
+        with translate_storage_errors():
+            while True:
+                now = self.now()
                 holder = await self.journal.acquire_lease(
                     debate_id, self.owner, now=now, seconds=LEASE_SECONDS
                 )
-            if holder == self.owner:
-                self.expires_at[debate_id] = now + LEASE_SECONDS
-                return True
-            if not is_gone(holder):
-                return False
-            with translate_storage_errors():
+                if holder == self.owner:
+                    self.expires_at[debate_id] = now + LEASE_SECONDS
+                    return True
+                if not is_gone(holder):
+                    return False
                 await self.journal.release_lease(debate_id, holder)
 
     async def has_lease(self, debate_id: str) -> bool:
@@ -106,22 +96,10 @@ class Leases:
         return held
 
     async def find_owners(self) -> dict[str, str]:
-        """{debate id: owner} of the leases whose owner may still be alive.
-
-        Raises:
-            StorageUnavailableError: the database cannot be read.
-        """
+        """{debate id: owner} of the leases whose owner may still be alive."""
         with translate_storage_errors():
             leases = await self.journal.active_leases(now=self.now())
         return {debate_id: owner for debate_id, owner in leases.items() if not is_gone(owner)}
-
-    async def is_held_elsewhere(self, debate_id: str) -> bool:
-        """Whether another live process has the lease of this debate.
-
-        Raises:
-            StorageUnavailableError: the database cannot be read.
-        """
-        return (await self.find_owners()).get(debate_id, self.owner) != self.owner
 
     async def release(self, debate_id: str) -> None:
         self.expires_at.pop(debate_id, None)

@@ -7,10 +7,11 @@ tools may use them first: the results are recorded as an event, and the seat is 
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 
-from server.debate.facts.events import Event, Failed, Lookup, Opened, Researched
+from server.debate.facts.events import Event, Lookup, Opened, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
@@ -32,8 +33,6 @@ MAX_LOOKUPS_PER_BATCH = 4
 """Further function calls in one reply are ignored."""
 
 LEEWAY = 30
-"""Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
-
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 
@@ -41,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 
 class ModelCaller:
+    """`leeway`: seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
+
     def __init__(
         self, models: ModelRegistry, research: Research | None = None, leeway: float = LEEWAY
     ) -> None:
@@ -52,43 +53,46 @@ class ModelCaller:
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
         """The event that results from a call. Raises nothing."""
-        own, attempts = turn_timeout(debate.setup, call), 1
+        setup = debate.setup
+        own = next((d.turn_timeout for d in setup.debaters if d.name == call.seat), 0) or setup.turn_timeout
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
+        attempts = 1
         with anyio.move_on_after(deadline.seconds_left):
-            event = await self.attempt(debate, call, max_attempts, seconds, on_text)
-            if deadline.seconds_left > own or not isinstance(event, Failed) or event.cause != "timeout":
-                return event
-            attempts = event.attempts
+            try:
+                return await self.send_request(debate, call, max_attempts, seconds, on_text)
+            except ModelError as error:
+                failure = build_failure(call, error.cause, error.detail, attempts=error.attempts)
+            except TimeoutError:
+                failure = build_failure(call, "timeout", f"{call.model} gave up waiting for an answer")
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task and task.cancelling():
+                    raise
+                # The cancellation of a library's own task; this task was not cancelled.
+                failure = build_failure(call, "crashed", f"{call.model} cancelled itself")
+            except (Exception, SystemExit) as error:  # custom models may raise anything
+                logger.exception("The model %s of %s crashed", call.model, call.seat)
+                failure = build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
+            if failure.cause != "timeout" or deadline.seconds_left > own:
+                return failure
+            attempts = failure.attempts
         detail = f"{call.model} had not answered when the {deadline.description} were over"
         return build_failure(call, "late", detail, attempts=attempts)
-
-    async def attempt(
-        self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
-    ) -> Event:
-        try:
-            return await self.send_request(debate, call, max_attempts, timeout_seconds, on_text)
-        except ModelError as error:
-            return build_failure(call, error.cause, error.detail, attempts=error.attempts)
-        except TimeoutError:
-            return build_failure(call, "timeout", f"{call.model} gave up waiting for an answer")
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task and task.cancelling():
-                raise
-            # The cancellation of a library's own task; this task was not cancelled.
-            return build_failure(call, "crashed", f"{call.model} cancelled itself")
-        except (Exception, SystemExit) as error:  # custom models may raise anything
-            logger.exception("The model %s of %s crashed", call.model, call.seat)
-            return build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
 
     async def send_request(
         self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
     ) -> Event:
         prompt = render(debate, call)
-        servers = allowed_servers(debate, call)
+        researched = partial(
+            Researched, seat=call.seat, round=call.round, slot_index=call.slot_index, seen=call.seen
+        )
+        slot = (call.seat, call.round, call.slot_index)
+        batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
+        servers = seat_servers(debate.setup, call) if batches < MAX_LOOKUP_BATCHES else ()
         offered = await self.research.list_functions(servers) if self.research and servers else ()
-        if found := self.find_unreachable_servers(debate, call, servers):
-            return found
+        if self.research and not batches and (problems := self.research.find_problems(servers)):
+            lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
+            return researched(lookups=lookups)
         request = Request(
             prompt=prompt,
             seat=call.seat,
@@ -99,51 +103,28 @@ class ModelCaller:
             max_attempts=max_attempts,
         )
         # For models that do not respect their timeout.
-        with anyio.move_on_after(
-            self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
-        ) as limit:
+        longest = self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
+        with anyio.move_on_after(longest) as limit:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
-        if offered and (lookups := await self.look_up(reply, servers)):
-            return Researched(
-                seat=call.seat,
-                round=call.round,
-                slot_index=call.slot_index,
-                seen=call.seen,
-                lookups=lookups,
-                usage=reply.usage,
-            )
+        if self.research and offered and (lookups := await look_up(self.research, reply, servers)):
+            return researched(lookups=lookups, usage=reply.usage)
         return interpret(debate, call, reply)
 
-    def find_unreachable_servers(
-        self, debate: Debate, call: Call, servers: Sequence[str]
-    ) -> Researched | None:
-        """Research servers that cannot be used, as an event that the seat sees in its prompt.
 
-        Once for each answer.
-        """
-        problems = self.research.find_problems(servers) if self.research and servers else ()
-        if not problems or count_lookup_batches(debate, call):
-            return None
-        lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
-        return Researched(
-            seat=call.seat, round=call.round, slot_index=call.slot_index, seen=call.seen, lookups=lookups
-        )
+async def look_up(research: Research, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
+    """Make the research calls of a reply concurrently. Returns their results in the order of the calls."""
+    found: dict[int, Lookup] = {}
 
-    async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
-        """Make the research calls of a reply concurrently."""
-        assert self.research is not None
-        look_up, found = self.research.look_up, dict[int, Lookup]()
+    async def look_up_one(index: int, function_call: FunctionCall) -> None:
+        found[index] = await research.look_up(function_call, servers)
 
-        async def look_up_one(index: int, function_call: FunctionCall) -> None:
-            found[index] = await look_up(function_call, servers)
-
-        research_calls = [call for call in reply.function_calls if call.name != "handoff"]
-        async with anyio.create_task_group() as lookups:
-            for index, call in enumerate(research_calls[:MAX_LOOKUPS_PER_BATCH]):
-                lookups.start_soon(look_up_one, index, call)
-        return tuple(found[index] for index in sorted(found))
+    research_calls = [call for call in reply.function_calls if call.name != "handoff"]
+    async with anyio.create_task_group() as lookups:
+        for index, call in enumerate(research_calls[:MAX_LOOKUPS_PER_BATCH]):
+            lookups.start_soon(look_up_one, index, call)
+    return tuple(found[index] for index in sorted(found))
 
 
 def max_reply_tokens(setup: Opened, call: Call) -> int:
@@ -152,22 +133,8 @@ def max_reply_tokens(setup: Opened, call: Call) -> int:
     return most if call.task in ("argument", "message", "answer") else max(most, MIN_STRUCTURED_REPLY_TOKENS)
 
 
-def turn_timeout(setup: Opened, call: Call) -> int:
-    return next((d.turn_timeout for d in setup.debaters if d.name == call.seat), 0) or setup.turn_timeout
-
-
-def allowed_servers(debate: Debate, call: Call) -> tuple[str, ...]:
-    """The research servers that a seat may still use before this answer."""
+def seat_servers(setup: Opened, call: Call) -> tuple[str, ...]:
+    """The research servers that a seat may use for this answer."""
     if call.task == "opening":
-        moderator = debate.setup.moderator
-        servers = moderator.tools if moderator else ()
-    elif call.task == "argument":
-        servers = debate.debater(call.seat).tools
-    else:
-        return ()
-    return servers if count_lookup_batches(debate, call) < MAX_LOOKUP_BATCHES else ()
-
-
-def count_lookup_batches(debate: Debate, call: Call) -> int:
-    slot = (call.seat, call.round, call.slot_index)
-    return sum((event.seat, event.round, event.slot_index) == slot for event in debate.research)
+        return setup.moderator.tools if setup.moderator else ()
+    return next((d.tools for d in setup.debaters if d.name == call.seat and call.task == "argument"), ())

@@ -1,18 +1,22 @@
-"""Reading stored debates: what a view needs, and pages of the list of debates."""
+"""Reading stored debates: what a view needs, comparisons of related debates, and pages of the list."""
 
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import shorten_to_bytes
 from server.debate.views.catalog import View, ViewSource
+from server.debate.views.compare import Comparison, DebateFamily, build_comparison
 from server.debate.views.markdown import format_heading
 from server.engine.debates import DebateManager
-from server.engine.forks import load_debate_family
+from server.engine.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.store import DebateSnapshot
 from storage.journal import StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60
 """Bytes of the winner's stance in a line of the list."""
+MAX_RELATIVES = 20
+"""Of each debate whose forks are looked up."""
 STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
 
 
@@ -28,6 +32,31 @@ async def load_view_source(
     snapshot = await manager.load(debate_id)
     family = await load_debate_family(manager, snapshot) if view.needs_family else None
     return ViewSource(snapshot.id, snapshot.debate, snapshot.entries, since_round, round_number, family)
+
+
+async def compare(manager: DebateManager, one: str, other: str) -> Comparison:
+    """Two debates side by side.
+
+    Raises:
+        DebateNotFoundError: nothing is stored under one of the ids.
+    """
+    return build_comparison(await manager.load(one), await manager.load(other))
+
+
+async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -> DebateFamily:
+    """A debate compared with its parent, its forks and its parent's other forks, newest first."""
+    parent = snapshot.debate.setup.forked_from
+    ids = [parent] if parent else []
+    for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
+        found = await manager.find(root, limit=MAX_RELATIVES)
+        ids += [listing.stream for listing in found if listing.details.get("forked_from") == root]
+    family = DebateFamily(debate_id=snapshot.id, relatives=[], unavailable=[])
+    for debate_id in dict.fromkeys(found for found in ids if found != snapshot.id):
+        try:
+            family.relatives.append(build_comparison(snapshot, await manager.load(debate_id)))
+        except (DebateNotFoundError, StorageUnavailableError):
+            family.unavailable.append(debate_id)
+    return family
 
 
 class DebateRow(BaseModel):
@@ -68,16 +97,14 @@ def build_list_row(listing: StreamListing) -> DebateRow:
     details = listing.details
     round_number, tags = details.get("round"), details.get("tags")
     return DebateRow(
-        debate_id=str(listing.stream),
+        debate_id=listing.stream,
         question=format_heading(str(listing.title)),
         status=str(listing.status),
-        format=str(details.get("format") or ""),
         round=round_number if isinstance(round_number, int) else 0,
-        outcome=str(details.get("outcome") or ""),
-        winner=str(details.get("winner") or ""),
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
         opened_at=str(listing.opened_at or ""),
         changed_at=str(listing.changed_at or ""),
+        **{key: str(details.get(key) or "") for key in ("format", "outcome", "winner")},
     )
 
 

@@ -6,16 +6,17 @@ next step, paused ones for an intervention, unless the pause ends by itself (the
 
 import logging
 import math
-from datetime import datetime, timedelta
+from collections import Counter
+from datetime import timedelta
+from functools import partial
 
 import anyio
 
+from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateError
 from server.engine.store import format_time
-from storage.journal import StreamListing
 
-PAGE_SIZE = 100
+MAX_LISTED = 100_000
 POLL_INTERVAL = 60.0
 """Seconds between searches for unfinished debates."""
 
@@ -37,27 +38,17 @@ async def find_unfinished(manager: DebateManager, max_age_hours: float) -> tuple
     leased = await manager.leases.find_owners()
     now = manager.clock()
     oldest = now - timedelta(hours=max_age_hours)
-    found = [row for row in await find_rows(manager, "running", oldest) if row.stream not in leased]
+    find = partial(manager.find, limit=MAX_LISTED)
+    running = await find(status="running", changed_since=format_time(oldest))
     # Only the daily budget pauses a debate until a given time, which is less than a day away.
-    found += [
+    paused = await find(status="paused", changed_since=format_time(oldest - timedelta(days=1)))
+    found = [row for row in running if row.stream not in leased] + [
         row
-        for row in await find_rows(manager, "paused", oldest - timedelta(days=1))
+        for row in paused
         if format_time(oldest) <= str(row.details.get("paused_until") or "") <= format_time(now)
     ]
-    found = [row for row in found if row.details.get("runs_by_itself")]
-    return tuple(row.stream for row in sorted(found, key=lambda row: row.number))
-
-
-async def find_rows(manager: DebateManager, status: str, changed_since: datetime) -> list[StreamListing]:
-    """The list's rows with that status that were written to since then."""
-    found: list[StreamListing] = []
-    since = format_time(changed_since)
-    while True:
-        before = found[-1].number if found else 0
-        page = await manager.find(status=status, changed_since=since, before=before, limit=PAGE_SIZE)
-        found += page
-        if len(page) < PAGE_SIZE:
-            return found
+    found.sort(key=lambda row: row.number)
+    return tuple(row.stream for row in found if row.details.get("runs_by_itself"))
 
 
 class Recovery:
@@ -68,7 +59,7 @@ class Recovery:
         self.max_age_hours = max_age_hours
         self.limiter = anyio.CapacityLimiter(concurrency)
         self.in_progress: set[str] = set()  # or waiting for the next attempt
-        self.failure_counts: dict[str, int] = {}  # since the last success
+        self.failure_counts = Counter[str]()  # since the last success
 
     async def run(self, poll_interval: float = POLL_INTERVAL) -> None:
         """Search now, and again every `poll_interval` seconds. Never returns, and raises nothing."""
@@ -96,10 +87,10 @@ class Recovery:
             try:
                 await self.manager.follow(debate_id, wait=math.inf)
             except DebateError as error:
-                failures = self.failure_counts[debate_id] = self.failure_counts.get(debate_id, 0) + 1
-                if failures == 1:
+                self.failure_counts[debate_id] += 1
+                if self.failure_counts[debate_id] == 1:
                     logger.warning("Debate %s cannot be resumed: %s", debate_id, error)
-                delay = backoff_delay(poll_interval, failures)
+                delay = backoff_delay(poll_interval, self.failure_counts[debate_id])
             except Exception:  # a bug of ours; trying again could cost calls each time
                 logger.exception("Debate %s cannot be resumed", debate_id)
                 return

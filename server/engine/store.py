@@ -5,12 +5,11 @@ changes; recording returns the next one. Errors of the journal leave here as `St
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
-from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
+from server.debate.facts.events import Event, Recorded, Resumed, load
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
@@ -49,10 +48,7 @@ OnCommit = Callable[[DebateSnapshot], None]
 
 
 class DebateStore:
-    """Every method may raise StorageUnavailableError.
-
-    The database cannot be used, or an entry was altered.
-    """
+    """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered."""
 
     def __init__(
         self, journal: Journal, clock: Callable[[], datetime], on_commit: OnCommit = lambda _: None
@@ -61,14 +57,15 @@ class DebateStore:
         self.clock = clock
         self.on_commit = on_commit
 
-    async def open(self, setup: Opened, actor: str, inherited_events: Sequence[Event] = ()) -> DebateSnapshot:
+    async def open(self, events: Sequence[Event], actor: str) -> DebateSnapshot:
         """Record a new debate under a new id; a fork begins with the events it inherits.
 
         Raises:
             IllegalEvent: these events do not make a debate; nothing was written.
         """
-        events = (setup, *inherited_events)
-        return await self.append(new_id(), (), replay(events), events, actor)
+        # Twelve letters and digits that are not mistaken for each other: 59 random bits.
+        debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+        return await self.append(debate_id, (), events, replay(events), actor)
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored, its hash chain checked.
@@ -82,11 +79,7 @@ class DebateStore:
             return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
 
     async def read_entries(self, debate_id: str) -> list[Entry]:
-        """The stored entries, unparsed.
-
-        Raises:
-            DebateNotFoundError: nothing is stored under this id.
-        """
+        """The stored entries, unparsed. Raises as `load`."""
         with translate_storage_errors():
             entries = await self.journal.read(debate_id)
         if not entries:
@@ -113,7 +106,7 @@ class DebateStore:
         """
         debate = replay(events, snapshot.debate)
         try:
-            return await self.append(snapshot.id, snapshot.entries, debate, events, actor)
+            return await self.append(snapshot.id, snapshot.entries, events, debate, actor)
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
@@ -121,8 +114,8 @@ class DebateStore:
         self,
         debate_id: str,
         history: tuple[Recorded, ...],
-        debate: Debate,
         events: Sequence[Event],
+        debate: Debate,
         actor: str,
     ) -> DebateSnapshot:
         """Write `events` after `history`. `debate` is the state they lead to.
@@ -130,7 +123,7 @@ class DebateStore:
         Raises:
             ConflictError: another writer was first.
         """
-        at = self.now()
+        at = format_time(self.clock())
         unsaved = (Recorded(0, at, actor, "", event) for event in events)
         with translate_storage_errors():
             entries = await self.journal.append(
@@ -138,11 +131,11 @@ class DebateStore:
                 after=len(history),
                 at=at,
                 actor=actor,
-                bodies=[serialize_event(event) for event in events],
+                bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(debate, events, (*history, *unsaved)),
             )
         saved = (
-            Recorded(entry.seq, entry.at, entry.actor, entry.hash, event)
+            Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
         return self.publish(DebateSnapshot(debate_id, debate, (*history, *saved)))
@@ -167,21 +160,13 @@ class DebateStore:
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Resume a debate that was paused until a time that has passed."""
-        while (paused := snapshot.debate.paused) and "" < paused.until <= self.now():
+        while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
         return snapshot
 
     def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         self.on_commit(snapshot)
         return snapshot
-
-    def now(self) -> str:
-        return format_time(self.clock())
-
-
-def new_id() -> str:
-    """Twelve letters and digits that are not mistaken for each other: 59 random bits."""
-    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
 
 
 def format_time(time: datetime) -> str:
@@ -193,10 +178,6 @@ def parse_entry(entry: Entry) -> Recorded:
     return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body))
 
 
-def serialize_event(event: Event) -> Mapping[str, Any]:
-    return event.model_dump(mode="json")
-
-
 def build_stream_summary(
     debate: Debate, events: Sequence[Event], entries: Sequence[Recorded]
 ) -> StreamSummary:
@@ -204,9 +185,7 @@ def build_stream_summary(
 
     The search index is rewritten only where a round begins or ends: one turn is not worth the write.
     """
-    is_turn_only = not any(
-        event.kind in {"opened", "phase_entered", "concluded", "ended"} for event in events
-    )
+    is_indexed = any(event.kind in ("opened", "phase_entered", "concluded", "ended") for event in events)
     price = compute_max_call_cost(debate, estimate_next_call(debate))
     return StreamSummary(
         title=debate.setup.question,
@@ -222,5 +201,5 @@ def build_stream_summary(
             "paused_until": debate.paused.until if debate.paused else "",
             "spending": spending_by_day(entries, debate.setup.forked_at_round, price),
         },
-        search_text=None if is_turn_only else build_search_text(debate),
+        search_text=build_search_text(debate) if is_indexed else None,
     )

@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, Field
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.views.state import fork_origin_line
-from server.engine import forks
 from server.tools.call import DebateId, ToolCall, ToolContext, WaitSeconds
 from server.tools.results import ProgressResult, VerdictResult, build_verdict_result
 
@@ -68,7 +67,7 @@ async def fork_debate(
 ) -> Annotated[CallToolResult, ProgressResult]:
     """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
     call = ToolCall(ctx)
-    snapshot = await forks.fork(call.manager, debate_id, at_round, changes, actor=call.actor)
+    snapshot = await call.manager.fork(debate_id, at_round, changes, actor=call.actor)
     if changes.run:
         snapshot = await call.manager.follow(snapshot.id, wait=wait_seconds, on_change=call.report)
     return call.build_result(snapshot, extra=fork_origin_line(snapshot.debate))

@@ -13,9 +13,8 @@ import pytest
 from server.debate.commands.requests import DebateRequest
 from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
-from server.engine.driver import DriveTask
 from server.engine.errors import StorageUnavailableError
-from server.engine.leases import LEASE_SECONDS, Leases, is_gone, machine_name, new_owner
+from server.engine.leases import LEASE_SECONDS, Leases, is_gone, machine_name
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import LeaseLostError, Run, Runner
 from server.engine.store import DebateSnapshot, DebateStore
@@ -36,18 +35,13 @@ def build_manager(journal: SqliteJournal, model: Model) -> DebateManager:
     return DebateManager(journal, ModelRegistry({"mine": model}), configured_models=["mine"], environ={})
 
 
-def build_runner(journal: SqliteJournal, model: Model, **options: Any) -> Runner:
-    caller = ModelCaller(ModelRegistry({"mine": model}))
+def build_runner(journal: SqliteJournal, model: Model, *, may_call: bool = True, **options: Any) -> Runner:
+    async def has_lease(_debate: str) -> bool:
+        return may_call
+
+    store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}))
     daily_budget = DailyBudget(journal, utc_now)
-    return Runner(DebateStore(journal, utc_now), caller, daily_budget, lambda _debate, _seat: None, **options)
-
-
-async def always() -> bool:
-    return True
-
-
-async def never() -> bool:
-    return False
+    return Runner(store, caller, daily_budget, has_lease, lambda _debate, _seat: None, **options)
 
 
 @pytest.fixture
@@ -65,7 +59,7 @@ async def test_an_answer_that_another_process_recorded_first_is_dropped(journal:
             async with anyio.create_task_group() as tasks:
                 for gate in gates:
                     runner = build_runner(journal, gate.model)
-                    tasks.start_soon(runner.run, snapshot, Run(utc_now(), 1, None, always))
+                    tasks.start_soon(runner.run, Run(snapshot, 1))
                     await gate.first_call.wait()
                 for gate in gates:
                     gate.release.set()
@@ -79,7 +73,7 @@ async def test_without_the_lease_no_model_is_called(journal: SqliteJournal) -> N
     async with build_manager(journal, model) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
     with pytest.raises(LeaseLostError):
-        await build_runner(journal, model).run(snapshot, Run(utc_now(), 1, None, never))
+        await build_runner(journal, model, may_call=False).run(Run(snapshot, 1))
 
     assert model.requests == []
 
@@ -205,17 +199,17 @@ async def test_an_answer_is_given_up_when_the_database_stays_locked(database: st
 
 async def expect_unavailable(runner: Runner, snapshot: DebateSnapshot) -> None:
     with pytest.raises(StorageUnavailableError):
-        await runner.run(snapshot, Run(utc_now(), 1, None, always))
+        await runner.run(Run(snapshot, 1))
 
 
 async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: SqliteJournal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         older = await manager.start(STEPPED, actor=ACTOR)
         newer = await manager.step(older.id, wait=5)
-    task = DriveTask(newer, None)
-    task.update(older)
+    run = Run(newer)
+    run.update(older)
 
-    assert task.snapshot is newer
+    assert run.snapshot is newer
 
 
 def ended_owner() -> str:
@@ -225,16 +219,13 @@ def ended_owner() -> str:
     return f"{machine_name()}:{child.pid}:ab"
 
 
-def test_a_live_process_is_not_gone() -> None:
-    assert not is_gone(new_owner())
+async def test_a_live_process_is_not_gone(journal: SqliteJournal) -> None:
+    assert not is_gone(Leases(journal, utc_now).owner)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="on other systems the lease expires")
 def test_a_process_that_has_ended_is_gone() -> None:
-    child = subprocess.Popen(["true"])
-    child.wait()
-
-    assert is_gone(f"{machine_name()}:{child.pid}:ab")
+    assert is_gone(ended_owner())
 
 
 @pytest.mark.parametrize(
@@ -245,5 +236,5 @@ def test_an_owner_that_cannot_be_checked_is_not_gone(owner: str) -> None:
     assert not is_gone(owner)
 
 
-def test_two_owner_names_differ_even_in_one_process() -> None:
-    assert new_owner() != new_owner()
+async def test_two_owner_names_differ_even_in_one_process(journal: SqliteJournal) -> None:
+    assert Leases(journal, utc_now).owner != Leases(journal, utc_now).owner

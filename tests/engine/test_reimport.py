@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.engine.forks import fork, load_debate_family
+from server.engine.queries import load_debate_family
 from server.engine.recovery import find_unfinished
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
@@ -78,7 +78,7 @@ async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_p
     here, there = Settings(db=database), Settings(db=str(tmp_path / "there.db"))
     async with open_manager(here, environ={}) as one, open_manager(there, environ={}) as two:
         parent = await one.start(DebateRequest(question="Ship it?", models=["scripted"]), actor="test")
-        child = await fork(one, parent.id, 0, actor="test")
+        child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
         restored, _ = await restore_debate(two, await export_debate(one, child.id))
 
         assert (await load_debate_family(two, restored)).unavailable == [parent.id]

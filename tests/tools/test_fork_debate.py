@@ -11,9 +11,9 @@ from mcp import Client
 
 from server.cli.main import counterpoint
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.engine.errors import DebateNotFoundError
-from server.engine.forks import fork, load_debate_family
+from server.engine.queries import load_debate_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
@@ -154,13 +154,15 @@ async def test_a_fork_that_is_to_run_does_so_without_being_asked_and_knows_its_p
     async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
         parent = await manager.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
         await manager.step(parent.id, wait=5)
-        child = await fork(manager, parent.id, 1, actor="me", terminate_when=lambda _debate: True)
+        child = await manager.fork(
+            parent.id, 1, ChangesInput(), actor="me", terminate_when=lambda _debate: True
+        )
         with anyio.fail_after(5):
             while not child.debate.ended:
                 child = await manager.step(child.id, wait=5)
         related = await load_debate_family(manager, child)
         with pytest.raises(DebateNotFoundError):
-            await fork(manager, "nosuchdebate", 0, actor="me")
+            await manager.fork("nosuchdebate", 0, ChangesInput(), actor="me")
 
     assert child.debate.ended.reason == "terminate_when"
     assert {entry.actor for entry in child.entries[:3]} == {"me"}

@@ -17,7 +17,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.engine.errors import StorageUnavailableError
-from server.engine.recovery import PAGE_SIZE, Recovery, backoff_delay, find_unfinished
+from server.engine.recovery import Recovery, backoff_delay, find_unfinished
 from server.models import Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
@@ -228,12 +228,12 @@ async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
     assert "Unfinished debates cannot be searched for" in caplog.text
 
 
-async def test_all_pages_of_unfinished_debates_are_read(database: str) -> None:
+async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
     async with open_manager(settings(database), {"mine": Gate().model}, environ={}) as manager:
-        for number in range(PAGE_SIZE + 1):
+        for number in range(101):
             await manager.start(DebateRequest(question=f"Ship {number}?", run=True), actor=ACTOR)
     async with open_manager(settings(database), environ={}) as manager:
-        assert len(await find_unfinished(manager, 24)) == PAGE_SIZE + 1
+        assert len(await find_unfinished(manager, 24)) == 101
 
 
 async def finished(manager: DebateManager, debate_id: str) -> str:
