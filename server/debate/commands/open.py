@@ -3,20 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import build_custom_phases
-from server.debate.commands.requests import (
-    DebateRequest,
-    DebaterInput,
-    DocumentInput,
-    JudgesInput,
-    ModeratorInput,
-    OfficerInput,
-    OptionsInput,
-    build_limits,
-)
+from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import CALLER, Debater, Document, JudgePanel, Moderator, Officer, Phase, Price
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import clean
@@ -46,17 +38,16 @@ def open_debate(
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
     """
-    if request.format not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise InvalidRequestError(f"There is no format {request.format[:60]!r}. Formats: {known}.")
+    known = ", ".join(FORMATS)
+    require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
     setup = build_setup(request, FORMATS[request.format], models, seed)
-    check_seats(setup, request.options)
+    check_setup(setup, request.options)
     setup = add_prices(setup, find_price)
     remaining = compute_remaining(Debate(setup))
-    if remaining.calls < min(setup.quorum, len(setup.debaters)):
-        raise InvalidRequestError(
-            f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
-        )
+    require(
+        remaining.calls >= min(setup.quorum, len(setup.debaters)),
+        f"The limits do not allow one round of talk ({remaining.reason}). Raise them.",
+    )
     return setup
 
 
@@ -66,14 +57,14 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
-    phases = build_phases(options, row, moderator)
+    phases = build_phases(options, row, opens=moderator is not None and moderator.opens)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
     return Opened(
-        question=validate_question(request.question),
+        question=clean(request.question),
         format=row.name,
         phases=phases,
         debaters=debaters,
-        judges=build_panel(options.judges, row, phases, pool),
+        judges=build_panel(options.judges or requests.JudgesInput(), row, phases, pool),
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
         quorum=options.quorum,
         seed=options.seed or seed,
@@ -92,27 +83,33 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
         fallback_models=tuple(model.strip() for model in options.fallback_models),
-        limits=build_limits(limits),
+        limits=requests.build_limits(limits),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )
 
 
-def check_seats(setup: Opened, options: OptionsInput) -> None:
-    if options.judges and not setup.judges.models:
-        raise InvalidRequestError(
-            f"{setup.format} has no judges with these phases: leave options.judges out."
-        )
+def check_setup(setup: Opened, options: OptionsInput) -> None:
+    require(setup.question, "There is no question. Pass `question`: what to answer, in a sentence.")
+    require(
+        len(setup.question) <= MAX_QUESTION_LENGTH,
+        f"The question has {len(setup.question):,} characters; {MAX_QUESTION_LENGTH:,} are allowed. "
+        "Put long material into `documents` and ask the question in a sentence.",
+    )
+    debaters, judges = len(setup.debaters), len(setup.judges.models)
+    require(
+        judges or not options.judges,
+        f"{setup.format} has no judges with these phases: leave options.judges out.",
+    )
     for name, quorum, seats in (
-        ("quorum", setup.quorum, len(setup.debaters)),
-        ("judges.quorum", setup.judges.quorum, len(setup.judges.models)),
+        ("quorum", setup.quorum, debaters),
+        ("judges.quorum", setup.judges.quorum, judges or setup.judges.quorum),
     ):
-        if seats and quorum > seats:
-            raise InvalidRequestError(f"options.{name}={quorum} can never be met: there are {seats}.")
-    if CALLER in setup.fallback_models:
-        raise InvalidRequestError(
-            "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
-        )
+        require(quorum <= seats, f"options.{name}={quorum} can never be met: there are {seats}.")
+    require(
+        CALLER not in setup.fallback_models,
+        "The caller cannot be a fallback for a model: leave it out of options.fallback_models.",
+    )
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:
@@ -127,43 +124,30 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     return setup.model_copy(update={"prices": prices})
 
 
-def validate_question(text: str) -> str:
-    question = clean(text)
-    if not question:
-        raise InvalidRequestError("There is no question. Pass `question`: what to answer, in a sentence.")
-    if len(question) > MAX_QUESTION_LENGTH:
-        raise InvalidRequestError(
-            f"The question has {len(question):,} characters; {MAX_QUESTION_LENGTH:,} are allowed. "
-            "Put long material into `documents` and ask the question in a sentence."
-        )
-    return question
-
-
 def build_documents(
-    requested: Sequence[DocumentInput], existing: Sequence[Document] = ()
+    added: Sequence[DocumentInput], existing: Sequence[Document] = ()
 ) -> tuple[Document, ...]:
-    """Return `existing` and the requested documents.
+    """Return `existing` and the added documents.
 
     Raises:
         InvalidRequestError: they are too long together.
     """
-    added = [Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in requested]
-    documents = (*existing, *added)
+    cleaned = (Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in added)
+    documents = (*existing, *cleaned)
     total = sum(len(document.text) for document in documents)
-    if total > MAX_TOTAL_DOCUMENT_LENGTH:
-        raise InvalidRequestError(
-            f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
-            "Pass the parts that matter."
-        )
+    require(
+        total <= MAX_TOTAL_DOCUMENT_LENGTH,
+        f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
+        "Pass the parts that matter.",
+    )
     return documents
 
 
 def build_debaters(
-    requested: Sequence[DebaterInput], debate_format: Format, models: Sequence[str]
+    requested: Sequence[DebaterInput], row: Format, models: Sequence[str]
 ) -> tuple[Debater, ...]:
-    defaults = [DebaterInput(name=name, stance=stance) for name, stance in debate_format.default_debaters]
-    requested = requested or defaults
-    check_debaters(requested, debate_format)
+    requested = requested or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
+    check_debaters(requested, row)
     return tuple(
         Debater(
             name=d.name.strip(),
@@ -179,72 +163,58 @@ def build_debaters(
     )
 
 
-def check_debaters(debaters: Sequence[DebaterInput], debate_format: Format) -> None:
+def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     """Check the number, the names and the positions of debaters.
 
     Raises:
         InvalidRequestError: one of them is wrong; the text names the debater.
     """
-    if not MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS:
-        raise InvalidRequestError(
-            f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. "
-            "Leave `debaters` out for two."
-        )
+    require(
+        MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS,
+        f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. "
+        "Leave `debaters` out for two.",
+    )
+    kind = "stance" if row.requires_stances else "role"
     for debater in debaters:
-        check_name(debater.name)
-        role = clean(debater.role) or clean(debater.system_prompt)
-        if not clean(debater.stance) and (debate_format.requires_stances or not role):
-            kind = "stance" if debate_format.requires_stances else "role"
-            raise InvalidRequestError(f"{debater.name} has no {kind}. Say in `{kind}` what it speaks for.")
+        name = normalize_name(debater.name)
+        refusal = f"A debater cannot be called {debater.name!r}"
+        require(name and debater.name.isprintable(), f"{refusal}: use one line with letters or digits.")
+        require(seat_kind(name) == "debaters", f"{refusal}: another seat has this name.")
+        role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
+        position = clean(debater.stance) or role
+        require(position, f"{debater.name} has no {kind}. Say in `{kind}` what it speaks for.")
     names = Counter(normalize_name(debater.name) for debater in debaters)
-    if repeated := [debater.name for debater in debaters if names[normalize_name(debater.name)] > 1]:
-        raise InvalidRequestError(
-            f"Names must be unique, and {', '.join(repeated)} are the same. Rename all but one."
-        )
+    repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
+    require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
 
 
-def check_name(name: str) -> None:
-    normalized = normalize_name(name)
-    if not normalized or not name.isprintable():
-        raise InvalidRequestError(
-            f"A debater cannot be called {name!r}: use one line with letters or digits."
-        )
-    if seat_kind(normalized) != "debaters":
-        raise InvalidRequestError(f"A debater cannot be called {name!r}: another seat has this name.")
-
-
-def build_moderator(options: OptionsInput, debate_format: Format, pool: Sequence[str]) -> Moderator | None:
+def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> Moderator | None:
     """Return the moderator, if any. It opens rounds where the request does not say what it does."""
-    requested = options.moderator or ModeratorInput()
+    requested = options.moderator or requests.ModeratorInput()
     moderated = options.speaking == "moderated"
-    if not (options.moderator or debate_format.has_closing_moderator or moderated):
+    if not (options.moderator or row.has_closing_moderator or moderated):
         return None
-    closes = debate_format.has_closing_moderator if requested.closes is None else requested.closes
+    closes = row.has_closing_moderator if requested.closes is None else requested.closes
     opens = (moderated or not closes) if requested.opens is None else requested.opens
-    if not (opens or closes):
-        raise InvalidRequestError("options.moderator must open rounds, close them, or be left out.")
-    if moderated and not opens:
-        raise InvalidRequestError("options.speaking=moderated needs options.moderator.opens=true.")
-    if opens and options.speaking not in (None, "moderated"):
-        raise InvalidRequestError(
-            f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
-            "out, or set options.moderator.opens=false."
-        )
-    if requested.tools and not opens:
-        raise InvalidRequestError("options.moderator.tools needs options.moderator.opens=true.")
+    require(opens or closes, "options.moderator must open rounds, close them, or be left out.")
+    require(opens or not moderated, "options.speaking=moderated needs options.moderator.opens=true.")
+    require(
+        moderated or not (opens and options.speaking),
+        f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
+        "out, or set options.moderator.opens=false.",
+    )
+    require(opens or not requested.tools, "options.moderator.tools needs options.moderator.opens=true.")
     seat = build_officer(requested, pool).model_dump()
     return Moderator(**seat, opens=opens, closes=closes, tools=tuple(requested.tools))
 
 
-def build_officer(requested: bool | OfficerInput | None, pool: Sequence[str]) -> Officer:
-    officer = requested if isinstance(requested, OfficerInput) else OfficerInput()
+def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence[str]) -> Officer:
+    officer = requested if isinstance(requested, requests.OfficerInput) else requests.OfficerInput()
     return Officer(model=officer.model.strip() or pool[0], prompt=clean(officer.prompt))
 
 
-def build_phases(
-    options: OptionsInput, debate_format: Format, moderator: Moderator | None
-) -> tuple[Phase, ...]:
-    opens = moderator is not None and moderator.opens
+def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Phase, ...]:
+    """The phases as requested, or the format's. `opens`: a moderator opens the rounds."""
     order = "moderated" if opens else options.speaking
     if options.phases:
         phases = build_custom_phases(options.phases, order)
@@ -252,36 +222,32 @@ def build_phases(
         changes = {"order": order} if order else {}
         phases = tuple(
             phase.model_copy(update=changes) if phase.is_talk and phase.wants == "argument" else phase
-            for phase in debate_format.phases
+            for phase in row.phases
         )
     moderated = any(phase.order == "moderated" for phase in phases)
-    if moderated and not opens:
-        raise InvalidRequestError("A phase with order=moderated needs options.moderator with opens=true.")
-    if opens and not moderated:
-        raise InvalidRequestError(
-            "options.moderator opens rounds, and every phase has another `order`: leave one out."
-        )
+    require(opens or not moderated, "A phase with order=moderated needs options.moderator with opens=true.")
+    require(
+        moderated or not opens,
+        "options.moderator opens rounds, and every phase has another `order`: leave one out.",
+    )
+    has_schema = options.output_schema is not None
     if options.synthesizer is False:
-        if options.output_schema is not None:
-            raise InvalidRequestError(
-                "options.output_schema needs the synthesizer, which is off: leave one out."
-            )
+        require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
         return tuple(phase for phase in phases if phase.participants != "synthesizer")
-    wanted = options.synthesizer is not None or options.output_schema is not None
+    wanted = options.synthesizer is not None or has_schema
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
     return (*phases, PHASES["deliverable"]) if wanted and not has_deliverable else phases
 
 
 def build_panel(
-    requested: JudgesInput | None, debate_format: Format, phases: Sequence[Phase], models: Sequence[str]
+    judges: requests.JudgesInput, row: Format, phases: Sequence[Phase], models: Sequence[str]
 ) -> JudgePanel:
-    judges = requested or JudgesInput()
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
-    count = (judges.count or len(judges.models) or debate_format.default_judges) if has_judges else 0
+    count = (judges.count or len(judges.models) or row.default_judges) if has_judges else 0
     return JudgePanel(
         models=tuple(pool[index % len(pool)] for index in range(count)),
-        both_orders=debate_format.both_orders if judges.both_orders is None else judges.both_orders,
+        both_orders=row.both_orders if judges.both_orders is None else judges.both_orders,
         anonymize=judges.anonymize,
         shuffle=judges.shuffle,
         prompt=clean(judges.prompt),
@@ -289,21 +255,19 @@ def build_panel(
     )
 
 
-def compute_max_rounds(
-    requested: int, debate_format: Format, options: OptionsInput, phases: Sequence[Phase]
-) -> int:
+def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phases: Sequence[Phase]) -> int:
     """Return the number of rounds of talk: as requested, else as many as the turns or the phases need."""
-    counts_turns = bool(debate_format.default_turns)
-    rounds = requested or (counts_turns and options.limits.max_turns) or debate_format.default_rounds
+    counts_turns = bool(row.default_turns)
+    rounds = requested or (counts_turns and options.limits.max_turns) or row.default_rounds
     if options.phases and not requested:
         rounds = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
-    maximum = max(debate_format.max_allowed_rounds, len(options.phases))
-    if not 0 <= rounds <= maximum:
-        name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
-        raise InvalidRequestError(
-            f"{name}={rounds} is out of range for {debate_format.name}: 1 to {maximum}, "
-            f"or 0 for its default of {debate_format.default_rounds}."
-        )
+    maximum = max(row.max_allowed_rounds, len(options.phases))
+    name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
+    require(
+        0 <= rounds <= maximum,
+        f"{name}={rounds} is out of range for {row.name}: 1 to {maximum}, "
+        f"or 0 for its default of {row.default_rounds}.",
+    )
     return rounds
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from server.debate.commands.formats import PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
 from server.debate.facts.config import Order, Phase
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import clean
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.text import clean, collapse_whitespace
 
 
 def build_custom_phases(
@@ -19,8 +19,8 @@ def build_custom_phases(
     """
     phases: list[Phase] = []
     for index, item in enumerate(requested):
-        phase_input = PhaseInput(name=item) if isinstance(item, str) else item
-        phase = build_custom_phase(phase_input, format_location(index, phase_input.name), default_order)
+        wanted = PhaseInput(name=item) if isinstance(item, str) else item
+        phase = build_custom_phase(wanted, format_location(index, wanted.name), default_order)
         phases.append(phase.model_copy(update={"name": choose_unique_name(phase.name, phases)}))
     check_phase_sequence(phases)
     return tuple(phases)
@@ -30,50 +30,44 @@ def format_location(index: int, name: str) -> str:
     return f"options.phases[{index}] ({name[:40]})"
 
 
-def build_custom_phase(phase_input: PhaseInput, location: str, default_order: Order | None) -> Phase:
-    name, instruction = " ".join(clean(phase_input.name).split()), clean(phase_input.instruction)
-    if not name:
-        raise InvalidRequestError(f"{location}: a phase needs a name.")
-    if name not in PHASES and not instruction:
-        raise InvalidRequestError(
-            f"{location}: there is no such phase. Phases: {', '.join(PHASES)}. A custom phase needs an "
-            "`instruction` that says what its speakers are to do."
-        )
+def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order | None) -> Phase:
+    name, instruction = collapse_whitespace(clean(wanted.name)), clean(wanted.instruction)
+    require(name, f"{location}: a phase needs a name.")
+    require(
+        name in PHASES or instruction,
+        f"{location}: there is no such phase. Phases: {', '.join(PHASES)}. A custom phase needs an "
+        "`instruction` that says what its speakers are to do.",
+    )
     base = PHASES.get(name) or Phase(name=name, participants="debaters", order="together")
-    if base.participants != "debaters" and (phase_input.order or phase_input.wants or phase_input.repeats):
-        raise InvalidRequestError(
-            f"{location}: its order is fixed, and it takes place once. Leave all but `name` out."
-        )
-    wants = phase_input.wants or base.wants
-    if wants != "argument" and phase_input.order not in (None, "together"):
-        raise InvalidRequestError(
-            f"{location}: messages and ballots are written together; leave `order` out."
-        )
-    order = phase_input.order or (default_order if base.participants == "debaters" else None) or base.order
-    changes = {
-        "order": order if wants == "argument" else "together",
-        "repeats": phase_input.repeats,
-        "wants": wants,
-        "instruction": instruction,
-    }
+    is_debaters = base.participants == "debaters"
+    require(
+        is_debaters or not (wanted.order or wanted.wants or wanted.repeats),
+        f"{location}: its order is fixed, and it takes place once. Leave all but `name` out.",
+    )
+    changes: dict[str, object] = {"instruction": instruction, "repeats": wanted.repeats}
+    wants = changes["wants"] = wanted.wants or base.wants
+    if wants == "argument":
+        changes["order"] = wanted.order or (default_order if is_debaters else None) or base.order
+    else:
+        is_together = wanted.order in (None, "together")
+        require(is_together, f"{location}: messages and ballots are written together; leave `order` out.")
+        changes["order"] = "together"
     phase = base.model_copy(update=changes)
-    if phase.repeats and not phase.is_talk:
-        raise InvalidRequestError(f"{location}: only a phase of talk can repeat.")
+    require(phase.is_talk or not phase.repeats, f"{location}: only a phase of talk can repeat.")
     return phase
 
 
 def check_phase_sequence(phases: Sequence[Phase]) -> None:
     locations = [format_location(index, phase.name) for index, phase in enumerate(phases)]
-    if not any(phase.is_talk for phase in phases):
-        raise InvalidRequestError(
-            "options.phases: nobody argues in these phases. Add a phase of talk, such as opening."
-        )
-    if not (phases[0].is_talk or phases[0].wants == "ballot"):
-        raise InvalidRequestError(
-            f"{locations[0]}: a debate begins with talk or a vote; there is nothing to decide yet."
-        )
-    repeating = [index for index, phase in enumerate(phases) if phase.repeats]
-    if len(repeating) > 1:
+    require(
+        any(phase.is_talk for phase in phases),
+        "options.phases: nobody argues in these phases. Add a phase of talk, such as opening.",
+    )
+    require(
+        phases[0].is_talk or phases[0].wants == "ballot",
+        f"{locations[0]}: a debate begins with talk or a vote; there is nothing to decide yet.",
+    )
+    if len(repeating := [index for index, phase in enumerate(phases) if phase.repeats]) > 1:
         first = phases[repeating[0]].name
         raise InvalidRequestError(f"{locations[repeating[1]]}: only one phase can repeat, and {first} does.")
     judging = [index for index, phase in enumerate(phases) if phase.is_judgment]

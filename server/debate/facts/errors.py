@@ -7,3 +7,9 @@ class DebateError(Exception):
 
 class InvalidRequestError(DebateError):
     """The request is not possible for this debate, which is unchanged."""
+
+
+def require(condition: object, otherwise: str) -> None:
+    """Raise InvalidRequestError with the text `otherwise`, unless the condition holds."""
+    if not condition:
+        raise InvalidRequestError(otherwise)
