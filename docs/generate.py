@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import click
 
 from server.cli.main import counterpoint
-from server.debate.commands.formats import FORMATS, render_phase_diagram
+from server.debate.commands.formats import FORMATS, Format
+from server.debate.facts.config import Phase
 from server.debate.facts.events import Event
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
@@ -100,6 +101,22 @@ def render_formats() -> str:
             facts += f"; judges read it in {'both orders' if row.both_orders else 'one order'}"
         parts.append(f"**`{row.name}`** {row.summary} {facts}.\n\n```\n{phases}\n```")
     return "\n\n".join(parts)
+
+
+def render_phase_diagram(row: Format) -> str:
+    """The phases of a format as one line of text."""
+    return " -> ".join(f"{phase.name} ({describe_phase(phase, row)})" for phase in row.phases)
+
+
+def describe_phase(phase: Phase, row: Format) -> str:
+    """Who takes part in a phase, doing what, in what order."""
+    if phase.participants != "debaters":
+        return phase.participants if phase.wants != "ballot" else "audience of judges, each votes alone"
+    tasks = {"message": "each asks one and is answered", "ballot": "each votes alone"}
+    task = "each chooses the next" if phase.order == "handoff" else phase.order
+    each_round = ", each further round" if phase.repeats else ""
+    closing = "; the moderator closes and may settle it" if row.has_closing_moderator else ""
+    return f"debaters, {tasks.get(phase.wants, task)}{each_round}{closing}"
 
 
 def render_tools() -> str:

@@ -16,12 +16,7 @@ from typing import Any, Self
 import anyio
 
 from server.debate.commands.fork import fork as build_fork
-from server.debate.commands.intervene import (
-    Intervention,
-    InterventionRequest,
-    build_intervention,
-    conclude_now,
-)
+from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
 from server.debate.commands.open import add_prices, open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
@@ -230,7 +225,7 @@ class DebateManager:
         def conclude(debate: Debate) -> Intervention:
             if debate.ended or is_talk_over(debate):
                 return Intervention((), "")
-            return conclude_now(debate, InterventionRequest(reason=reason))
+            return build_intervention(debate, "conclude", InterventionRequest(reason=reason))
 
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
         snapshot, _ = await self._record_with_retry(snapshot, conclude, actor)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from server.debate.commands.intervene import conclude_now
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import count_bytes, shorten_to_bytes
@@ -222,7 +222,7 @@ def suggest_next_tool(snapshot: DebateSnapshot, *, working: bool) -> str:
         return f"Next: get_verdict({this}) for the finding, read_debate({this}) for everything said."
     conclude = ""
     with suppress(InvalidRequestError):
-        conclude_now(debate)
+        build_intervention(debate, "conclude", InterventionRequest())
         conclude = f"; or get_verdict({this}, conclude=true) to have what was said judged"
     if turns := awaited.awaited_turns(debate):
         return f"Next: submit_turn({this}, speaker='{turns[0].speaker}', text=…)."

@@ -9,21 +9,19 @@ from itertools import chain, count
 
 from server.debate.facts.config import Brief, Phase
 
-PHASES: dict[str, Phase] = {
-    phase.name: phase
-    for phase in (
-        Phase(name="opening", participants="debaters", order="together"),
-        Phase(name="argumentation", participants="debaters", order="declared"),
-        Phase(name="rebuttal", participants="debaters", order="together"),
-        Phase(name="cross_examination", participants="debaters", order="together", wants="message"),
-        Phase(name="discussion", participants="debaters", order="handoff"),
-        Phase(name="synthesis", participants="debaters", order="together"),
-        Phase(name="voting", participants="debaters", order="together", wants="ballot"),
-        Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
-        Phase(name="verdict", participants="judges", order="together"),
-        Phase(name="deliverable", participants="synthesizer", order="together"),
-    )
-}
+KNOWN_PHASES = (
+    Phase(name="opening", participants="debaters", order="together"),
+    Phase(name="argumentation", participants="debaters", order="declared"),
+    Phase(name="rebuttal", participants="debaters", order="together"),
+    Phase(name="cross_examination", participants="debaters", order="together", wants="message"),
+    Phase(name="discussion", participants="debaters", order="handoff"),
+    Phase(name="synthesis", participants="debaters", order="together"),
+    Phase(name="voting", participants="debaters", order="together", wants="ballot"),
+    Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
+    Phase(name="verdict", participants="judges", order="together"),
+    Phase(name="deliverable", participants="synthesizer", order="together"),
+)
+PHASES = {phase.name: phase for phase in KNOWN_PHASES}
 
 
 def choose_unique_name(name: str, previous: Sequence[Phase]) -> str:
@@ -32,10 +30,10 @@ def choose_unique_name(name: str, previous: Sequence[Phase]) -> str:
     return next(free for free in names if free not in [phase.name for phase in previous])
 
 
-def list_phases(*names: str, repeats: str) -> tuple[Phase, ...]:
+def list_phases(names: str, *, repeats: str) -> tuple[Phase, ...]:
     """Known phases in this order. The one that `repeats` names fills the rounds that are left."""
     phases: list[Phase] = []
-    for name in names:
+    for name in names.split():
         changes = {"name": choose_unique_name(name, phases), "repeats": name == repeats}
         phases.append(PHASES[name].model_copy(update=changes))
     return tuple(phases)
@@ -69,7 +67,7 @@ FORMATS: dict[str, Format] = {
             name="second_opinion",
             summary="Openings, then rebuttals, each written without seeing the others' of the same round; "
             "then judges who read the debate in both orders.",
-            phases=list_phases("opening", "rebuttal", "verdict", repeats="rebuttal"),
+            phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
             both_orders=True,
@@ -78,7 +76,7 @@ FORMATS: dict[str, Format] = {
             name="verdict",
             summary="Every debater speaks every round in the order declared and answers those before; "
             "then a judge reads an anonymous, shuffled transcript once.",
-            phases=list_phases("argumentation", "verdict", repeats="argumentation"),
+            phases=list_phases("argumentation verdict", repeats="argumentation"),
         ),
         Format(
             name="settle",
@@ -94,7 +92,7 @@ FORMATS: dict[str, Format] = {
         Format(
             name="handoff",
             summary="One speaker at a time, who chooses the next; a round is one turn. Then a judge.",
-            phases=list_phases("discussion", "verdict", repeats="discussion"),
+            phases=list_phases("discussion verdict", repeats="discussion"),
             default_rounds=10,
             warn_above_rounds=30,
             max_allowed_rounds=100,
@@ -106,7 +104,7 @@ FORMATS: dict[str, Format] = {
             name="round_robin",
             summary="A panel speaks in the order declared, with roles instead of stances; a synthesizer "
             "writes one result instead of choosing a winner. A referee may audit the arguments.",
-            phases=list_phases("argumentation", "deliverable", repeats="argumentation"),
+            phases=list_phases("argumentation deliverable", repeats="argumentation"),
             brief="panel",
             requires_stances=False,
         ),
@@ -114,7 +112,7 @@ FORMATS: dict[str, Format] = {
             name="oxford",
             summary="An audience of judges votes, the debaters argue, the audience votes again: the position "
             "that gained most wins. No movement, or a tie, is undecided.",
-            phases=list_phases("audience_vote", "opening", "rebuttal", "audience_vote", repeats="rebuttal"),
+            phases=list_phases("audience_vote opening rebuttal audience_vote", repeats="rebuttal"),
             counting="swing",
             default_judges=3,
         ),
@@ -123,15 +121,7 @@ FORMATS: dict[str, Format] = {
             summary="All seven phases: openings, argument in turn, rebuttals, questions and answers between "
             "debaters, common ground, a vote of the debaters, and judges.",
             phases=list_phases(
-                *(
-                    "opening",
-                    "argumentation",
-                    "rebuttal",
-                    "cross_examination",
-                    "synthesis",
-                    "voting",
-                    "verdict",
-                ),
+                "opening argumentation rebuttal cross_examination synthesis voting verdict",
                 repeats="argumentation",
             ),
             default_rounds=6,
@@ -140,21 +130,3 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
-
-
-def render_phase_diagram(debate_format: Format) -> str:
-    """The phases of a format as one line of text."""
-    return " -> ".join(
-        f"{phase.name} ({describe_phase(phase, debate_format)})" for phase in debate_format.phases
-    )
-
-
-def describe_phase(phase: Phase, debate_format: Format) -> str:
-    """Who takes part in a phase, doing what, in what order."""
-    if phase.participants != "debaters":
-        return phase.participants if phase.wants != "ballot" else "audience of judges, each votes alone"
-    tasks = {"message": "each asks one and is answered", "ballot": "each votes alone"}
-    task = "each chooses the next" if phase.order == "handoff" else phase.order
-    each_round = ", each further round" if phase.repeats else ""
-    closing = "; the moderator closes and may settle it" if debate_format.has_closing_moderator else ""
-    return f"debaters, {tasks.get(phase.wants, task)}{each_round}{closing}"

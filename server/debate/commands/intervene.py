@@ -43,10 +43,12 @@ class InterventionRequest:
     delivery_id: str = ""  # of the hook that asks for it
 
 
-@dataclass(frozen=True, slots=True)
-class Intervention:
+class Intervention(NamedTuple):
     events: tuple[Event, ...]
     effect: str
+
+
+Change = tuple[list[Event], str]  # the events of an action, and when they take effect
 
 
 def build_intervention(debate: Debate, action: str, request: InterventionRequest) -> Intervention:
@@ -60,37 +62,42 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
             f"The debate is over ({debate.ended.ending}). Start another, or read it with get_verdict."
         )
     require(action in HANDLERS, f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
-    return HANDLERS[action].build(debate, request)
+    events, effect = HANDLERS[action].build(debate, request)
+    made: dict[str, Any] = {"delivery_id": request.delivery_id}
+    if reason := clean(request.reason):
+        made["reason"] = reason
+    if action not in ("pause", "resume"):
+        made["round"] = debate.round
+    return Intervention(tuple(event.model_copy(update=made) for event in events), effect)
 
 
-def pause(debate: Debate, request: InterventionRequest) -> Intervention:
+def pause(debate: Debate, _: InterventionRequest) -> Change:
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
-    reason = clean(request.reason) or "paused on request"
-    event = Paused(cause="request", reason=reason, delivery_id=request.delivery_id)
-    return Intervention((event,), "Answers in flight are kept; nothing more is asked until it is resumed.")
+    return [
+        Paused(reason="paused on request")
+    ], "Answers in flight are kept; nothing more is asked until it is resumed."
 
 
-def resume(debate: Debate, request: InterventionRequest) -> Intervention:
+def resume(debate: Debate, _: InterventionRequest) -> Change:
     require(debate.paused, "The debate is not paused. Call step_round to go on.")
     later = "with the next step_round, or at once where answers are on their way"
     when = "at once" if is_unattended(debate) else later
-    event = Resumed(reason=clean(request.reason), delivery_id=request.delivery_id)
-    return Intervention((event,), f"It goes on {when}; seats that failed in this round are asked again.")
+    return [Resumed()], f"It goes on {when}; seats that failed in this round are asked again."
 
 
-def inject(debate: Debate, request: InterventionRequest) -> Intervention:
+def inject(debate: Debate, request: InterventionRequest) -> Change:
     check_note(debate, request, is_for_debaters=bool(request.to))
-    event = interventions.NoteAdded(**text_fields(debate, request, "inject"))
-    return Intervention((event,), f"{event.to or 'Everybody'} reads it with every question put from now on.")
+    event = interventions.NoteAdded(**check_text(request, "inject"))
+    return [event], f"{event.to or 'Everybody'} reads it with every question put from now on."
 
 
-def challenge(debate: Debate, request: InterventionRequest) -> Intervention:
+def challenge(debate: Debate, request: InterventionRequest) -> Change:
     check_note(debate, request, is_for_debaters=True)
-    event = interventions.Challenged(**text_fields(debate, request, "challenge"))
+    event = interventions.Challenged(**check_text(request, "challenge"))
     who = event.to or "Every debater"
     effect = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
-    return Intervention((event,), effect)
+    return [event], effect
 
 
 def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters: bool) -> None:
@@ -109,67 +116,58 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
     )
 
 
-def instruct(debate: Debate, request: InterventionRequest) -> Intervention:
+def instruct(debate: Debate, request: InterventionRequest) -> Change:
     if request.to:
         check_known(request.to, seat_models(debate.setup), "Seats")
-    event = interventions.InstructionGiven(**text_fields(debate, request, "instruct"))
-    return Intervention((event,), f"{request.to or 'Every seat'} follows it from the next round on.")
+    event = interventions.InstructionGiven(**check_text(request, "instruct"))
+    return [event], f"{request.to or 'Every seat'} follows it from the next round on."
 
 
 def check_known(name: str, known: Iterable[str], kind: str) -> None:
     require(name in known, f"Nobody here is called {name[:60]!r}. {kind}: {', '.join(known)}.")
 
 
-def text_fields(debate: Debate, request: InterventionRequest, action: str) -> dict[str, Any]:
+def check_text(request: InterventionRequest, action: str) -> dict[str, str]:
     """The fields of an intervention that consists of a text."""
     text = clean(request.text)
     require(text, f"There is nothing to {action}. Pass it in `text`.")
     size = len(text)
     require(size <= MAX_NOTE_LENGTH, f"The text has {size:,} characters; {MAX_NOTE_LENGTH:,} are allowed.")
-    return {**common_fields(debate, request), "text": text, "to": request.to}
+    return {"text": text, "to": request.to}
 
 
-def common_fields(debate: Debate, request: InterventionRequest) -> dict[str, Any]:
-    """The fields that every intervention has."""
-    return {"round": debate.round, "reason": clean(request.reason), "delivery_id": request.delivery_id}
-
-
-def conclude_now(debate: Debate, request: InterventionRequest = InterventionRequest()) -> Intervention:
+def conclude(debate: Debate, _: InterventionRequest) -> Change:
     require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
     require(debate.turns, "Nobody has spoken yet: there is nothing to judge. Call step_round first.")
-    event = interventions.TalkConcluded(**common_fields(debate, request))
-    return Intervention((event,), "Turns in flight are kept; then it is decided on what is there.")
+    effect = "Turns in flight are kept; then it is decided on what is there."
+    return [interventions.TalkConcluded()], effect
 
 
-def extend(debate: Debate, request: InterventionRequest) -> Intervention:
+def extend(debate: Debate, request: InterventionRequest) -> Change:
     """Add rounds, change limits, or both, with an event for each."""
-    fields = common_fields(debate, request)
     events: list[Event] = []
     effects = []
     if request.rounds or not request.limits:
         check_can_extend_rounds(debate, request.rounds)
-        events.append(interventions.RoundsExtended(**fields, rounds=request.rounds))
+        events.append(interventions.RoundsExtended(rounds=request.rounds))
         more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
         effects.append(f"{more} more, {most} in all, from the next round on.")
     if request.limits:
-        events.append(interventions.LimitsChanged(**fields, limits=build_new_limits(debate, request.limits)))
-        changed = replay(events, debate)
-        remaining = compute_remaining(changed, request.elapsed)
+        events.append(interventions.LimitsChanged(limits=build_new_limits(debate, request.limits)))
+        remaining = compute_remaining(replay(events, debate), request.elapsed)
         if remaining.calls:
             effects.append("The new limits are in force from the next question on.")
-            effects += ["Resume the debate now."] if changed.paused else []
+            effects += ["Resume the debate now."] if debate.paused else []
         else:
             effects.append(f"The new limits leave no room for another question ({remaining.reason}).")
-    return Intervention(tuple(events), " ".join(effects))
+    return events, " ".join(effects)
 
 
 def check_can_extend_rounds(debate: Debate, rounds: int) -> None:
-    most = MAX_EXTENSION_ROUNDS
-    require(
-        1 <= rounds <= most, f"Pass `rounds`: how many more, 1 to {most}; or `limits`, as in options.limits."
-    )
-    is_over = debate.phase and is_talk_over(debate)
-    require(not is_over, "The talk is over: it cannot be extended. Fork the debate, or start another.")
+    hint = f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
+    require(1 <= rounds <= MAX_EXTENSION_ROUNDS, hint)
+    hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
+    require(not is_talk_over(debate), hint)
     here = debate.setup.phases.index(debate.phase) if debate.phase else 0
     can_repeat = any(phase.repeats for phase in debate.setup.phases[here:])
     require(can_repeat, "No phase to come repeats, so that more rounds would change nothing.")
@@ -207,7 +205,7 @@ def find_uncounted_voters(debate: Debate) -> tuple[str, ...]:
     return voters
 
 
-def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
+def set_weights(debate: Debate, request: InterventionRequest) -> Change:
     voters = find_uncounted_voters(debate)
     require(request.weights, f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
     weights = []
@@ -215,16 +213,16 @@ def set_weights(debate: Debate, request: InterventionRequest) -> Intervention:
         check_known(name, voters, "Voters")
         fraction = parse_fraction(str(value), f"weights.{name}", maximum=1000)
         weights.append(interventions.Weight(seat=name, weight=str(fraction)))
-    event = interventions.WeightsChanged(**common_fields(debate, request), weights=tuple(weights))
-    return Intervention((event,), "Votes are counted so when the verdict is made.")
+    event = interventions.WeightsChanged(weights=tuple(weights))
+    return [event], "Votes are counted so when the verdict is made."
 
 
-def set_threshold(debate: Debate, request: InterventionRequest) -> Intervention:
+def set_threshold(debate: Debate, request: InterventionRequest) -> Change:
     find_uncounted_voters(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
-    event = interventions.ThresholdChanged(**common_fields(debate, request), threshold=str(share))
+    event = interventions.ThresholdChanged(threshold=str(share))
     effect = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
-    return Intervention((event,), effect)
+    return [event], effect
 
 
 def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
@@ -236,18 +234,17 @@ def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
     return fraction
 
 
-def replace_model(debate: Debate, request: InterventionRequest) -> Intervention:
+def replace_model(debate: Debate, request: InterventionRequest) -> Change:
     check_known(request.to, seat_models(debate.setup), "Seats")
     model = request.model.strip()
     require(model, "Pass `model`: the name of the model that is to take the seat.")
     check_prices_known(debate.limits, [model], filter(None, (*debate.prices, request.price)))
-    fields = common_fields(debate, request)
-    event = interventions.ModelReplaced(**fields, seat=request.to, model=model, price=request.price)
+    event = interventions.ModelReplaced(seat=request.to, model=model, price=request.price)
     effect = f"{request.to} uses it from the next question on, and again where it failed in this round."
-    return Intervention((event,), f"{effect} An answer in flight is kept.")
+    return [event], f"{effect} An answer in flight is kept."
 
 
-def retract(debate: Debate, request: InterventionRequest) -> Intervention:
+def retract(debate: Debate, request: InterventionRequest) -> Change:
     turns = [turn for turn in debate.turns if turn.seat == request.to]
     left = [turn.slot_index for turn in turns if turn.round == request.round and debate.is_active(turn)]
     spoken = ", ".join(str(number) for number in sorted({turn.round for turn in turns}))
@@ -256,13 +253,12 @@ def retract(debate: Debate, request: InterventionRequest) -> Intervention:
     require(left, f"{missing} Pass `to` and `round`{hint}")
     is_judged = debate.phase and not debate.phase.is_talk and debate.verdict
     require(not is_judged, "The verdict was made with that turn. Fork the debate to judge without it.")
-    turn = {"seat": request.to, "turn_round": request.round, "slot_index": left[-1]}
-    event = interventions.TurnRetracted(**common_fields(debate, request), **turn)
-    return Intervention((event,), "It is struck through, and left out of every prompt from now on.")
+    event = interventions.TurnRetracted(seat=request.to, turn_round=request.round, slot_index=left[-1])
+    return [event], "It is struck through, and left out of every prompt from now on."
 
 
 class Handler(NamedTuple):
-    build: Callable[[Debate, InterventionRequest], Intervention]
+    build: Callable[[Debate, InterventionRequest], Change]
     parameters: tuple[str, ...] = ()  # the fields of a request that it uses, besides `reason`
 
 
@@ -272,7 +268,7 @@ HANDLERS: dict[str, Handler] = {
     "inject": Handler(inject, ("text", "to")),
     "challenge": Handler(challenge, ("text", "to")),
     "instruct": Handler(instruct, ("text", "to")),
-    "conclude": Handler(conclude_now),
+    "conclude": Handler(conclude),
     "extend": Handler(extend, ("rounds", "limits")),
     "weights": Handler(set_weights, ("weights",)),
     "threshold": Handler(set_threshold, ("threshold",)),

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS, render_phase_diagram
+from docs.generate import render_phase_diagram
+from server.debate.commands.formats import FORMATS
 from server.debate.facts.events import Ended
 from server.debate.rules.decide import Over, decide
 from server.debate.views.markdown import render_transcript, render_verdict
