@@ -4,7 +4,7 @@ The inherited turns are unchanged, whoever speaks from now on. Inherited are the
 how the parent was brought to its end, and no verdict.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from server.debate.commands.open import build_documents
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts import events, interventions
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean
@@ -31,12 +31,13 @@ def fork(
     Raises:
         InvalidRequestError: the round is not over, no round would follow it, or a change is not possible.
     """
-    check_round_is_over(debate, at_round)
+    over = decide.is_round_over(replace(debate, paused=None))
+    last = debate.round if over else max(debate.round - 1, 0)
+    which = f"{last} is the last that is" if last else "none is yet"
+    require(at_round <= last, f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
     entries = find_inherited_entries(log, at_round)
     setup = apply_changes(debate, changes, at_round)
-    past = tuple(event for entry in entries for event in adapt_to_setup(entry.event, debate.setup, setup))
-    if changes.instructions is not None:
-        past = tuple(event for event in past if not isinstance(event, interventions.InstructionGiven))
+    past = adapt_events([entry.event for entry in entries], debate.setup, setup, changes)
     past += find_later_retractions(log, at_round)
     past += build_model_replacements(setup, past, changes)
     pairs = zip(debate.setup.debaters, setup.debaters, strict=True)
@@ -55,62 +56,13 @@ def fork(
     setup = setup.model_copy(update=forked)
     if at_round:
         check_can_continue(setup, past, at_round)
-    return setup, past
-
-
-def find_later_retractions(log: Sequence[Recorded], at_round: int) -> tuple[Event, ...]:
-    """Retractions of inherited turns that were made after the inherited rounds."""
-    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
-    later = (event for event in made if event.turn_round <= at_round < event.round)
-    return tuple(event.model_copy(update={"round": at_round}) for event in later)
-
-
-def adapt_to_setup(event: Event, before: Opened, after: Opened) -> tuple[Event, ...]:
-    """The event without what is about judges whom the fork lacks or gives another model.
-
-    () if nothing is left.
-    """
-    old, new = seat_models(before), seat_models(after)
-    if isinstance(event, interventions.ModelReplaced) and event.seat not in new:
-        return ()
-    if isinstance(event, interventions.WeightsChanged):
-        judges = judge_seats(after)
-        changed = old.keys() - new.keys() | {seat for seat in judges if old.get(seat) != new[seat]}
-        kept = tuple(weight for weight in event.weights if weight.seat not in changed)
-        return (event.model_copy(update={"weights": kept}),) if kept else ()
-    return (event,)
-
-
-def build_model_replacements(
-    setup: Opened, past: Sequence[Event], changes: ChangesInput
-) -> tuple[Event, ...]:
-    """Put the requested models on seats whose model was replaced in the inherited rounds."""
-    changed_seats = {*changes.models, *(judge_seats(setup) if changes.judges else ())}
-    changed_seats |= {MODERATOR} if changes.moderator.strip() else set()
-    replaced = {event.seat for event in past if isinstance(event, interventions.ModelReplaced)}
-    models = seat_models(setup)
-    return tuple(
-        interventions.ModelReplaced(seat=seat, model=models[seat], reason="forked")
-        for seat in sorted(changed_seats & replaced & models.keys())
-    )
-
-
-def check_round_is_over(debate: Debate, at_round: int) -> None:
-    over = decide.is_round_over(replace(debate, paused=None))
-    last = debate.round if over else max(debate.round - 1, 0)
-    if at_round > last:
-        which = f"{last} is the last that is" if last else "none is yet"
-        raise InvalidRequestError(
-            f"Round {at_round} is not over, and {which}: pass at_round={last}, or less."
-        )
+    return setup, tuple(past)
 
 
 def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
     """The entries of the first rounds, unchanged."""
-    if not at_round:
-        return []
     needed, inherited = find_retry_pauses(log), []
-    for entry in log[1:]:
+    for entry in log[1:] if at_round else ():
         match entry.event:
             case events.PhaseEntered(round=number) if number > at_round:
                 break
@@ -128,33 +80,67 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
     needed: set[int] = set()
     paused, failed = 0, False
     for entry in log:
-        if isinstance(entry.event, events.Paused):
-            paused = entry.seq
-        elif isinstance(entry.event, events.Failed):
-            failed = True
-        elif isinstance(entry.event, events.PhaseEntered | events.Resumed):
-            if failed and isinstance(entry.event, events.Resumed):
+        match entry.event:
+            case events.Paused():
+                paused = entry.seq
+            case events.Failed():
+                failed = True
+            case events.PhaseEntered():
+                failed = False
+            case events.Resumed() if failed:
                 needed |= {paused, entry.seq}
-            failed = False
+                failed = False
     return needed
+
+
+def adapt_events(past: Sequence[Event], before: Opened, after: Opened, changes: ChangesInput) -> list[Event]:
+    """The inherited events without what is about instructions or judges that the fork replaces."""
+    old, new = seat_models(before), seat_models(after)
+    judges = {seat for seat in judge_seats(after) if old.get(seat) != new[seat]}
+    adapted: list[Event] = []
+    for event in past:
+        match event:
+            case interventions.ModelReplaced() if event.seat not in new:
+                pass
+            case interventions.InstructionGiven() if changes.instructions is not None:
+                pass
+            case interventions.WeightsChanged():
+                kept = tuple(w for w in event.weights if w.seat in new and w.seat not in judges)
+                adapted += [event.model_copy(update={"weights": kept})] if kept else []
+            case _:
+                adapted.append(event)
+    return adapted
+
+
+def find_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event]:
+    """Retractions of inherited turns that were made after the inherited rounds."""
+    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
+    later = (event for event in made if event.turn_round <= at_round < event.round)
+    return [event.model_copy(update={"round": at_round}) for event in later]
+
+
+def build_model_replacements(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> list[Event]:
+    """Put the requested models on seats whose model was replaced in the inherited rounds."""
+    changed = {*map(str.strip, changes.models), *(judge_seats(setup) if changes.judges else ())}
+    changed |= {MODERATOR} if changes.moderator.strip() else set()
+    replaced = {event.seat for event in past if isinstance(event, interventions.ModelReplaced)}
+    models = seat_models(setup)
+    return [
+        interventions.ModelReplaced(seat=seat, model=models[seat], reason="forked")
+        for seat in sorted(changed & replaced & models.keys())
+    ]
 
 
 def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:
     """Refuse inherited events that do not fit the setup, or that no round would follow."""
     earlier = f"pass at_round={at_round - 1}, or less"
-    cut = InvalidRequestError(
-        f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}."
-    )
+    cut = f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}."
     try:
         debate = replay((setup, *past))
     except IllegalEvent:
-        raise cut from None
-    if (
-        find_quorum_shortfall(debate)
-        or decide.pending_calls(debate)
-        or decide.build_fallback_round_plan(debate)
-    ):
-        raise cut
+        raise InvalidRequestError(cut) from None
+    require(not find_quorum_shortfall(debate), cut)
+    require(not decide.pending_calls(debate) and not decide.build_fallback_round_plan(debate), cut)
     end = decide.find_talk_end(debate)
     if decide.next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
@@ -185,37 +171,21 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
 
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
-    models = parse_debater_values(setup, changes.models, "models")
-    stances = parse_debater_values(setup, changes.stances, "stances")
-    return tuple(
-        debater.model_copy(
-            update={
-                "model": models.get(debater.name, debater.model),
-                "stance": stances.get(debater.name, debater.stance),
-            }
-        )
-        for debater in setup.debaters
-    )
-
-
-def parse_debater_values(setup: Opened, requested: Mapping[str, str], field_name: str) -> dict[str, str]:
-    names = [debater.name for debater in setup.debaters]
-    values = {name.strip(): clean(value) for name, value in requested.items()}
-    for name, value in values.items():
-        if name not in names:
-            known = ", ".join(names)
-            raise InvalidRequestError(f"changes.{field_name}: nobody is called {name!r}. Debaters: {known}.")
-        if not value:
-            raise InvalidRequestError(f"changes.{field_name}: there is nothing for {name}. Leave it out.")
-    return values
+    updates: dict[str, dict[str, str]] = {debater.name: {} for debater in setup.debaters}
+    for field, requested in (("model", changes.models), ("stance", changes.stances)):
+        for name, value in ((name.strip(), clean(value)) for name, value in requested.items()):
+            known = ", ".join(updates)
+            require(name in updates, f"changes.{field}s: nobody is called {name!r}. Debaters: {known}.")
+            require(value, f"changes.{field}s: there is nothing for {name}. Leave it out.")
+            updates[name][field] = value
+    return tuple(debater.model_copy(update=updates[debater.name]) for debater in setup.debaters)
 
 
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
     setup = debate.setup
-    if not setup.judges.models:
-        raise InvalidRequestError(f"{setup.format} has no judges here: leave changes.judges out.")
-    if any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1)):
-        raise InvalidRequestError(f"The judges were heard in the rounds up to {at_round}: fork before them.")
+    require(setup.judges.models, f"{setup.format} has no judges here: leave changes.judges out.")
+    heard = any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1))
+    require(not heard, f"The judges were heard in the rounds up to {at_round}: fork before them.")
     pool = requested.models or setup.judges.models
     models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
     changed = requested.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
@@ -229,10 +199,9 @@ def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[st
     row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
     held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
     most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
-    least = max(held, 1)
-    if not least <= requested <= most:
-        raise InvalidRequestError(
-            f"changes.max_rounds={requested} is out of range: {least} to {most} rounds of talk, of which "
-            f"{held} are taken over."
-        )
+    require(
+        max(held, 1) <= requested <= most,
+        f"changes.max_rounds={requested} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
+        f"{held} are taken over.",
+    )
     return {"max_rounds": requested, "max_turns": requested if row and row.default_turns else setup.max_turns}

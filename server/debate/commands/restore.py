@@ -10,7 +10,7 @@ from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import check_debaters
 from server.debate.commands.phases import check_phase_sequence
 from server.debate.commands.requests import DebaterInput
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
@@ -60,23 +60,20 @@ def parse_event(seq: int, body: Mapping[str, Any]) -> Event:
 def check_setup(setup: Opened) -> None:
     """Check that `open_debate` could have made this set-up, as far as later steps depend on that."""
     seats = [DebaterInput.model_construct(**debater.model_dump()) for debater in setup.debaters]
+    participants = {phase.participants for phase in setup.phases}
+    counts_ballots = setup.counting in COUNTING_RULES.keys() - {"judges", "moderator"}
     try:
         check_debaters(seats, next(iter(FORMATS.values())))  # any format will do: all have a stance by now
         check_phase_sequence(setup.phases)
         if setup.output_schema:
             check_schema(json.loads(setup.output_schema))
+        require(
+            len({phase.name for phase in setup.phases}) == len(setup.phases)
+            and (not setup.counting or (counts_ballots and find_voters(setup)))
+            and bool(setup.judges.models) == ("judges" in participants)
+            and bool(setup.synthesizer) == ("synthesizer" in participants)
+            and all(setup.moderator for phase in setup.phases if phase.order == "moderated"),
+            "its phases and seats do not fit together.",
+        )
     except (InvalidRequestError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
-    participants = {phase.participants for phase in setup.phases}
-    counts_ballots = setup.counting in COUNTING_RULES.keys() - {"judges", "moderator"}
-    is_consistent = (
-        len({phase.name for phase in setup.phases}) == len(setup.phases)
-        and (not setup.counting or (counts_ballots and bool(find_voters(setup))))
-        and bool(setup.judges.models) == ("judges" in participants)
-        and bool(setup.synthesizer) == ("synthesizer" in participants)
-        and all(setup.moderator for phase in setup.phases if phase.order == "moderated")
-    )
-    if not is_consistent:
-        raise InvalidRequestError(
-            "Entry 1 (opened) opens no debate: its phases and seats do not fit together."
-        )
