@@ -219,11 +219,11 @@ def render_research() -> str:
 def render_events() -> str:
     """The names of events, with the fields that conditions and placeholders of hooks may use."""
     lines = ["| event | kinds | fields of its own |", "| --- | --- | --- |"]
-    for name in matching.all_event_names():
+    for name in matching.NAMED_EVENTS:
         kinds = matching.find_event_kinds(name)
         fields = sorted({field for kind in kinds for field in matching.own_fields(kind)})
         lines.append(f"| `{name}` | {quote_words(kinds)} | {quote_words(fields)} |")
-    every = quote_words((*matching.DEBATE_FIELDS, *matching.ENTRY_FIELDS))
+    every = quote_words(matching.COMMON_FIELDS)
     return "\n".join([*lines, f"| `{matching.ANY_EVENT}` | all of them | every event has {every} |"])
 
 
@@ -241,8 +241,8 @@ def render_hook_keys() -> str:
         ("allow.", AllowedHosts),
     ):
         lines += [
-            f"| `{where}{name}` | {field.description}{format_default(field.default)} |"
-            for name, field in model.model_fields.items()
+            f"| `{where}{name}` | {meaning}{format_default(model.model_fields[name].default)} |"
+            for name, meaning in read_field_docstrings(model).items()
         ]
     return "\n".join(lines)
 

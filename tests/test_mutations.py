@@ -119,7 +119,7 @@ MUTATIONS = {
         "server/redaction.py", 'text.replace(value, "[secret]")', "text", REDACTION
     ),
     "post to private addresses": Mutation(
-        "server/hooks/address_policy.py", "all(one.is_global and not", "all(not", ADDRESSES
+        "server/hooks/address_policy.py", "one.is_global and not", "not", ADDRESSES
     ),
     "post to multicast addresses": Mutation(
         "server/hooks/address_policy.py", " and not one.is_multicast", "", ADDRESSES
@@ -138,7 +138,7 @@ MUTATIONS = {
     ),
     "intervene twice for one delivery": Mutation(
         "server/hooks/delivery.py",
-        'getattr(entry.event, "delivery_id", "") == delivery.id',
+        'getattr(entry.event, "delivery_id", "") == request.delivery_id',
         "False",
         "tests/hooks/test_hooks.py::test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it",
     ),

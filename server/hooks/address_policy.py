@@ -2,10 +2,10 @@
 
 import asyncio
 import socket
-import threading
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from threading import Thread
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host and port. Raises OSError if there are none."""
@@ -22,50 +22,37 @@ async def resolve(host: str, port: int) -> list[str]:
     Raises:
         OSError: the host is unknown or not a valid name.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[list[str]] = loop.create_future()
-
-    def set_result(addresses: list[str], error: OSError | None) -> None:
-        if done.done():
-            return
-        if error:
-            done.set_exception(error)
-        else:
-            done.set_result(addresses)
+    found: Future[list[str]] = Future()
+    found.set_running_or_notify_cancel()  # the thread sets a result even if nobody waits for it any more
 
     def look_up() -> None:
-        found: list[str] = []
-        error: OSError | None = None
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            found = list(dict.fromkeys(str(address[0]) for *_, address in rows))
-        except OSError as failed:
-            error = failed
+        except OSError as error:
+            found.set_exception(error)
         except UnicodeError:
-            error = OSError("it is not a host name")
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(set_result, found, error)
+            found.set_exception(OSError("it is not a host name"))
+        else:
+            found.set_result(list(dict.fromkeys(str(address[0]) for *_, address in rows)))
 
-    threading.Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
-    return await done
+    Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
+    return await asyncio.wrap_future(found)
 
 
-def is_address(host: str) -> bool:
-    """Whether a host is an IP address."""
+def parse_address(host: str) -> IPv4Address | IPv6Address | None:
+    """An IP address, without its zone (`%eth0`); None for a name."""
     try:
-        ip_address(host.partition("%")[0])
+        return ip_address(host.partition("%")[0])
     except ValueError:
-        return False
-    return True
+        return None
 
 
-def is_public(address: str) -> bool:
-    """Whether an address, and every IPv4 address inside it, is a public unicast address."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    return all(one.is_global and not one.is_multicast for one in (parsed, *embedded_ipv4_addresses(parsed)))
+def is_public(host: str) -> bool:
+    """Whether a host is an address that, with every IPv4 address inside it, is public and unicast."""
+    address = parse_address(host)
+    return address is not None and all(
+        one.is_global and not one.is_multicast for one in (address, *embedded_ipv4_addresses(address))
+    )
 
 
 def embedded_ipv4_addresses(address: IPv4Address | IPv6Address) -> list[IPv4Address]:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from string import Formatter
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Event, Recorded
@@ -15,25 +16,20 @@ from server.debate.views.events import EVENT_NAMES, PHASE_END, event_names
 
 ANY_EVENT = "*"
 
-DEBATE_FIELDS = ("debate_id", "question", "format", "status", "tags", "outcome", "winner")
-"""Fields of the debate, after the event."""
+NAMED_EVENTS = tuple(sorted({PHASE_END, *EVENT_NAMES.values()}))
+"""The event names that `on` accepts besides `*`."""
 
-ENTRY_FIELDS = ("seq", "at", "actor", "event", "kind")
+COMMON_FIELDS = (
+    *("debate_id", "question", "format", "status", "tags", "outcome", "winner"),
+    *("seq", "at", "actor", "event", "kind"),
+)
+"""Fields of every event: those of its debate, after the event, and those of its entry."""
 
 MAX_VALUE_LENGTH = 300
 """Characters of one value in a filled template."""
 
-FieldValue = str | tuple[str, ...]
-
-
-def all_event_names() -> tuple[str, ...]:
-    """All event names that `on` accepts, except `*`."""
-    return tuple(sorted({PHASE_END, *EVENT_NAMES.values()}))
-
-
-def event_models() -> dict[str, type[Fact]]:
-    union = get_args(Event)[0]
-    return {model.model_fields["kind"].default: model for model in get_args(union)}
+Fields = Mapping[str, tuple[str, ...]]
+"""The values of fields. Only `tags` has any number of them, the others have one."""
 
 
 def find_event_kinds(event_name: str) -> list[str]:
@@ -43,66 +39,47 @@ def find_event_kinds(event_name: str) -> list[str]:
     return [kind for kind, name in EVENT_NAMES.items() if event_name in (name, ANY_EVENT)]
 
 
+@cache
 def own_fields(kind: str) -> list[str]:
     """The scalar fields of a kind of fact: text, number or boolean."""
-    model = event_models()[kind]
-    names = [
-        name for name, field in model.model_fields.items() if name != "kind" and is_scalar(field.annotation)
-    ]
-    return ["action", *names] if issubclass(model, InterventionFact) else names
-
-
-def is_scalar(annotation: object) -> bool:
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation in (str, int, bool) or get_origin(annotation) is Literal
+    models: tuple[type[Fact], ...] = get_args(get_args(Event)[0])
+    [model] = [one for one in models if one.model_fields["kind"].default == kind]
+    names = ["action"] if issubclass(model, InterventionFact) else []
+    for name, field in model.model_fields.items():
+        if name != "kind" and (
+            field.annotation in (str, int, bool) or get_origin(field.annotation) is Literal
+        ):
+            names.append(name)
+    return names
 
 
 def available_fields(chosen_events: Iterable[str]) -> set[str]:
     """The fields that events of these names can have."""
     own = {field for name in chosen_events for kind in find_event_kinds(name) for field in own_fields(kind)}
-    return {*DEBATE_FIELDS, *ENTRY_FIELDS, *own}
+    return {*COMMON_FIELDS, *own}
 
 
-def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> dict[str, FieldValue]:
+def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
     """The fields of an event and of its debate; the event's own fields win."""
-    verdict = debate.verdict
-    of_debate: dict[str, FieldValue] = {
+    values = {
         "debate_id": debate_id,
         "question": debate.setup.question,
         "format": debate.setup.format,
         "status": status(debate),
-        "tags": debate.setup.tags,
-        "outcome": verdict.outcome if verdict else "",
-        "winner": verdict.winner if verdict else "",
-        "seq": str(entry.seq),
+        "outcome": debate.verdict.outcome if debate.verdict else "",
+        "winner": debate.verdict.winner if debate.verdict else "",
+        "seq": entry.seq,
         "at": entry.at,
         "actor": entry.actor,
         "event": ", ".join(event_names(entry.event)),
         "kind": entry.event.kind,
+        **{name: getattr(entry.event, name) for name in own_fields(entry.event.kind)},
     }
-    own = {name: format_value(getattr(entry.event, name)) for name in own_fields(entry.event.kind)}
-    return of_debate | own
+    return {"tags": debate.setup.tags} | {name: (format_value(value),) for name, value in values.items()}
 
 
 def format_value(value: object) -> str:
-    """A value as text, so that 2 and "2" match."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def is_event_match(wanted_events: Iterable[str], event: Event) -> bool:
-    """Whether the event has one of the names."""
-    return not {ANY_EVENT, *event_names(event)}.isdisjoint(wanted_events)
-
-
-def is_condition_match(conditions: Mapping[str, tuple[str, ...]], fields: Mapping[str, FieldValue]) -> bool:
-    """Whether every field has one of its accepted values; one matching tag is enough."""
-    for name, accepted in conditions.items():
-        value = fields.get(name, ())
-        values = {value} if isinstance(value, str) else set(value)
-        if values.isdisjoint(accepted):
-            return False
-    return True
 
 
 def find_placeholders(template: str) -> list[str]:
@@ -121,13 +98,12 @@ def find_placeholders(template: str) -> list[str]:
     return names
 
 
-def fill_template(template: str, fields: Mapping[str, FieldValue], max_length: int) -> str:
+def fill_template(template: str, fields: Fields, max_length: int) -> str:
     """Fill the placeholders; fields that the event does not have become empty."""
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal)
         if name is not None:
-            value = fields.get(name, "")
-            text = collapse_whitespace(clean(value if isinstance(value, str) else ", ".join(value)))
+            text = collapse_whitespace(clean(", ".join(fields.get(name, ()))))
             pieces.append(text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…")
     return "".join(pieces)[:max_length]

@@ -19,8 +19,7 @@ from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import HooksConfig
 from server.hooks.delivery import DeliveryQueues, hook_logger
-from server.hooks.scanner import EntryScanner
-from server.hooks.snapshots import SnapshotCache
+from server.hooks.scanner import EntryScanner, SnapshotCache
 from server.hooks.webhook import WebhookSender
 from storage.outbox import Outbox
 

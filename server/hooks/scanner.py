@@ -3,23 +3,61 @@
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from server.debate.facts.events import Recorded
+from server.debate.facts.state import Debate
+from server.debate.rules.transitions import replay
+from server.debate.views.events import event_names
 from server.engine.errors import StorageUnavailableError
+from server.engine.store import DebateSnapshot
 from server.hooks.config import Hook, HooksConfig
-from server.hooks.matching import collect_fields, is_condition_match, is_event_match
-from server.hooks.snapshots import SnapshotCache, debate_at
+from server.hooks.matching import ANY_EVENT, collect_fields
 from storage.journal import DamagedStreamError, StorageError
 from storage.outbox import EntryReference, Outbox, OutboxItem
 
 MAX_ENTRIES_PER_SCAN = 500
 
+MAX_CACHED_SNAPSHOTS = 64
+
 ACTOR_PREFIX = "hook "
 
 logger = logging.getLogger(__name__)
+
+
+class SnapshotCache:
+    """The snapshots used last, so that a series of entries of one debate reads its journal once."""
+
+    def __init__(self, load: Callable[[str], Awaitable[DebateSnapshot]]) -> None:
+        self._load = load
+        self._snapshots: dict[str, DebateSnapshot] = {}
+
+    def put(self, snapshot: DebateSnapshot) -> None:
+        self._snapshots.pop(snapshot.id, None)  # moves it to the end
+        self._snapshots[snapshot.id] = snapshot
+        if len(self._snapshots) > MAX_CACHED_SNAPSHOTS:
+            del self._snapshots[next(iter(self._snapshots))]
+
+    async def get(self, debate_id: str, seq: int) -> DebateSnapshot:
+        """The debate with at least `seq` entries.
+
+        Raises:
+            StorageUnavailableError: it cannot be read.
+        """
+        snapshot = self._snapshots.get(debate_id)
+        if snapshot is None or snapshot.debate.version < seq:
+            snapshot = await self._load(debate_id)
+            self.put(snapshot)
+        return snapshot
+
+
+def debate_at(snapshot: DebateSnapshot, seq: int) -> Debate:
+    """The debate after entry `seq`."""
+    if seq == snapshot.debate.version:
+        return snapshot.debate
+    return replay(entry.event for entry in snapshot.entries[:seq])
 
 
 class EntryScanner:
@@ -28,18 +66,18 @@ class EntryScanner:
     def __init__(
         self, config: HooksConfig, outbox: Outbox, snapshots: SnapshotCache, clock: Callable[[], datetime]
     ) -> None:
-        self._config = config
-        self._hook_names = [hook.name for hook in config.hooks]
+        self._hooks = config.hooks
+        self._max_age = timedelta(hours=config.max_age_hours)
         self._outbox = outbox
         self._snapshots = snapshots
         self._clock = clock
-        self._start_positions: dict[str, int] = {}
+        self._start_positions: dict[str, int] = {}  # by hook
         self._position = 0
         self._saved_position = 0
 
     async def register(self) -> None:
         """Register the hooks as readers; a new one starts at the end of the journal."""
-        marks = {name: await self._outbox.register(name) for name in self._hook_names}
+        marks = {hook.name: await self._outbox.register(hook.name) for hook in self._hooks}
         self._start_positions = {name: mark.start for name, mark in marks.items()}
         self._position = self._saved_position = min(mark.position for mark in marks.values())
 
@@ -49,46 +87,47 @@ class EntryScanner:
         if not references and self._position == self._saved_position:
             return False
         items: list[OutboxItem] = []
-        now = self._clock().timestamp()  # one time for all, so that due items are ordered by position
+        now = self._clock()  # one time for all, so that due items are ordered by position
         by_debate = groupby(sorted(references, key=lambda one: one.stream), lambda one: one.stream)
         for debate_id, group in by_debate:
             items += await self._find_items(debate_id, list(group), now)
         position = references[-1].position if references else self._position
         if items or not references:  # a position without items is stored once the journal is quiet
-            await self._outbox.put(self._hook_names, position, sorted(items, key=lambda one: one.position))
+            items.sort(key=lambda one: one.position)
+            await self._outbox.put(list(self._start_positions), position, items)
             self._saved_position = position
-        self._position = max(position, self._position)
+        self._position = position
         return len(references) == MAX_ENTRIES_PER_SCAN
 
     async def _find_items(
-        self, debate_id: str, references: Sequence[EntryReference], now: float
+        self, debate_id: str, references: Sequence[EntryReference], now: datetime
     ) -> list[OutboxItem]:
         """The work for entries of one debate, given in order. Hooks ignore debates older than themselves."""
         start = references[0].stream_start
-        active = [hook for hook in self._config.hooks if start > self._start_positions[hook.name]]
+        active = [hook for hook in self._hooks if start > self._start_positions[hook.name]]
         if not active:
             return []
         try:
             snapshot = await self._snapshots.get(debate_id, references[-1].seq)
         except StorageUnavailableError as error:
-            if is_transient(error):
+            # Only a busy database is worth a retry, not a debate that was altered or that a newer release wrote.
+            cause = error.__cause__
+            if isinstance(cause, StorageError) and not isinstance(cause, DamagedStreamError):
                 raise
             logger.warning("Hooks skip debate %s: %s", debate_id, error)
             return []
         items = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
-            hooks = [hook for hook in active if is_event_match(hook.on, entry.event)]
-            if hooks and self._is_recent(entry):
+            names = {ANY_EVENT, *event_names(entry.event)}
+            hooks = [hook for hook in active if not names.isdisjoint(hook.on)]
+            if hooks and now - datetime.fromisoformat(entry.at) <= self._max_age:
                 fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry)
                 for hook in hooks:
-                    if is_condition_match(hook.when, fields):
-                        items += build_items(hook, reference, entry, now)
+                    # One accepted value is enough, of tags too.
+                    if all(set(fields.get(name, ())) & set(accepted) for name, accepted in hook.when.items()):
+                        items += build_items(hook, reference, entry, now.timestamp())
         return items
-
-    def _is_recent(self, entry: Recorded) -> bool:
-        age = self._clock() - datetime.fromisoformat(entry.at)
-        return age <= timedelta(hours=self._config.max_age_hours)
 
 
 def build_items(hook: Hook, reference: EntryReference, entry: Recorded, now: float) -> list[OutboxItem]:
@@ -107,8 +146,3 @@ def build_items(hook: Hook, reference: EntryReference, entry: Recorded, now: flo
 def build_delivery_id(hook_name: str, debate_id: str, seq: int, queue_index: int) -> str:
     """The same id in every process and for every attempt."""
     return hashlib.sha256(json.dumps([hook_name, debate_id, seq, queue_index]).encode()).hexdigest()[:32]
-
-
-def is_transient(error: StorageUnavailableError) -> bool:
-    """Whether a retry may help; not for a debate that was altered or that a newer release wrote."""
-    return isinstance(error.__cause__, StorageError) and not isinstance(error.__cause__, DamagedStreamError)

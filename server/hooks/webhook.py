@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import anyio
@@ -34,8 +35,6 @@ SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "ro
 
 MAX_RETRY_AFTER = 3600.0
 """Upper limit for a server's Retry-After, in seconds."""
-
-HTTP_OK, HTTP_REDIRECT, HTTP_TOO_MANY_REQUESTS, HTTP_SERVER_ERROR = 200, 300, 429, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,12 @@ def build_headers(delivery_id: str, timestamp: int, body: bytes, secret: str) ->
 
 
 class WebhookSender:
-    """Posts to webhooks. Keeps the certificate store, which takes long to load."""
+    """Posts to webhooks."""
 
     def __init__(self, allow: AllowedHosts, resolver: Resolver) -> None:
         self._allow = allow
         self._resolver = resolver
-        self._ssl_context: ssl.SSLContext | None = None
+        self._load_certificates = cache(httpx2.create_ssl_context)  # takes long
 
     async def post(self, webhook: Webhook, body: bytes, headers: Mapping[str, str]) -> DeliveryResult:
         """One attempt, limited by the webhook's timeout. Network errors become results."""
@@ -96,7 +95,7 @@ class WebhookSender:
         try:
             with anyio.fail_after(webhook.timeout):
                 addresses = await self._resolver(host, webhook.port)
-                may_be_private = self._allow.is_private(host, webhook.port)
+                may_be_private = self._allow.find_access(host, webhook.port) == "private"
                 if not addresses or not (may_be_private or all(map(is_public, addresses))):
                     return DeliveryResult(f"{host} has a private address and is not under allow.private")
                 return await self._try_addresses(webhook, addresses, body, headers)
@@ -112,7 +111,7 @@ class WebhookSender:
     ) -> DeliveryResult:
         """Post to the first address that accepts a connection: `localhost` often listens on one of two."""
         if webhook.url.startswith("https:"):
-            context = await self._load_ssl_context()
+            context = await anyio.to_thread.run_sync(self._load_certificates)
         else:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; avoids loading certificates
         timeout = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
@@ -123,15 +122,11 @@ class WebhookSender:
                     return await send(client, webhook, address, body, headers)
             return await send(client, webhook, addresses[-1], body, headers)
 
-    async def _load_ssl_context(self) -> ssl.SSLContext:
-        if self._ssl_context is None:
-            self._ssl_context = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-        return self._ssl_context
-
 
 async def send(
     client: httpx2.AsyncClient, webhook: Webhook, address: str, body: bytes, headers: Mapping[str, str]
 ) -> DeliveryResult:
+    """2xx is success; 429 and 5xx are retryable; the rest, redirects included, is final."""
     url = httpx2.URL(webhook.url)
     request = client.stream(
         "POST",
@@ -140,14 +135,10 @@ async def send(
         headers={**headers, "Host": url.netloc.decode("ascii"), "Accept-Encoding": "identity"},
         extensions={"sni_hostname": webhook.host},
     )
-    async with request as response:  # the response's body is not read
-        return classify_status(response.status_code, response.headers.get("retry-after", ""))
-
-
-def classify_status(status_code: int, retry_after: str) -> DeliveryResult:
-    """2xx is success; 429 and 5xx are retryable; the rest, redirects included, is final."""
-    if HTTP_OK <= status_code < HTTP_REDIRECT:
-        return DeliveryResult()
-    is_retryable = status_code >= HTTP_SERVER_ERROR or status_code == HTTP_TOO_MANY_REQUESTS
-    delay = min(parse_retry_after(retry_after) or 0.0, MAX_RETRY_AFTER) if is_retryable else 0.0
-    return DeliveryResult(f"it answered with HTTP {status_code}", is_retryable, delay)
+    async with request as response:  # its body is not read
+        code = response.status_code
+        if response.is_success:
+            return DeliveryResult()
+        is_retryable = response.is_server_error or code == httpx2.codes.TOO_MANY_REQUESTS
+        delay = parse_retry_after(response.headers.get("retry-after", "")) or 0.0
+        return DeliveryResult(f"it answered with HTTP {code}", is_retryable, min(delay, MAX_RETRY_AFTER))

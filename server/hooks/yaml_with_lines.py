@@ -1,4 +1,8 @@
-"""Parses YAML to plain data with line numbers. Rejects aliases, tags and other ambiguous input."""
+"""Parses YAML to texts, lists and mappings with line numbers. Rejects aliases, tags and repeated keys.
+
+Numbers and booleans stay texts, as in `BaseLoader`: pydantic converts them where a field wants them, and `on`,
+`yes` and `no` are words.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,28 +12,17 @@ import yaml
 KeyPath = tuple[str | int, ...]
 """Mapping keys and list indexes, outermost first."""
 
-TAG_PREFIX = "tag:yaml.org,2002:"
-
 MAX_DEPTH = 20  # a hook has seven levels
 
-LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
-"""Unlike in YAML 1.1, `on`, `yes` and `no` are words here: `on` is a key of a hook."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    line: int  # from 1; 0 if no line applies
-    message: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.message}" if self.line else self.message
+NULLS = ("", "null", "~")
 
 
 @dataclass(slots=True)
 class YamlDocument:
-    data: Any = None
+    data: Any = field(default_factory=dict)
     lines: dict[KeyPath, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    """(line, message), with line 0 if none applies. The data is complete only without problems."""
 
     def find_line(self, path: KeyPath) -> int:
         """The line of the value at a path, or of the closest value around it."""
@@ -37,79 +30,55 @@ class YamlDocument:
             path = path[:-1]
         return self.lines.get(path, 0)
 
+    def find_expansions(self, text: str) -> None:
+        """Report aliases and deep nesting, which make small files expensive. Called before composing."""
+        depth = 0
+        for event in yaml.parse(text, yaml.BaseLoader):
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.AliasEvent):
+                self.problems.append((line, "aliases (*name) are not allowed: repeat the content"))
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                self.problems.append((line, "it is nested too deeply"))
+                return
+
+    def convert(self, node: yaml.Node, path: KeyPath) -> Any:
+        line = node.start_mark.line + 1
+        self.lines.setdefault(path, line)
+        match node:
+            case yaml.MappingNode(tag="tag:yaml.org,2002:map"):
+                return self.convert_mapping(node, path)
+            case yaml.SequenceNode(tag="tag:yaml.org,2002:seq"):
+                return [self.convert(one, (*path, number)) for number, one in enumerate(node.value)]
+            case yaml.ScalarNode(tag="tag:yaml.org,2002:str", style=style, value=text):
+                return None if style is None and text in NULLS else text
+        self.problems.append((line, f"the tag {node.tag[:60]!r} is not allowed"))
+        return None
+
+    def convert_mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        for key, inner in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                self.problems.append((line, "a key must be a word"))
+            elif key.value in mapping:
+                self.problems.append((line, f"{key.value[:60]!r} is there twice"))
+            else:
+                self.lines[*path, key.value] = line
+                mapping[key.value] = self.convert(inner, (*path, key.value))
+        return mapping
+
 
 def parse_yaml(text: str) -> YamlDocument:
-    """Parse a YAML document. Errors are in `problems`; the data is complete only without any."""
+    """Parse a YAML document; one without content is an empty mapping. Errors are in `problems`."""
     document = YamlDocument()
     try:
-        document.problems += find_expansion_problems(text)
-        if not document.problems:
-            node = yaml.compose(text, yaml.SafeLoader)
-            document.data = None if node is None else convert_node(node, (), document)
+        document.find_expansions(text)
+        if not document.problems and (node := yaml.compose(text, yaml.BaseLoader)):
+            document.data = document.convert(node, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        document.problems.append(Problem(mark.line + 1 if mark else 0, f"it is not YAML: {error.problem}"))
+        document.problems.append((mark.line + 1 if mark else 0, f"it is not YAML: {error.problem}"))
     except yaml.YAMLError as error:
-        document.problems.append(Problem(0, f"it is not YAML: {str(error).splitlines()[0]}"))
+        document.problems.append((0, f"it is not YAML: {str(error).splitlines()[0]}"))
     return document
-
-
-def find_expansion_problems(text: str) -> list[Problem]:
-    """Aliases and deep nesting, which make small files expensive. Checked before composing."""
-    problems: list[Problem] = []
-    depth = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):
-            problems.append(Problem(line, "aliases (*name) are not allowed: repeat the content"))
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            return [*problems, Problem(line, "it is nested too deeply")]
-    return problems
-
-
-def convert_node(node: yaml.Node, path: KeyPath, document: YamlDocument) -> Any:
-    document.lines.setdefault(path, node.start_mark.line + 1)
-    match node:
-        case yaml.MappingNode(tag="tag:yaml.org,2002:map"):
-            return convert_mapping(node, path, document)
-        case yaml.SequenceNode(tag="tag:yaml.org,2002:seq"):
-            return [convert_node(one, (*path, number), document) for number, one in enumerate(node.value)]
-        case yaml.ScalarNode():
-            return convert_scalar(node, document)
-    document.problems.append(Problem(node.start_mark.line + 1, f"the tag {node.tag[:60]!r} is not allowed"))
-    return None
-
-
-def convert_mapping(node: yaml.MappingNode, path: KeyPath, document: YamlDocument) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    for key, inner in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            document.problems.append(Problem(line, "a key must be a word"))
-        elif key.value in mapping:
-            document.problems.append(Problem(line, f"{key.value[:60]!r} is there twice"))
-        else:
-            document.lines[*path, key.value] = line
-            mapping[key.value] = convert_node(inner, (*path, key.value), document)
-    return mapping
-
-
-def convert_scalar(node: yaml.ScalarNode, document: YamlDocument) -> Any:
-    text: str = node.value
-    if node.style is not None:  # quoted, or a block of text
-        return text
-    kind = node.tag.removeprefix(TAG_PREFIX)
-    if text in LITERALS:
-        return LITERALS[text]
-    if kind in ("int", "float"):
-        try:
-            return int(text) if kind == "int" else float(text)
-        except ValueError:  # 0x1F, 1:30, 1_000 are words here
-            return text
-    if kind in ("str", "bool", "null", "timestamp"):
-        return text
-    document.problems.append(
-        Problem(node.start_mark.line + 1, f"{text[:60] or node.tag!r} is not allowed here")
-    )
-    return None

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import read_field_docstrings
 from server.cli.doctor import check_hooks as examined
 from server.debate.commands.intervene import HOOK_ACTIONS
-from server.hooks.config import load_hooks_config
-from server.hooks.matching import all_event_names
+from server.hooks.config import InterventionAction, load_hooks_config
+from server.hooks.matching import NAMED_EVENTS
 from server.settings import InvalidSettingsError, Settings
 from tests.support.hook_debates import ENVIRON
 from tests.support.paths import ROOT
@@ -66,6 +67,11 @@ def test_the_example_is_good() -> None:
     assert [hook.name for hook in rules.hooks] == ["note-failures", "stand-in", "tell-ops"]
 
 
+def test_the_documentation_names_every_action_that_hooks_have() -> None:
+    meaning = read_field_docstrings(InterventionAction)["action"]
+    assert meaning == f"One of {', '.join(f'`{name}`' for name in HOOK_ACTIONS)}."
+
+
 def test_a_file_without_hooks_is_good(tmp_path: Path) -> None:
     for text in ("", "# nothing yet\n", "hooks: []", "hooks: []\nallow: {}"):
         (tmp_path / "hooks.yaml").write_text(text, "utf-8")
@@ -96,7 +102,7 @@ other: 1
     actions = ", ".join(HOOK_ACTIONS)
     assert loaded(tmp_path, bad) == [
         "line 2: hooks[0].name: it must be 1 to 40 letters, digits, - and _, without spaces",
-        f"line 3: hooks[0].on: there is no event 'agent_eror'; events: *, {', '.join(all_event_names())}",
+        f"line 3: hooks[0].on: there is no event 'agent_eror'; events: *, {', '.join(NAMED_EVENTS)}",
         f"line 4: hooks[0].when: none of its events has a field 'colour'{LISTED}",
         "line 6: hooks[0].do[0].log: there is no placeholder {sea}: did you mean seat?",
         "line 8: hooks[0].do[1].webhook.url: it is not an address: write https://host/path",
@@ -156,7 +162,7 @@ other: 1
         ("allow:", "? [a]\n: b\nallow:", "line 9: a key must be a word"),
         ("allow:", "x: &a 1\ny: *a\nallow:", "line 10: aliases (*name) are not allowed"),
         ("allow:", "x: !!python/object:os.system {}\nallow:", "line 9: the tag 'tag:yaml.org,2002:python/"),
-        ("allow:", "x: !!binary aGk=\nallow:", "line 9: 'aGk=' is not allowed here"),
+        ("allow:", "x: !!binary aGk=\nallow:", "line 9: the tag 'tag:yaml.org,2002:binary' is not"),
         ("tell-ops", '"tell-\\0ops"', "hooks[0].name: it must be 1 to 40"),
     ],
 )
