@@ -5,9 +5,11 @@ kept. Its failures are recorded as results that the model sees; they never stop 
 """
 
 import logging
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
@@ -19,7 +21,6 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Lookup
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function, FunctionCall, parse_arguments
-from server.research.results import MAX_ARGUMENTS_LENGTH, Offer, ToolResult, build_offers
 from server.settings import ResearchServer
 
 if TYPE_CHECKING:
@@ -29,11 +30,23 @@ MAX_LIST_AGE = 30.0
 """Seconds after which a server is asked again for its list of tools."""
 
 RETRY_DELAY = 30.0
-"""Seconds after which a server that could not be used is tried again."""
+"""Seconds after which a server that never worked is tried again: not every call is to wait for it."""
 
+MAX_ARGUMENTS_LENGTH = 4_000
+MAX_FUNCTIONS = 32
+MAX_FUNCTION_NAME_LENGTH = 64
 MAX_NAME_LENGTH = 100
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a call. At most one of `text` and `error` is set; neither if the tool found nothing."""
+
+    text: str = ""
+    error: str = ""
+    cut: bool = False
 
 
 class Research:
@@ -97,7 +110,31 @@ class Research:
 
     async def list_functions(self, names: Sequence[str]) -> tuple[Function, ...]:
         """The tools that these servers offer now, as functions. `find_problems` tells what is missing."""
-        return tuple(offer.function for offer in await self.list_offers(names))
+        return tuple(function for function, _ in (await self.find_functions(names)).values())
+
+    async def find_functions(self, names: Sequence[str]) -> dict[str, tuple[Function, str]]:
+        """The first 32 tools as functions with unique names that providers accept, with their "server/tool"."""
+        found = dict.fromkeys(name.partition("/")[0] for name in names)
+        servers = [server for server in found if server in self.servers]
+        async with anyio.create_task_group() as tasks:
+            for server in servers:
+                tasks.start_soon(self.get_connection, server)
+        connections = [(server, self.connections[server]) for server in servers]
+        offered = [
+            (server, tool) for server, each in connections if not each.has_ended for tool in each.tools
+        ]
+        functions: dict[str, tuple[Function, str]] = {}
+        for server, tool in offered:
+            path = f"{server}/{tool.name}"
+            if len(functions) == MAX_FUNCTIONS or not (server in names or path in names):
+                continue
+            plain = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool.name}")
+            name, count = plain[:MAX_FUNCTION_NAME_LENGTH], 1
+            while name in functions:
+                count += 1
+                name = f"{plain[: MAX_FUNCTION_NAME_LENGTH - 3]}_{count}"
+            functions[name] = replace(tool, name=name), path
+        return functions
 
     def find_problems(self, names: Sequence[str]) -> tuple[str, ...]:
         """A sentence for each of these that could not be used when it was last tried."""
@@ -116,23 +153,22 @@ class Research:
     async def look_up(self, call: FunctionCall, names: Sequence[str]) -> Lookup:
         """Make the call that a model asked for. Raises nothing: failures are in the result."""
         start = anyio.current_time()
-        tool = collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH]
+        path = collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH]
         try:
-            offers = await self.list_offers(names)
-            offer = next((row for row in offers if row.function.name == call.name), None)
-            if offer:
-                tool = f"{offer.server}/{offer.tool}"
-                result = await self.call_tool(offer, call)
-            elif known := ", ".join(row.function.name for row in offers):
-                result = ToolResult(error=f"there is no such function; there are: {known}")
+            functions = await self.find_functions(names)
+            if call.name in functions:
+                _, path = functions[call.name]
+                result = await self.call_tool(path, call)
+            elif functions:
+                result = ToolResult(error=f"there is no such function; there are: {', '.join(functions)}")
             else:
                 problems = self.find_problems(names)
                 result = ToolResult(error=" ".join(["there is no function to call.", *problems]))
         except Exception:
-            logger.exception("Research tool %s: call failed", tool)
+            logger.exception("Research tool %s: call failed", path)
             result = ToolResult(error="the call failed because of an internal error")
         return Lookup(
-            tool=tool,
+            tool=path,
             arguments=clean(call.arguments[:MAX_ARGUMENTS_LENGTH]),
             result=result.text,
             failed=result.error,
@@ -140,32 +176,18 @@ class Research:
             milliseconds=round((anyio.current_time() - start) * 1000),
         )
 
-    async def call_tool(self, offer: Offer, call: FunctionCall) -> ToolResult:
+    async def call_tool(self, path: str, call: FunctionCall) -> ToolResult:
+        server, _, tool = path.partition("/")
         try:
             arguments = parse_arguments(call, MAX_ARGUMENTS_LENGTH)
         except ValueError as error:
             return ToolResult(error=str(error))
-        connection = await self.get_connection(offer.server)
-        return await connection.call(offer.tool, arguments)
+        return await (await self.get_connection(server)).call(tool, arguments)
 
     async def count_tools(self, name: str) -> int | str:
         """How many tools a server offers, or why it cannot be used."""
         connection = await self.get_connection(name)
         return connection.problem if connection.has_ended else len(connection.tools)
-
-    async def list_offers(self, names: Sequence[str]) -> tuple[Offer, ...]:
-        found = dict.fromkeys(name.partition("/")[0] for name in names)
-        servers = [server for server in found if server in self.servers]
-        async with anyio.create_task_group() as tasks:
-            for server in servers:
-                tasks.start_soon(self.get_connection, server)
-        return build_offers(
-            (server, tool)
-            for server in servers
-            if not self.connections[server].has_ended
-            for tool in self.connections[server].tools
-            if server in names or f"{server}/{tool.name}" in names
-        )
 
     async def get_connection(self, name: str) -> "Connection":
         """The connection to a server, opened if there is none. If it cannot be used, it `has_ended`."""
@@ -174,7 +196,10 @@ class Research:
         from server.research.connection import Connection  # noqa: PLC0415  (brings the SDK with it)
 
         connection = self.connections.get(name)
-        if connection is None or connection.is_replaceable(self.retry_delay):
+        oldest = anyio.current_time() - self.retry_delay
+        if connection is None or (
+            connection.has_ended and (connection.listed_at or connection.ended_at <= oldest)
+        ):
             connection = self.connections[name] = Connection(self.servers[name])
             if self.closed:
                 connection.mark_ended("the server is closing")

@@ -1,4 +1,4 @@
-"""A connection to one MCP server, owned by one task."""
+"""A connection to one MCP server, owned by one task; tools and results in a form fit for models."""
 
 import json
 import math
@@ -7,24 +7,21 @@ from typing import Any, Literal
 import anyio
 import httpx2
 from mcp import Client, MCPError, types
-from mcp.client import Transport
 from pydantic import TypeAdapter, ValidationError
 
-from server.debate.facts.text import clean
+from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function
-from server.research.http_transport import open_http_transport
-from server.research.results import (
-    MAX_RESULT_LENGTH,
-    ToolResult,
-    build_tool,
-    format_error_text,
-    redact_server_secrets,
-)
-from server.research.stdio_transport import OutputLimitError, open_stdio_transport
+from server.redaction import redact
+from server.research import ToolResult, transports
 from server.settings import ResearchServer
 
 MAX_PAGES = 10
 MAX_TOOLS = 500
+MAX_TOOL_NAME_LENGTH = 200
+MAX_SCHEMA_BYTES = 8_000
+MAX_DESCRIPTION_LENGTH = 500
+MAX_RESULT_LENGTH = 8_000
+MAX_ERROR_LENGTH = 300
 
 CallResult = types.CallToolResult | types.InputRequiredResult
 _RESULT_ADAPTER: TypeAdapter[CallResult] = TypeAdapter(CallResult)
@@ -56,17 +53,21 @@ class Connection:
                 self.problem, self.exited = "", anyio.Event()
                 await self.stay_connected("legacy")
         except Exception as error:  # noqa: BLE001  (whatever it is, the server cannot be used)
-            self.mark_ended(describe_error(error, self.server, self.http_status))
+            self.mark_ended(self.describe(error))
         finally:
             self.mark_ended("the connection was closed")
             self.closed.set()
 
     async def stay_connected(self, mode: Literal["auto", "legacy"]) -> None:
         """Returns early when the server exits during the handshake."""
-        limit = self.server.timeout
+        server, limit = self.server, self.server.timeout
+        if server.command:
+            transport = transports.open_stdio_transport(server, self.handle_exit)
+        else:
+            transport = transports.open_http_transport(server, self.record_http_status)
         with anyio.CancelScope(deadline=anyio.current_time() + limit) as self.scope:
             try:
-                async with Client(self.open_transport(), mode=mode, cache=None) as client:
+                async with Client(transport, mode=mode, cache=None) as client:
                     await self.list_tools(client)
                     self.client = client
                     self.scope.deadline = math.inf
@@ -78,11 +79,6 @@ class Connection:
         if self.scope.cancelled_caught:
             self.mark_ended(f"it did not answer within {limit:g} s")
 
-    def open_transport(self) -> Transport:
-        if self.server.command:
-            return open_stdio_transport(self.server, self.handle_exit)
-        return open_http_transport(self.server, self.record_http_status)
-
     def handle_exit(self, problem: str) -> None:
         self.problem = self.problem or problem
         self.exited.set()
@@ -91,11 +87,6 @@ class Connection:
 
     def record_http_status(self, status: int) -> None:
         self.http_status = status
-
-    def is_replaceable(self, retry_delay: float) -> bool:
-        """At once if it has worked before; else after a delay, so that not every call waits for a retry."""
-        is_retry_due = anyio.current_time() - self.ended_at >= retry_delay
-        return self.has_ended and (self.listed_at > 0 or is_retry_due)
 
     def drop(self, problem: str) -> None:
         """Close the connection; calls in progress fail. A child process is ended."""
@@ -114,12 +105,8 @@ class Connection:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = await client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-            tools += [
-                tool
-                for row in page.tools
-                if self.server.is_tool_allowed(row.name)
-                and (tool := build_tool(row.name, row.description or row.title or "", row.input_schema))
-            ]
+            allowed = (tool for tool in page.tools if self.server.is_tool_allowed(tool.name))
+            tools += filter(None, map(build_function, allowed))
             cursor = page.next_cursor
             if not cursor or len(tools) > MAX_TOOLS:
                 break
@@ -135,7 +122,7 @@ class Connection:
             with anyio.fail_after(self.server.timeout):
                 await self.list_tools(client)
         except Exception as error:  # noqa: BLE001  (whatever it is, the server cannot be used)
-            self.drop(describe_error(error, self.server))
+            self.drop(self.describe(error))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Call a tool. Raises nothing; a call that times out ends the connection."""
@@ -147,9 +134,8 @@ class Connection:
             with anyio.fail_after(self.server.timeout):
                 # Not `client.call_tool`: it validates results against the server's own schema, and a
                 # pattern in that can keep the whole process busy.
-                result = await client.session.send_request(
-                    types.CallToolRequest(params=params), _RESULT_ADAPTER
-                )
+                request = types.CallToolRequest(params=params)
+                result = await client.session.send_request(request, _RESULT_ADAPTER)
         except TimeoutError:
             self.drop("the connection was closed after a call that took too long")
             return ToolResult(error=f"there was no answer within {self.server.timeout:g} s")
@@ -158,10 +144,9 @@ class Connection:
                 return ToolResult(error=f"the call failed: {await self.find_close_reason()}")
             if error.code == types.INVALID_REQUEST or self.http_status:  # as after the end of a session
                 self.drop("the connection was closed after a rejected request")
-            reason = describe_error(error, self.server, self.http_status)
-            return ToolResult(error=f"the server rejected the call: {reason}")
+            return ToolResult(error=f"the server rejected the call: {self.describe(error)}")
         except Exception as error:  # noqa: BLE001  (the model gets it as the result)
-            reason = describe_error(error, self.server)
+            reason = self.describe(error)
             self.drop(reason)
             return ToolResult(error=f"the call failed: {reason}")
         return parse_result(result, self.server)
@@ -174,6 +159,39 @@ class Connection:
         self.drop("the connection to it broke")
         return self.problem
 
+    def describe(self, error: BaseException) -> str:
+        """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)"."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        match error:
+            case MCPError():
+                text = format_error_text(error.message, self.server) or "no reason given"
+            case transports.OutputLimitError():
+                text = f"it sent {error}"
+            case ValidationError():
+                text = "its answer does not follow the protocol"
+            case TimeoutError():
+                text = f"it did not answer within {self.server.timeout:g} s"
+            case OSError():
+                text = f"it cannot be started: {error.strerror or type(error).__name__}"
+            case httpx2.HTTPError():
+                text = f"it cannot be reached ({type(error).__name__})"
+            case _:
+                text = f"it cannot be used ({type(error).__name__})"
+        return f"{text} (HTTP {self.http_status})" if self.http_status else text
+
+
+def build_function(tool: types.Tool) -> Function | None:
+    """A tool as a function, or None if its name or its schema is too large for a prompt."""
+    try:
+        schema_size = len(json.dumps(tool.input_schema, ensure_ascii=False).encode())
+    except (ValueError, RecursionError):  # cannot be sent to a provider either
+        return None
+    if len(tool.name) > MAX_TOOL_NAME_LENGTH or schema_size > MAX_SCHEMA_BYTES:
+        return None
+    description = clean((tool.description or tool.title or "")[: 4 * MAX_DESCRIPTION_LENGTH])
+    return Function(tool.name, collapse_whitespace(description)[:MAX_DESCRIPTION_LENGTH], tool.input_schema)
+
 
 def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
     if isinstance(result, types.InputRequiredResult):
@@ -184,9 +202,7 @@ def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
         whole = json.dumps(result.structured_content, ensure_ascii=False)
     if result.is_error:
         reason = format_error_text(whole, server)
-        return ToolResult(
-            error=f"the tool failed: {reason}" if reason else "the tool failed without a reason"
-        )
+        return ToolResult(error=f"the tool failed{f': {reason}' if reason else ' without a reason'}")
     if not whole and (kinds := " and ".join(sorted({part.type for part in parts} - {"text"}))):
         return ToolResult(error=f"the tool returned {kinds}, and no text")
     # Cut before cleaning, which takes time, and after: a secret may begin before the final cut.
@@ -195,23 +211,14 @@ def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
     return ToolResult(text[:MAX_RESULT_LENGTH], cut=is_cut)
 
 
-def describe_error(error: BaseException, server: ResearchServer, http_status: int = 0) -> str:
-    """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)"."""
-    match error:
-        case BaseExceptionGroup():
-            text = describe_error(error.exceptions[0], server)
-        case MCPError():
-            text = format_error_text(error.message, server) or "no reason given"
-        case OutputLimitError():
-            text = f"it sent {error}"
-        case ValidationError():
-            text = "its answer does not follow the protocol"
-        case TimeoutError():
-            text = f"it did not answer within {server.timeout:g} s"
-        case OSError():
-            text = f"it cannot be started: {error.strerror or type(error).__name__}"
-        case httpx2.HTTPError():
-            text = f"it cannot be reached ({type(error).__name__})"
-        case _:
-            text = f"it cannot be used ({type(error).__name__})"
-    return f"{text} (HTTP {http_status})" if http_status else text
+def format_error_text(text: str, server: ResearchServer) -> str:
+    """An error message of a server on one line, short and without secrets."""
+    line = collapse_whitespace(clean(redact_server_secrets(text[: 4 * MAX_ERROR_LENGTH], server)))
+    return line if len(line) <= MAX_ERROR_LENGTH else line[: MAX_ERROR_LENGTH - 1].rstrip() + "…"
+
+
+def redact_server_secrets(text: str, server: ResearchServer) -> str:
+    """The text without the keys and header values of this server, and without what looks like a key."""
+    words = [word for value in server.headers.values() for word in (value, *value.split())]
+    headers = {f"{number}_SECRET": word for number, word in enumerate(words)}
+    return redact(text, {**server.env, **headers})

@@ -1,10 +1,10 @@
-"""An MCP server as a child process: a transport for the SDK's client.
+"""The message streams of an MCP server for the SDK's client, with limits on what the server may send.
 
 The SDK's `stdio_client` hides the process and the bytes it reads, so four promises cannot be kept on top
 of it: messages and unsolicited output have a limit (it buffers a line of any length), output that is no
 message is skipped silently (it logs a traceback for each line), an error names the child's exit code, and
 a child with all it started is gone within a second (it waits up to four, and spares children of a child
-that exits by itself). Starting and killing are the SDK's.
+that exits by itself). Starting and killing are the SDK's, and so is streamable HTTP.
 """
 
 import json
@@ -13,11 +13,15 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
+import httpx2
 from anyio.abc import ObjectReceiveStream, ObjectSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.os.win32 import utilities as windows
 from mcp.shared.message import SessionMessage
@@ -45,6 +49,9 @@ KILL_TIMEOUT = 0.2
 POLL_INTERVAL = 0.01
 QUEUE_SIZE = 64
 
+HTTP_TIMEOUT = httpx2.Timeout(30, read=300)
+"""Seconds; each call has its own limit besides."""
+
 BROKEN_STREAM_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
@@ -55,14 +62,64 @@ class OutputLimitError(Exception):
     """A server sends more than is accepted. The text completes "it sent"."""
 
 
+# Over HTTP -------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class LimitedBody(httpx2.AsyncByteStream):
+    """The body of a response. Reading more than `bytes_left` raises OutputLimitError."""
+
+    body: httpx2.AsyncByteStream
+    bytes_left: int
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self.body:
+            self.bytes_left -= len(chunk)
+            if self.bytes_left < 0:
+                raise OutputLimitError("too much unsolicited output")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.body.aclose()
+
+
+@asynccontextmanager
+async def open_http_transport(
+    server: ResearchServer, on_status: Callable[[int], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """on_status: called with the HTTP status of each rejected request, and with 0 for each accepted one."""
+
+    async def check_response(response: httpx2.Response) -> None:
+        if response.request.method == "POST":
+            on_status(response.status_code if response.is_error else 0)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise OutputLimitError("a compressed response, which was not requested")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        response.stream = LimitedBody(
+            response.stream, MAX_UNSOLICITED_BYTES if is_stream else MAX_MESSAGE_BYTES
+        )
+
+    client = httpx2.AsyncClient(
+        # Compressed bytes can become a thousand times as many, past any limit on what is received.
+        headers={"Accept-Encoding": "identity"} | server.headers,
+        timeout=HTTP_TIMEOUT,
+        event_hooks={"response": [check_response]},
+    )
+    transport = streamable_http_client(server.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
+    async with client, transport as streams:
+        yield streams
+
+
+# A child process -------------------------------------------------------------------------------------
+
+
+@dataclass
 class OutputBudget:
-    """Counts what a child has sent since the last request to it."""
+    """What a child has sent since the last request to it."""
 
-    def __init__(self) -> None:
-        self.byte_count = self.request_count = 0
-
-    def reset(self) -> None:
-        self.byte_count = self.request_count = 0
+    byte_count: int = 0
+    request_count: int = 0
 
     def count(self, message: SessionMessage | None, size: int) -> None:
         """Raises OutputLimitError when a limit is exceeded."""
@@ -122,10 +179,13 @@ async def read_output(
 ) -> None:
     """Forward the child's messages until it exits or exceeds a limit; then close the target."""
     assert process.stdout
-    reason = ""
+    lines = BufferedByteReceiveStream(process.stdout)
     async with target:
         try:
-            await forward_messages(BufferedByteReceiveStream(process.stdout), target, budget)
+            while True:
+                await forward_line(await lines.receive_until(b"\n", MAX_MESSAGE_BYTES), target, budget)
+                # Reading buffered bytes never yields, and a child that floods us would block the event loop.
+                await anyio.lowlevel.checkpoint()
         except anyio.DelimiterNotFound:
             reason = f"it sent a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB"
         except OutputLimitError as error:
@@ -138,26 +198,15 @@ async def read_output(
         on_exit(reason)
 
 
-async def forward_messages(lines: BufferedByteReceiveStream, target: Target, budget: OutputBudget) -> None:
-    """Notifications are dropped: nothing uses them."""
-    while True:
-        line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
-        message = parse_message(line)
-        budget.count(message, len(line))
-        if message and not isinstance(message.message, JSONRPCNotification):
-            await target.send(message)
-        # Reading buffered bytes never yields, and a child that floods us would block the event loop.
-        await anyio.lowlevel.checkpoint()
-
-
-def parse_message(line: bytes) -> SessionMessage | None:
-    """A message, or None for a line that is none: servers print greetings and warnings to stdout."""
-    if not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValidationError:
-        return None
+async def forward_line(line: bytes, target: Target, budget: OutputBudget) -> None:
+    """Pass on a message. Notifications, which nothing uses, and greetings and warnings are dropped."""
+    message = None
+    if line.lstrip().startswith(b"{"):
+        with suppress(ValidationError):
+            message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    budget.count(message, len(line))
+    if message and not isinstance(message.message, JSONRPCNotification):
+        await target.send(message)
 
 
 async def write_input(
@@ -168,7 +217,7 @@ async def write_input(
     with suppress(*BROKEN_STREAM_ERRORS):
         async for message in source:
             if isinstance(message.message, JSONRPCRequest):
-                budget.reset()
+                budget.byte_count = budget.request_count = 0
             # Not model_dump_json, which refuses the lone surrogates that a model's arguments may hold.
             body = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
             await process.stdin.send(json.dumps(body).encode() + b"\n")
