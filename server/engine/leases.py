@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,14 +32,13 @@ def is_gone(owner: str) -> bool:
     interrupt the process.
     """
     machine, _, process_id = owner.rpartition(":")[0].rpartition(":")
-    if os.name != "posix" or machine != machine_name() or not process_id.isdigit():
-        return False
-    try:
-        os.kill(int(process_id), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):  # a process of another user, or not a process id
-        return False
+    if os.name == "posix" and machine == machine_name() and process_id.isdigit():
+        try:
+            os.kill(int(process_id), 0)
+        except ProcessLookupError:
+            return True
+        except (OSError, OverflowError):  # a process of another user, or not a process id
+            pass
     return False
 
 
@@ -83,15 +82,14 @@ class Leases:
         is_valid = self.now() < self.expires_at.get(debate_id, 0.0)
         return is_valid or debate_id in await self.renew([debate_id])
 
-    async def renew(self, debate_ids: Iterable[str]) -> set[str]:
+    async def renew(self, debate_ids: Collection[str]) -> set[str]:
         """Renew these leases; returns those that this process still has."""
-        requested = list(debate_ids)
         now = self.now()
         try:
-            held = set(await self.journal.renew_leases(self.owner, requested, now=now, seconds=LEASE_SECONDS))
+            held = await self.journal.renew_leases(self.owner, debate_ids, now=now, seconds=LEASE_SECONDS)
         except Exception:  # the next heartbeat tries again; without a lease, calls may be paid for twice
             logger.exception("Leases could not be renewed")
-            return set(requested)
+            return set(debate_ids)
         self.expires_at |= dict.fromkeys(held, now + LEASE_SECONDS)
         return held
 

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from datetime import timedelta
 from functools import partial
+from operator import attrgetter
 
 import anyio
 
@@ -26,37 +27,16 @@ MAX_BACKOFF = 3600.0
 logger = logging.getLogger(__name__)
 
 
-async def find_unfinished(manager: DebateManager, max_age_hours: float) -> tuple[str, ...]:
-    """Ids of the debates to continue, oldest first. Reads only the rows of lists.
+class Recovery:
+    """Continues unfinished debates, at most `concurrency` at a time.
 
     These are debates that no live process runs, and that were written to, or whose pause ended, within
     `max_age_hours`.
-
-    Raises:
-        StorageUnavailableError: the database cannot be read.
     """
-    leased = await manager.leases.find_owners()
-    now = manager.clock()
-    oldest = now - timedelta(hours=max_age_hours)
-    find = partial(manager.find, limit=MAX_LISTED)
-    running = await find(status="running", changed_since=format_time(oldest))
-    # Only the daily budget pauses a debate until a given time, which is less than a day away.
-    paused = await find(status="paused", changed_since=format_time(oldest - timedelta(days=1)))
-    found = [row for row in running if row.stream not in leased] + [
-        row
-        for row in paused
-        if format_time(oldest) <= str(row.details.get("paused_until") or "") <= format_time(now)
-    ]
-    found.sort(key=lambda row: row.number)
-    return tuple(row.stream for row in found if row.details.get("runs_by_itself"))
-
-
-class Recovery:
-    """Continues unfinished debates, at most `concurrency` at a time."""
 
     def __init__(self, manager: DebateManager, *, max_age_hours: float, concurrency: int) -> None:
         self.manager = manager
-        self.max_age_hours = max_age_hours
+        self.max_age = timedelta(hours=max_age_hours)
         self.limiter = anyio.CapacityLimiter(concurrency)
         self.in_progress: set[str] = set()  # or waiting for the next attempt
         self.failure_counts = Counter[str]()  # since the last success
@@ -71,32 +51,42 @@ class Recovery:
                         tasks.start_soon(self.recover, debate_id, poll_interval)
                 await anyio.sleep(poll_interval)
 
-    async def find_unfinished(self) -> tuple[str, ...]:
+    async def find_unfinished(self) -> list[str]:
+        """Ids of the debates to continue, oldest first; none where the database cannot be read."""
+        now = self.manager.clock()
+        oldest = now - self.max_age
+        find = partial(self.manager.find, limit=MAX_LISTED)
         try:
-            return await find_unfinished(self.manager, self.max_age_hours)
+            leased = await self.manager.leases.find_owners()
+            running = await find(status="running", changed_since=format_time(oldest))
+            # Only the daily budget pauses a debate until a given time, which is less than a day away.
+            paused = await find(status="paused", changed_since=format_time(oldest - timedelta(days=1)))
         except Exception as error:  # the next search may succeed; a bug of ours must not end the server
             is_bug = not isinstance(error, DebateError)
             logger.warning("Unfinished debates cannot be searched for: %s", error, exc_info=is_bug)
-        return ()
+            return []
+        found = [row for row in running if row.stream not in leased]
+        since, until = format_time(oldest), format_time(now)
+        found += [row for row in paused if since <= str(row.details.get("paused_until") or "") <= until]
+        found.sort(key=attrgetter("number"))
+        return [row.stream for row in found if row.details.get("runs_by_itself")]
 
     async def recover(self, debate_id: str, poll_interval: float) -> None:
         """Run a debate until it ends, pauses or waits for its caller."""
-        delay = 0.0
         async with self.limiter:
             logger.info("Resuming debate %s (owner process gone)", debate_id)
             try:
                 await self.manager.follow(debate_id, wait=math.inf)
+                del self.failure_counts[debate_id]
             except DebateError as error:
                 self.failure_counts[debate_id] += 1
                 if self.failure_counts[debate_id] == 1:
                     logger.warning("Debate %s cannot be resumed: %s", debate_id, error)
-                delay = backoff_delay(poll_interval, self.failure_counts[debate_id])
             except Exception:  # a bug of ours; trying again could cost calls each time
                 logger.exception("Debate %s cannot be resumed", debate_id)
                 return
-            else:
-                self.failure_counts.pop(debate_id, None)
-        await anyio.sleep(delay)
+        if failures := self.failure_counts[debate_id]:
+            await anyio.sleep(backoff_delay(poll_interval, failures))
         self.in_progress.discard(debate_id)
 
 

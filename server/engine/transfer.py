@@ -10,8 +10,9 @@ them, and keep their numbers, times, actors and hashes, so that earlier receipts
 """
 
 import json
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,7 +29,6 @@ from storage.journal import DamagedStreamError, DivergenceError, Entry
 
 FILE_FORMAT = "debate/1"
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Bytes of a file."""
 MAX_ENTRIES = 20_000
 
 
@@ -37,9 +37,11 @@ def validate_time(at: str) -> str:
     return at
 
 
-class ImportedEntry(BaseModel):
+class Imported(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
+
+class ImportedEntry(Imported):
     seq: int
     at: Annotated[Moment, AfterValidator(validate_time)]
     actor: Annotated[str, Field(max_length=200)]
@@ -47,17 +49,12 @@ class ImportedEntry(BaseModel):
     body: dict[str, Any]
 
 
-class ImportedReceipt(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
-
+class ImportedReceipt(Imported):
     entries: int
     head: str
 
 
-class ImportedDebate(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
-
-    counterpoint: Literal["debate/1"]
+class ImportedDebate(Imported):
     debate_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
     entries: Annotated[list[ImportedEntry], Field(min_length=1, max_length=MAX_ENTRIES)]
     receipt: ImportedReceipt
@@ -78,10 +75,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
         "debate_id": debate_id,
         "question": snapshot.debate.setup.question,
         "status": snapshot.status,
-        "entries": [
-            {"seq": e.seq, "at": e.at, "actor": e.actor, "hash": e.hash, "body": dict(e.body)}
-            for e in entries
-        ],
+        "entries": [asdict(entry) for entry in entries],
         "receipt": build_receipt(snapshot.id, snapshot.debate, snapshot.entries),
         "result": build_result(snapshot.debate),
     }
@@ -94,9 +88,8 @@ def parse_export(content: bytes) -> Any:
         InvalidRequestError: it is too large, or not JSON in UTF-8.
     """
     if len(content) > MAX_FILE_BYTES:
-        raise InvalidRequestError(
-            f"The file is larger than {MAX_FILE_BYTES // 1024**2} MB, which no debate is."
-        )
+        limit = MAX_FILE_BYTES // 1024**2
+        raise InvalidRequestError(f"The file is larger than {limit} MB, which no debate is.")
     try:
         return json.loads(content.decode("utf-8-sig"))  # with or without a byte order mark
     except RecursionError:
@@ -114,7 +107,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
         StorageUnavailableError: the database cannot be written.
     """
     imported = validate_export(data)
-    entries = [Entry(e.seq, e.at, e.actor, e.body, e.hash) for e in imported.entries]
+    entries = [Entry(**dict(entry)) for entry in imported.entries]
     debate = rebuild_debate([entry.body for entry in entries])
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
@@ -145,9 +138,9 @@ def validate_export(data: Any) -> ImportedDebate:
             "This is no exported debate. `counterpoint export ID --as json` writes one."
         )
     if kind != FILE_FORMAT:
+        kind = collapse_whitespace(kind)[:40]
         raise InvalidRequestError(
-            f"The file is of the kind {collapse_whitespace(kind)[:40]}, and {FILE_FORMAT} is read here. "
-            f"{NEWER_RELEASE_HINT}"
+            f"The file is of the kind {kind}, and {FILE_FORMAT} is read here. {NEWER_RELEASE_HINT}"
         )
     try:
         found = ImportedDebate.model_validate(data)
@@ -155,7 +148,7 @@ def validate_export(data: Any) -> ImportedDebate:
         wrong = error.errors(include_url=False)[0]
         where = wrong["loc"]
         which = f"Entry {int(where[1]) + 1}" if where[0] == "entries" and len(where) > 1 else "The file"
-        named = ".".join(str(part) for part in where)[:80]
+        named = ".".join(map(str, where))[:80]
         raise InvalidRequestError(f"{which} is not as it was exported: {named}: {wrong['msg']}.") from None
     last, receipt = found.entries[-1], found.receipt
     if receipt.entries != len(found.entries):

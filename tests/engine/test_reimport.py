@@ -10,7 +10,7 @@ from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.queries import load_debate_family
-from server.engine.recovery import find_unfinished
+from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
@@ -69,7 +69,7 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
     there = Settings(db=str(tmp_path / "there.db"))
     async with open_manager(there, {"mine": ScriptedModel()}, environ={}) as two:
         await restore_debate(two, data)
-        assert await find_unfinished(two, 24) == ()
+        assert await Recovery(two, max_age_hours=24, concurrency=1).find_unfinished() == []
         assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
 
 

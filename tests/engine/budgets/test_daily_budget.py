@@ -14,7 +14,7 @@ from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager, utc_now
-from server.engine.recovery import Recovery, find_unfinished
+from server.engine.recovery import Recovery
 from server.engine.store import DebateSnapshot
 from server.models import Model, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
@@ -156,11 +156,11 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
         stepped = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
         await manager.step(stepped.id, wait=5)
     async with limited(database, clock=clock, daily_calls=6) as later:
-        assert (await find_unfinished(later, 24)) == ()
+        assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == []
         clock.tomorrow()
-        assert (await find_unfinished(later, 24)) == (snapshot.id,)
+        assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == [snapshot.id]
         clock.tomorrow()
-        assert (await find_unfinished(later, 23)) == ()
+        assert await Recovery(later, max_age_hours=23, concurrency=1).find_unfinished() == []
         assert (await later.load(snapshot.id)).status == "paused"
     clock.now -= timedelta(days=1)
     over = anyio.Event()

@@ -17,7 +17,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.engine.errors import StorageUnavailableError
-from server.engine.recovery import Recovery, backoff_delay, find_unfinished
+from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.default_script import build_reply_text
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
@@ -127,9 +127,9 @@ async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
 async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
-        assert await find_unfinished(manager, 1) == (debate_id,)
+        assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == [debate_id]
         manager.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
-        assert await find_unfinished(manager, 1) == ()
+        assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == []
 
 
 async def test_only_so_many_go_on_at_a_time(database: str) -> None:
@@ -159,7 +159,7 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
             snapshot = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
             with anyio.fail_after(5):
                 await gate.first_call.wait()
-            assert await find_unfinished(idle, 24) == ()
+            assert await Recovery(idle, max_age_hours=24, concurrency=1).find_unfinished() == []
         tasks.start_soon(partial(Recovery(idle, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         assert await ended(idle, snapshot.id) == "concluded"
         tasks.cancel_scope.cancel()
@@ -223,7 +223,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
         with anyio.fail_after(5):
             await recovery.recover(debate_id, 0)
         unsubscribe()
-    assert await recovery.find_unfinished() == ()  # the database is closed
+    assert await recovery.find_unfinished() == []  # the database is closed
     assert f"Debate {debate_id} cannot be resumed" in caplog.text
     assert "Unfinished debates cannot be searched for" in caplog.text
 
@@ -233,7 +233,7 @@ async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
         for number in range(101):
             await manager.start(DebateRequest(question=f"Ship {number}?", run=True), actor=ACTOR)
     async with open_manager(settings(database), environ={}) as manager:
-        assert len(await find_unfinished(manager, 24)) == 101
+        assert len(await Recovery(manager, max_age_hours=24, concurrency=1).find_unfinished()) == 101
 
 
 async def finished(manager: DebateManager, debate_id: str) -> str:
