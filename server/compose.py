@@ -85,11 +85,7 @@ async def open_manager(
 def prepare_hooks(
     settings: Settings, environ: Mapping[str, str]
 ) -> Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]:
-    """Read the file of hooks; returns what runs them for a manager.
-
-    Raises:
-        InvalidSettingsError: the file cannot be used.
-    """
+    """Read the file of hooks; returns what runs them for a manager."""
     if not settings.hooks:
         return lambda _manager, _outbox: nullcontext()
     # Imports YAML and an HTTP client, which a start without hooks does not wait for.
@@ -99,23 +95,21 @@ def prepare_hooks(
     return partial(HookRunner.open, load_hooks_config(settings.hooks, environ))
 
 
-LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
-
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
 """Loggers whose records below WARNING are shown, if `log_level` asks for them."""
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Call it before an MCPServer is built, which otherwise configures logging itself."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(is_own_or_warning)
-    logging.basicConfig(handlers=[handler], level=settings.log_level, format=LOG_FORMAT)
+    """Call it before an MCPServer is built, which otherwise configures logging itself.
 
-
-def is_own_or_warning(record: logging.LogRecord) -> bool:
-    """Other libraries log only warnings.
-
-    Below that they log whole requests, with the text of debates and addresses that hold keys, and fill the
-    stderr pipe of a client that does not read it, which blocks the server.
+    Other libraries log only warnings. Below that they log whole requests, with the text of debates and
+    addresses that hold keys, and fill the stderr pipe of a client that does not read it, which blocks the server.
     """
-    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OWN_LOGGERS
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OWN_LOGGERS
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(is_shown)
+    log_format = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(handlers=[handler], level=settings.log_level, format=log_format)

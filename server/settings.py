@@ -24,30 +24,20 @@ class InvalidSettingsError(DebateError):
     """A setting cannot be used. The text names it and never repeats its value, which may be a key."""
 
 
-def package_version() -> str:
+def package_version(package: str = "counterpoint-mcp", missing: str = "0") -> str:
+    """The release of an installed package; `missing` for none, as when run from a bare checkout."""
     try:
-        return version("counterpoint-mcp")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"
-
-
-def data_directory() -> Path:
-    return Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
+        return version(package)
+    except PackageNotFoundError:
+        return missing
 
 
 def split_names(value: Any) -> Any:
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
-def uppercase(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
-
-
 def parse_json(value: Any) -> Any:
-    """Parse a text.
-
-    Other values stay. Raises ValueError, which does not repeat the text: it may hold keys.
-    """
+    """Texts parsed; other values as they are. Raises ValueError without the text, which may hold keys."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except json.JSONDecodeError as error:
@@ -137,7 +127,9 @@ class Settings(BaseModel):
     """Maximum of concurrent requests to providers, of all debates together. Default: `64`."""
     provider_concurrency: int = Field(8, ge=1, le=1000)
     """Maximum of concurrent requests to each provider. Default: `8`."""
-    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(uppercase)] = "WARNING"
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())
+    ] = "WARNING"
     """Level of the log on stderr."""
     hooks: str = ""
     """Path of a YAML file with actions for events of debates; see [Hooks](hooks.md). Default: none."""
@@ -164,7 +156,8 @@ class Settings(BaseModel):
 
     @property
     def database(self) -> str:
-        return str(Path(self.db).expanduser()) if self.db else str(data_directory() / "debates.db")
+        folder = Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
+        return str(Path(self.db or folder / "debates.db").expanduser())
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -181,7 +174,12 @@ class Settings(BaseModel):
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            raise InvalidSettingsError(cls.describe_error(error)) from error
+            first = error.errors(include_url=False, include_input=False)[0]
+            location = [str(part) for part in first["loc"]]
+            variables = {cls.file_key(name): name for name in cls.model_fields}
+            variable = PREFIX + variables.get(location[0], location[0]).upper()
+            reason = first["msg"].removeprefix("Value error, ")
+            raise InvalidSettingsError(f"The setting {'.'.join(location)} ({variable}): {reason}.") from error
         if "://" in settings.db:
             raise InvalidSettingsError(
                 f"The setting db ({PREFIX}DB) is an address. This release stores debates in an SQLite file: "
@@ -193,14 +191,6 @@ class Settings(BaseModel):
     def file_key(cls, name: str) -> str:
         """The key of a setting in the settings file."""
         return cls.model_fields[name].alias or name
-
-    @classmethod
-    def describe_error(cls, error: ValidationError) -> str:
-        first = error.errors(include_url=False, include_input=False)[0]
-        location = [str(part) for part in first["loc"]]
-        names = {cls.file_key(name): name for name in cls.model_fields}
-        variable = PREFIX + names.get(location[0], location[0]).upper()
-        return f"The setting {'.'.join(location)} ({variable}): {first['msg'].removeprefix('Value error, ')}."
 
 
 def read_settings_file(path: str) -> dict[str, Any]:

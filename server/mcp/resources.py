@@ -1,28 +1,15 @@
 """Debates as MCP resources: every view under its address, listed newest first in pages, ids completed."""
 
-from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mcp import MCPError
+from mcp import MCPError, types
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp.types import (
-    INVALID_PARAMS,
-    Annotations,
-    CompleteRequestParams,
-    CompleteResult,
-    Completion,
-    ListResourcesResult,
-    PaginatedRequestParams,
-    Resource,
-    ResourceTemplate,
-    ResourceTemplateReference,
-)
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, VIEWS, View, format_json
+from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
 from server.engine.queries import DebateRow, list_debates, load_view_source
@@ -33,25 +20,28 @@ MAX_COMPLETIONS = 100
 MAX_DIGITS = 9
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"
+PATHS = {{"state": "", "round": "rounds"}.get(view.name, view.name): view for view in ALL_VIEWS}
+"""The views, by what follows a debate's id in their addresses."""
 
-T = TypeVar("T")
+RequestContext = ServerRequestContext[DebateManager, Any]
 
-INDEX_RESOURCE = Resource(
+INDEX_RESOURCE = types.Resource(
     uri=f"{SCHEME}index",
     name="index",
     title="All debates",
     description="The newest debates, with their ids",
     mime_type=JSON,
-    annotations=Annotations(audience=["assistant"], priority=0.9),
+    annotations=types.Annotations(audience=["assistant"], priority=0.9),
 )
 
 
-def build_template(view: View) -> ResourceTemplate:
-    path = {"state": "", "round": "/rounds/{round}"}.get(view.name, f"/{view.name}")
+def build_template(path: str, view: View) -> types.ResourceTemplate:
+    number = "/{round}" if view.name == "round" else ""
     query = ["format"] if view.render else []
     query += ["since"] if "since_round" in view.parameters else []
-    return ResourceTemplate(
-        uri_template=f"{SCHEME}{{debate_id}}{path}" + (f"{{?{','.join(query)}}}" if query else ""),
+    return types.ResourceTemplate(
+        uri_template=f"{SCHEME}{{debate_id}}{path and '/'}{path}{number}"
+        + (f"{{?{','.join(query)}}}" if query else ""),
         name=view.name,
         title=view.title,
         description=view.description,
@@ -59,7 +49,7 @@ def build_template(view: View) -> ResourceTemplate:
     )
 
 
-TEMPLATES = [build_template(view) for view in ALL_VIEWS]
+TEMPLATES = [build_template(path, view) for path, view in PATHS.items()]
 
 
 async def read_resource(manager: DebateManager, uri: str) -> ReadResourceContents:
@@ -69,93 +59,77 @@ async def read_resource(manager: DebateManager, uri: str) -> ReadResourceContent
         ResourceNotFoundError: the address names no debate, or no part of one.
         ResourceError: the database cannot be read.
     """
-    address = urlsplit(uri)
-    if uri == INDEX_RESOURCE.uri:
-        rows, cursor = await translate_errors(list_debates(manager, limit=PAGE_SIZE))
+    try:
+        if uri != INDEX_RESOURCE.uri:
+            return await read_view(manager, uri)
+        rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
         index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
         return ReadResourceContents(format_json(index), JSON)
-    name, _, number = address.path.removeprefix("/").partition("/")
-    view = VIEWS.get({"": "state", "rounds": "round"}.get(name, name))
-    if (
-        address.scheme != "debate"
-        or not view
-        or name in ("state", "round")
-        or (name == "rounds") != bool(number)
-    ):
-        raise ResourceNotFoundError(f"Unknown resource: {uri[:200]}")
-    query = dict(parse_qsl(address.query))
-    media_type = FORMATS.get(query.get("format", ""), "") if "format" in query else view.media_type
-    if not media_type or (media_type == MARKDOWN and not view.render):
-        raise ResourceNotFoundError(f"There is no format {query['format'][:40]!r}: markdown or json.")
-    source = await translate_errors(
-        load_view_source(
-            manager,
-            unquote(address.netloc),
-            view,
-            since_round=parse_whole_number(query.get("since", "0"), "since"),
-            round_number=parse_whole_number(number or "0", "round"),
-        )
-    )
-    try:
-        text = view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source))
-    except InvalidRequestError as error:
-        raise ResourceNotFoundError(str(error)) from error
-    return ReadResourceContents(text, media_type)
-
-
-async def translate_errors(operation: Awaitable[T]) -> T:
-    try:
-        return await operation
-    except DebateNotFoundError as error:
+    except (DebateNotFoundError, InvalidRequestError) as error:
         raise ResourceNotFoundError(str(error)) from error
     except DebateError as error:
         raise ResourceError(str(error)) from error
 
 
-def parse_whole_number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise ResourceNotFoundError(f"{name} must be a whole number, and {text[:40]!r} is none.")
-    return int(text)
+async def read_view(manager: DebateManager, uri: str) -> ReadResourceContents:
+    address = urlsplit(uri)
+    path, _, number = address.path.removeprefix("/").partition("/")
+    view = PATHS.get(path)
+    if address.scheme != "debate" or not view or (view.name == "round") != bool(number):
+        raise InvalidRequestError(f"Unknown resource: {uri[:200]}")
+    query = dict(parse_qsl(address.query))
+    media_type = FORMATS.get(query["format"]) if "format" in query else view.media_type
+    if not media_type or (media_type == MARKDOWN and not view.render):
+        raise InvalidRequestError(f"There is no format {query['format'][:40]!r}: markdown or json.")
+    since, round_number = query.get("since", "0"), number or "0"
+    for name, text in (("since", since), ("round", round_number)):
+        if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+            raise InvalidRequestError(f"{name} must be a whole number, and {text[:40]!r} is none.")
+    source = await load_view_source(
+        manager, unquote(address.netloc), view, since_round=int(since), round_number=int(round_number)
+    )
+    text = view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source))
+    return ReadResourceContents(text, media_type)
 
 
 async def list_resources(
-    ctx: ServerRequestContext[DebateManager, Any], params: PaginatedRequestParams
-) -> ListResourcesResult:
+    ctx: RequestContext, params: types.PaginatedRequestParams
+) -> types.ListResourcesResult:
     """`resources/list` from the database, a page at a time, newest first. The SDK's own has no pages."""
     cursor = params.cursor or ""
     try:
         rows, next_cursor = await list_debates(ctx.lifespan_context, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
-        raise MCPError(INVALID_PARAMS, str(error)) from error
+        raise MCPError(types.INVALID_PARAMS, str(error)) from error
     first = [] if cursor else [INDEX_RESOURCE]
-    return ListResourcesResult(
-        resources=[*first, *(build_transcript_resource(row) for row in rows)], next_cursor=next_cursor or None
+    return types.ListResourcesResult(
+        resources=[*first, *map(build_transcript_resource, rows)], next_cursor=next_cursor or None
     )
 
 
-def build_transcript_resource(row: DebateRow) -> Resource:
-    return Resource(
+def build_transcript_resource(row: DebateRow) -> types.Resource:
+    return types.Resource(
         uri=f"{SCHEME}{row.debate_id}/transcript",
         name=f"{row.debate_id}-transcript",
         title=row.question[:80] or None,
-        description=", ".join(part for part in (row.status, row.format) if part),
+        description=", ".join(filter(None, (row.status, row.format))),
         mime_type=MARKDOWN,
-        annotations=Annotations(
+        annotations=types.Annotations(
             audience=["user", "assistant"], priority=0.5, last_modified=row.changed_at or None
         ),
     )
 
 
-async def complete(
-    ctx: ServerRequestContext[DebateManager, Any], params: CompleteRequestParams
-) -> CompleteResult:
+async def complete(ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
     """Completions of resource addresses: debate ids, newest first, and formats."""
     name, prefix = params.argument.name, params.argument.value
     values: list[str] = []
-    if isinstance(params.ref, ResourceTemplateReference):
+    if isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name == "debate_id":
             values = await ctx.lifespan_context.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
-    completion = Completion(values=values[:MAX_COMPLETIONS], has_more=len(values) > MAX_COMPLETIONS)
-    return CompleteResult(completion=completion)
+    has_more = len(values) > MAX_COMPLETIONS
+    return types.CompleteResult(
+        completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)
+    )

@@ -17,22 +17,15 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp import types
 from mcp.server import MCPServer
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    RequestId,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
 
 from server.compose import log_to_stderr, open_manager
@@ -42,10 +35,7 @@ from server.models import Model
 from server.settings import Settings
 
 SHUTDOWN_GRACE = 0.9
-"""Seconds from a signal to the end of the process.
-
-The database stays consistent if closing it takes longer.
-"""
+"""Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +80,7 @@ async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -
             protocol = asyncio.create_task(run_protocol(build_server(lambda: nullcontext(manager))))
             events: set[asyncio.Future[Any]] = {protocol, stopped}
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-            if not protocol.done():
-                protocol.cancel()
+            protocol.cancel()
     except Exception:
         if protocol is None:
             raise
@@ -139,12 +128,12 @@ async def run_protocol(mcp: MCPServer[Any]) -> None:
         )
 
 
+@dataclass
 class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     """Incoming messages. A line that failed to parse is repaired, or answered with an error."""
 
-    def __init__(self, incoming: Any, outgoing: Any) -> None:
-        self.incoming: ObjectReceiveStream[SessionMessage | Exception] = incoming
-        self.outgoing: ObjectSendStream[SessionMessage] = outgoing
+    incoming: ObjectReceiveStream[SessionMessage | Exception]
+    outgoing: ObjectSendStream[SessionMessage]
 
     async def receive(self) -> SessionMessage | Exception:
         while isinstance(item := await self.incoming.receive(), ValidationError):
@@ -158,7 +147,7 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
         await self.incoming.aclose()
 
 
-def repair_message(error: ValidationError) -> JSONRPCMessage | None:
+def repair_message(error: ValidationError) -> types.JSONRPCMessage | None:
     """The message in a line with an unpaired surrogate, replaced; None if the line cannot be repaired.
 
     JSON allows unpaired surrogates and Unicode text does not. JavaScript writes one when it cuts a text in
@@ -169,14 +158,14 @@ def repair_message(error: ValidationError) -> JSONRPCMessage | None:
         return None
     try:
         text = json.dumps(json.loads(first["input"]), ensure_ascii=False)
-        return jsonrpc_message_adapter.validate_json(
+        return types.jsonrpc_message_adapter.validate_json(
             _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text), by_name=False
         )
     except (ValueError, RecursionError):
         return None
 
 
-def build_error_response(error: ValidationError) -> JSONRPCError | None:
+def build_error_response(error: ValidationError) -> types.JSONRPCError | None:
     """The error response to a line that cannot be parsed; None for a blank line."""
     found = error.errors(include_url=False)
     if found[0]["type"] == "json_invalid":
@@ -184,16 +173,16 @@ def build_error_response(error: ValidationError) -> JSONRPCError | None:
         if not line.strip():
             return None
         request = find_request_id(extract_top_level_members(line))
-        code = PARSE_ERROR if request is None else INVALID_REQUEST
+        code = types.PARSE_ERROR if request is None else types.INVALID_REQUEST
         message = f"This line cannot be read. {found[0]['msg']}."
     else:
         # The input of an error about a missing member is the whole message.
         request = find_request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
-        code = INVALID_REQUEST
+        code = types.INVALID_REQUEST
         message = (
             "This is not a JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
         )
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message))
+    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=code, message=message))
 
 
 def extract_top_level_members(line: str) -> dict[str, Any]:
@@ -213,7 +202,7 @@ def extract_top_level_members(line: str) -> dict[str, Any]:
     return members
 
 
-def find_request_id(message: Any) -> RequestId | None:
+def find_request_id(message: Any) -> types.RequestId | None:
     """The id of a request. A response carries the id of a request of ours, which nobody waits for."""
     if not isinstance(message, dict) or message.keys() & {"result", "error"}:
         return None

@@ -9,23 +9,17 @@ import logging
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import anyio
 import anyio.lowlevel
-from mcp.server import MCPServer, ServerRequestContext
+from mcp import types
+from mcp.server import MCPServer
 from mcp.server.connection import Connection
 from mcp.server.context import HandlerResult
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
-from mcp.types import (
-    EmptyResult,
-    SubscribeRequestParams,
-    SubscriptionsListenRequestParams,
-    UnsubscribeRequestParams,
-)
 
 from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
+from server.mcp.resources import SCHEME, RequestContext
 
 POLL_INTERVAL = 0.2
 """Seconds between polls for changes by other processes."""
@@ -46,7 +40,7 @@ class UpdateBus:
         self.listeners: dict[object, Callable[[ServerEvent], None]] = {}
         self.subscribed_uris: Counter[str] = Counter()
         self.legacy_subscribers: dict[str, weakref.WeakSet[Connection]] = {}
-        self.wake_events: list[anyio.Event] = []
+        self.woken = anyio.Event()
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         token = object()
@@ -60,35 +54,24 @@ class UpdateBus:
         await anyio.lowlevel.checkpoint()  # lets streams send pending events first
 
     def wake(self) -> None:
-        for event in self.wake_events:
-            event.set()
-
-    @property
-    def has_subscribers(self) -> bool:
-        return bool(self.listeners) or any(self.legacy_subscribers.values())
+        self.woken.set()
+        self.woken = anyio.Event()
 
     async def run(self, manager: DebateManager) -> None:
         """Announce every change of the journal while the manager is open. Never raises."""
-
-        def on_commit(_snapshot: DebateSnapshot) -> None:
-            self.wake()
-
-        manager.subscribe(on_commit)
+        manager.subscribe(lambda _snapshot: self.wake())
         position = UNKNOWN_POSITION
         while True:
-            position = await self.poll(manager, position)
-            awake = anyio.Event()
-            self.wake_events.append(awake)
-            with anyio.move_on_after(
-                POLL_INTERVAL if self.has_subscribers or position == UNKNOWN_POSITION else None
-            ):
-                await awake.wait()
-            self.wake_events.remove(awake)
+            woken = self.woken  # before the poll, which may miss what is committed meanwhile
+            has_subscribers = bool(self.listeners) or any(self.legacy_subscribers.values())
+            if has_subscribers or position == UNKNOWN_POSITION:
+                position = await self.poll(manager, position)
+            is_polling = has_subscribers or position == UNKNOWN_POSITION
+            with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
+                await woken.wait()
 
     async def poll(self, manager: DebateManager, position: int) -> int:
         """Announce the changes since a position in the feed, and return the new position."""
-        if position != UNKNOWN_POSITION and not self.has_subscribers:
-            return position
         try:
             position, streams = await manager.find_changes(position)
         except Exception:  # a busy database may answer the next poll
@@ -98,7 +81,7 @@ class UpdateBus:
             await self.publish(ResourcesListChanged())
             changed = {INDEX_ID, *streams}
             for uri in {*self.subscribed_uris, *self.legacy_subscribers}:
-                if parse_debate_id(uri) in changed:
+                if uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0] in changed:
                     await self.announce(uri)
         return position
 
@@ -121,7 +104,7 @@ class UpdateBus:
         assert sdk_handler is not None
 
         async def listen(
-            ctx: ServerRequestContext[DebateManager, Any], params: SubscriptionsListenRequestParams
+            ctx: RequestContext, params: types.SubscriptionsListenRequestParams
         ) -> HandlerResult:
             uris = Counter(set(params.notifications.resource_subscriptions or ()))
             self.subscribed_uris += uris
@@ -130,27 +113,20 @@ class UpdateBus:
             finally:
                 self.subscribed_uris -= uris
 
-        async def subscribe(
-            ctx: ServerRequestContext[DebateManager, Any], params: SubscribeRequestParams
-        ) -> EmptyResult:
+        async def subscribe(ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
             self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
-            self.legacy_subscribers.setdefault(str(params.uri), weakref.WeakSet()).add(
-                ctx.session._connection  # noqa: SLF001
-            )
+            followers = self.legacy_subscribers.setdefault(str(params.uri), weakref.WeakSet())
+            followers.add(ctx.session._connection)  # noqa: SLF001
             self.wake()
-            return EmptyResult()
+            return types.EmptyResult()
 
         async def unsubscribe(
-            ctx: ServerRequestContext[DebateManager, Any], params: UnsubscribeRequestParams
-        ) -> EmptyResult:
-            self.legacy_subscribers.get(str(params.uri), weakref.WeakSet()).discard(ctx.session._connection)  # noqa: SLF001
-            return EmptyResult()
+            ctx: RequestContext, params: types.UnsubscribeRequestParams
+        ) -> types.EmptyResult:
+            followers = self.legacy_subscribers.get(str(params.uri), weakref.WeakSet())
+            followers.discard(ctx.session._connection)  # noqa: SLF001
+            return types.EmptyResult()
 
-        lowlevel.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listen)
-        lowlevel.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
-        lowlevel.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
-
-
-def parse_debate_id(uri: str) -> str:
-    """The debate's id in the address of one of its resources."""
-    return uri.removeprefix("debate://").partition("?")[0].partition("/")[0]
+        lowlevel.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, listen)
+        lowlevel.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
+        lowlevel.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
