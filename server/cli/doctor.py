@@ -7,27 +7,24 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from decimal import Decimal
-from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 
 import anyio
 import click
 
+from server.cli import models, session
 from server.cli.install import find_launch_command
-from server.cli.models import find_embedded_model_problems, list_models_in_use
 from server.cli.sanitize import sanitize_line
-from server.cli.session import find_root_cause
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import format_count
 from server.debate.views.markdown import estimate_line
+from server.models import registry
 from server.models.local import weights
 from server.models.prices import PriceTable
-from server.models.registry import PROVIDERS, check_name, find_missing_key
 from server.research import Research
-from server.settings import PREFIX, InvalidSettingsError, Settings
+from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
 
 HANDSHAKE_TIMEOUT = 20.0
 """Seconds for a server started as a child: the first start on a slow disk takes some."""
@@ -47,10 +44,11 @@ class Check:
 
 
 async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
-    problems = "; ".join(find_embedded_model_problems())
+    packages = ", ".join(f"{name} {package_version(name, '(not installed)')}" for name in REPORTED_PACKAGES)
+    problems = "; ".join(models.find_embedded_model_problems())
     return [
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
-        Check("packages", True, ", ".join(f"{name} {package_version(name)}" for name in REPORTED_PACKAGES)),
+        Check("packages", True, packages),
         *await check_database(settings),
         *check_keys_and_models(settings, environ),
         Check("embedded model", not problems, problems or str(weights.find()), needed=False),
@@ -58,13 +56,6 @@ async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Che
         await check_handshake(settings),
         *await check_research_servers(settings),
     ]
-
-
-def package_version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 async def check_database(settings: Settings) -> list[Check]:
@@ -76,36 +67,32 @@ async def check_database(settings: Settings) -> list[Check]:
             count = await manager.check_database()
             calls, cost = await manager.daily_budget.spending()
     except (DebateError, ExceptionGroup) as error:
-        return [Check("database", False, sanitize_line(str(find_root_cause(error))))]
-    spending = (
-        f"{format_count(calls, 'call')}{format_limit(settings.daily_calls)}, "
-        f"${cost:f}{format_limit(settings.daily_cost_usd, '$')} (since midnight, UTC)"
-    )
+        return [Check("database", False, sanitize_line(str(session.find_root_cause(error))))]
+    max_calls = f" of {settings.daily_calls} allowed" if settings.daily_calls else ""
+    max_cost = f" of ${settings.daily_cost_usd} allowed" if settings.daily_cost_usd else ""
+    spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
     return [
         Check("database", True, f"{settings.database}, {format_count(count, 'debate')}"),
         Check("today", True, spending, needed=False),
     ]
 
 
-def format_limit(limit: int | Decimal, unit: str = "") -> str:
-    return f" of {unit}{limit} allowed" if limit else ""
-
-
 def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
-    keys = [key for row in PROVIDERS for key in row.key_variables if environ.get(key)]
+    keys = [key for row in registry.PROVIDERS for key in row.key_variables if environ.get(key)]
     key_check = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
     try:
-        used = list_models_in_use(settings, environ)
+        used = models.list_models_in_use(settings, environ)
         for name, _ in used:
-            check_name(name)
+            registry.check_name(name)
     except DebateError as error:
         return [key_check, Check("models", False, str(error))]
-    missing = [f"{name} needs {key}" for name, _ in used if (key := find_missing_key(name, environ))]
+    missing = [f"{name} needs {key}" for name, _ in used if (key := registry.find_missing_key(name, environ))]
     if missing:
         return [key_check, Check("models", False, "; ".join(missing))]
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
-    models = [name for name, _ in used]
-    setup = open_debate(DebateRequest(question="?"), models=models, seed=1, find_price=prices.find_price)
+    setup = open_debate(
+        DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=prices.find_price
+    )
     estimate = estimate_line(setup).removeprefix("Estimate: ")
     names = "; ".join(f"{name} ({reason})" for name, reason in used)
     return [key_check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]
@@ -148,21 +135,24 @@ async def check_handshake(settings: Settings) -> Check:
 
 async def check_research_servers(settings: Settings) -> list[Check]:
     """Start or connect to all research servers at once, and list their tools."""
-    checks: dict[str, Check] = {}
+    found: dict[str, int | str] = {}
 
-    async def check(name: str) -> None:
-        found = await research.count_tools(name)
-        detail = format_count(found, "tool") if isinstance(found, int) else found
-        checks[name] = Check("research", isinstance(found, int), f"{name}: {detail}", needed=False)
+    async def count(name: str) -> None:
+        found[name] = await research.count_tools(name)
 
     async with Research.open(settings.mcp_servers) as research, anyio.create_task_group() as tasks:
         for name in settings.mcp_servers:
-            tasks.start_soon(check, name)
-    return [checks[name] for name in settings.mcp_servers]
+            tasks.start_soon(count, name)
+    return [
+        Check("research", True, f"{name}: {format_count(answer, 'tool')}", needed=False)
+        if isinstance(answer := found[name], int)
+        else Check("research", False, f"{name}: {answer}", needed=False)
+        for name in settings.mcp_servers
+    ]
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
+@session.json_option
 @click.pass_obj
 def doctor(settings: Settings, as_json: bool) -> None:
     """Check what works here and what does not. Exit code 0 if a debate can run.
@@ -174,11 +164,9 @@ def doctor(settings: Settings, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"ok": can_debate, "checks": [asdict(check) for check in checks]}, indent=1))
         sys.exit(not can_debate)
-    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
-
-    out = Terminal(sys.stdout)
+    out = session.open_terminal()
     for check in checks:
         word, colour = ("ok", "green") if check.ok else ("FAIL", "red") if check.needed else ("-", "yellow")
-        out.print_wrapped(sanitize_line(check.detail), f"{word:5} {check.name:15} ", lead_style=colour)
+        out.print_wrapped(check.detail, f"{word:5} {check.name:15} ", lead_style=colour)
     click.echo("\nA debate can run." if can_debate else "\nA debate cannot run: see what failed above.")
     sys.exit(not can_debate)

@@ -2,26 +2,12 @@
 
 from typing import assert_never
 
-from server.cli.sanitize import sanitize_line
 from server.cli.terminal import Terminal
 from server.debate.commands.open import find_setup_warnings
-from server.debate.facts import events
-from server.debate.facts.interventions import (
-    InterventionFact,
-    TalkConcluded,
-    TextIntervention,
-    describe_change,
-)
-from server.debate.facts.state import Debate
+from server.debate.facts import events, interventions
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
-from server.debate.views.markdown import (
-    audit_block,
-    estimate_line,
-    format_heading,
-    round_plan_block,
-    round_summary_block,
-)
+from server.debate.views import markdown
 from server.engine.store import DebateSnapshot
 from server.models.registry import family
 
@@ -34,16 +20,20 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Opened():
             print_setup(out, snapshot)
         case events.PhaseEntered():
-            out.print_line()
-            out.print_wrapped(f"== Round {event.round}: {sanitize_line(event.phase)} ==", style="bold")
+            print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
-            print_turn(out, snapshot.debate, event)
+            letter = debater_letter(snapshot.debate, event.seat)
+            colour = SPEAKER_COLOURS[(ord(letter) - ord("A")) % len(SPEAKER_COLOURS)]
+            stance = markdown.format_heading(snapshot.debate.debater(event.seat).stance)
+            target = "" if event.act == "argument" else f", {event.act} to {event.to}"
+            text = event.text + ("\n(cut at the length limit)" if event.cut else "")
+            print_section(out, f"{letter}. {event.seat} ({stance}){target}", text, f"bold {colour}")
         case events.RoundOpened() | events.DefaultPlanUsed():
-            out.print_markdown("\n" + round_plan_block(event).strip(), 2)
+            out.print_markdown("\n" + markdown.round_plan_block(event).strip(), 2)
         case events.RoundClosed():
-            out.print_markdown("\n" + round_summary_block(event).strip(), 2)
+            out.print_markdown("\n" + markdown.round_summary_block(event).strip(), 2)
         case events.Audited():
-            out.print_markdown("\n" + audit_block(event).strip(), 2)
+            out.print_markdown("\n" + markdown.audit_block(event).strip(), 2)
         case events.HandedOff():
             how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
             print_note(out, f"{event.seat} {how} {event.to}.")
@@ -53,11 +43,15 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Balloted():
             print_note(out, f"{event.seat} votes for {event.choice or 'no side'}: {event.reasoning}")
         case events.Judged():
-            print_finding(out, event)
+            finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
+            note = "" if event.informative else " (not counted: the model is too small to judge)"
+            print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
         case events.Failed() | events.HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
-        case events.Paused() | events.Resumed() | InterventionFact():
-            print_intervention(out, event)
+        case interventions.TextIntervention():
+            print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
+        case events.Paused() | events.Resumed() | interventions.InterventionFact():
+            print_note(out, ": ".join(filter(None, (describe_action(event), event.reason))), "")
         case events.Concluded() | events.Synthesized() | events.Ended():
             pass
         case _:
@@ -66,64 +60,37 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
 
 def print_note(out: Terminal, text: str, lead: str = "> ", style: str = "") -> None:
     out.print_line()
-    out.print_wrapped(sanitize_line(text), lead, style)
+    out.print_wrapped(text, lead, style)
 
 
 def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
-    out.print_line()
-    out.print_wrapped(sanitize_line(title), style=style)
+    print_note(out, title, "", style)
     out.print_markdown(text, 2)
 
 
-def print_turn(out: Terminal, debate: Debate, turn: events.Spoke) -> None:
-    letter = debater_letter(debate, turn.seat)
-    colour = SPEAKER_COLOURS[(ord(letter) - ord("A")) % len(SPEAKER_COLOURS)]
-    target = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
-    title = f"{letter}. {turn.seat} ({format_heading(debate.debater(turn.seat).stance)}){target}"
-    cut = "\n(cut at the length limit)" if turn.cut else ""
-    print_section(out, title, turn.text + cut, f"bold {colour}")
-
-
-def print_finding(out: Terminal, judged: events.Judged) -> None:
-    finding = f"for {judged.winner}, margin {judged.margin} of 3" if judged.winner else "for no side"
-    note = "" if judged.informative else " (not counted: the model is too small to judge)"
-    print_section(out, f"{judged.seat}, reading {judged.slot_index}: {finding}{note}", judged.verdict)
-
-
-def print_intervention(out: Terminal, event: events.Paused | events.Resumed | InterventionFact) -> None:
-    if isinstance(event, TextIntervention):
-        print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
-        return
-    if isinstance(event, TalkConcluded):
-        action = "The talk is concluded"
-    elif isinstance(event, InterventionFact):
-        action = " ".join((event.action, *describe_change(event)))
-    else:
-        action = "Paused" if isinstance(event, events.Paused) else "Resumed"
-    print_note(out, f"{action}: {event.reason}" if event.reason else action, "")
+def describe_action(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+    if isinstance(event, interventions.TalkConcluded):
+        return "The talk is concluded"
+    if isinstance(event, interventions.InterventionFact):
+        return " ".join((event.action, *interventions.describe_change(event)))
+    return event.kind.capitalize()
 
 
 def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
     """The question, the debaters, the other seats with their models, the estimate and its warnings."""
     setup = snapshot.debate.setup
-    out.print_heading(sanitize_line(format_heading(setup.question)), 1)
+    out.print_heading(markdown.format_heading(setup.question), 1)
     for letter, debater in lettered_debaters(snapshot.debate):
-        line = sanitize_line(f"{debater.name}: {debater.stance} ({debater.model})")
-        out.print_wrapped(line, f"  {letter}. ")
-    rounds = format_count(snapshot.debate.max_rounds, "round")
-    seats = [*describe_other_seats(setup), f"{setup.format}, {rounds}, debate {snapshot.id}"]
-    out.print_wrapped(sanitize_line(", ".join(seats)), "  ")
-    out.print_wrapped(sanitize_line(estimate_line(setup)), "  ")
-    families = len({family(debater.model) for debater in setup.debaters})
-    for warning in find_setup_warnings(setup, families):
-        out.print_wrapped(sanitize_line(warning), "  ! ", "yellow")
-
-
-def describe_other_seats(setup: events.Opened) -> list[str]:
-    """The judges, moderator, referee and synthesizer with their models."""
-    seats = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
-    found = [f"{name} ({officer.model})" for name, officer in seats.items() if officer]
+        out.print_wrapped(f"{debater.name}: {debater.stance} ({debater.model})", f"  {letter}. ")
+    parts = []
     if count := len(setup.judges.models):
         models = ", ".join(dict.fromkeys(setup.judges.models))
-        found.insert(0, f"{format_count(count, 'judge')} ({models})")
-    return found
+        parts.append(f"{format_count(count, 'judge')} ({models})")
+    officers = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
+    parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
+    parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
+    out.print_wrapped(", ".join(parts), "  ")
+    out.print_wrapped(markdown.estimate_line(setup), "  ")
+    families = len({family(debater.model) for debater in setup.debaters})
+    for warning in find_setup_warnings(setup, families):
+        out.print_wrapped(warning, "  ! ", "yellow")

@@ -15,12 +15,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import click
 from platformdirs import user_config_dir
+
+from server.settings import package_version
 
 SERVER_NAME = "counterpoint"
 PACKAGE = "counterpoint-mcp"
@@ -35,9 +36,6 @@ class Client:
     servers_key: str = "mcpServers"
     has_type_field: bool = False  # entries name the transport
 
-    def find_user_path(self) -> Path:
-        return Path(self.user_path.format(config=user_config_dir(roaming=True))).expanduser()
-
 
 CLIENTS = {
     "claude-desktop": Client("Claude Desktop", "{config}/Claude/claude_desktop_config.json"),
@@ -46,10 +44,6 @@ CLIENTS = {
     "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json"),
 }
 CLAUDE_CODE = "claude-code"  # has a command that edits its configuration
-
-
-class ConfigUpdateError(Exception):
-    """The file cannot be changed, and was not. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +64,7 @@ class LaunchCommand:
 
 def find_launch_command(argv0: str = "") -> LaunchCommand:
     """An absolute path, because clients start programs without the user's PATH."""
-    try:
-        release = version(PACKAGE)
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        release = ""
+    release = package_version(missing="")
     suffix = ".exe" if os.name == "nt" else ""
     running = Path(argv0 or sys.argv[0]).absolute()
     installed = Path(sys.executable).parent / f"{SERVER_NAME}{suffix}"
@@ -93,20 +84,19 @@ def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) 
     """The configuration with the server in it. Fields that the user added to our entry are kept.
 
     Raises:
-        ConfigUpdateError: the text is not a configuration of this shape.
+        ValueError: the text is not a configuration of this shape; the message says why.
     """
     try:
         config = json.loads(text) if text.strip() else {}
     except json.JSONDecodeError as error:
         has_comments = re.search(r"(?:^|[\s{\[,])(?://|/\*)", text)
         hint = ", and comments in it would be lost" if has_comments else ""
-        raise ConfigUpdateError(
-            f"it is not plain JSON (line {error.lineno}, column {error.colno}: {error.msg}){hint}"
-        ) from None
+        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise ValueError(f"it is not plain JSON ({place}){hint}") from None
     servers = config.setdefault(servers_key, {}) if isinstance(config, dict) else None
-    if not isinstance(servers, dict) or not isinstance(servers.get(SERVER_NAME, {}), dict):
-        raise ConfigUpdateError(f'it has no object of servers under "{servers_key}"')
-    present = servers.get(SERVER_NAME, {})
+    present = servers.get(SERVER_NAME, {}) if isinstance(servers, dict) else None
+    if not isinstance(servers, dict) or not isinstance(present, dict):
+        raise ValueError(f'it has no object of servers under "{servers_key}"')  # noqa: TRY004  (of the text)
     servers[SERVER_NAME] = {**present, **server_config}
     if isinstance(present.get("env"), dict):
         servers[SERVER_NAME]["env"] = {**present["env"], **server_config.get("env", {})}
@@ -119,26 +109,22 @@ def update_config_file(
     """(whether the file was changed, the path of its backup if there was a file).
 
     Raises:
-        ConfigUpdateError: the file is not plain JSON, or cannot be read or written.
+        ValueError: the file is not plain JSON in UTF-8.
+        OSError: it cannot be read or written.
     """
     path = path.resolve()  # a link stays a link: its target is replaced
-    try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        config = merge_config(text, servers_key, server_config)
-        if text.strip() and json.loads(text) == config:
-            return False, None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        backup = None
-        if path.exists():
-            backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%dT%H%M%S%f}.bak")
-            shutil.copy2(path, backup)
-        indent = re.search(r"^\{\s*?\n([ \t]+)", text)
-        content = json.dumps(config, ensure_ascii=False, indent=indent[1] if indent else 2)
-        write_atomically(path, content + "\n", private=bool(server_config.get("env")))
-    except UnicodeDecodeError:
-        raise ConfigUpdateError("it is not UTF-8 text") from None
-    except OSError as error:
-        raise ConfigUpdateError(f"{error.strerror or error}") from None
+    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    config = merge_config(text, servers_key, server_config)
+    if text.strip() and json.loads(text) == config:
+        return False, None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    backup = None
+    if path.exists():
+        backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%dT%H%M%S%f}.bak")
+        shutil.copy2(path, backup)
+    indent = re.search(r"^\{\s*?\n([ \t]+)", text)
+    content = json.dumps(config, ensure_ascii=False, indent=indent[1] if indent else 2)
+    write_atomically(path, content + "\n", private=bool(server_config.get("env")))
     return True, backup
 
 
@@ -189,7 +175,8 @@ def install(client: str, only_print: bool, env_names: Sequence[str], project: bo
     target = CLIENTS[client]
     if project and not target.project_path:
         raise click.UsageError(f"{target.title} has no configuration for projects. Leave out --project.")
-    path = Path.cwd() / target.project_path if project else target.find_user_path()
+    user_path = Path(target.user_path.format(config=user_config_dir(roaming=True))).expanduser()
+    path = Path.cwd() / target.project_path if project else user_path
     env = {name: f"<value of {name}>" if only_print else os.environ[name] for name in env_names}
     server_config = launch.build_server_config(env, with_type=target.has_type_field)
     if only_print:
@@ -198,37 +185,34 @@ def install(client: str, only_print: bool, env_names: Sequence[str], project: bo
         return
     try:
         changed, backup = update_config_file(path, target.servers_key, server_config)
-    except ConfigUpdateError as error:
+    except (OSError, ValueError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
         raise click.ClickException(
-            f"{path} was not changed: {error}. Add by hand what `counterpoint install {client} --print` shows."
+            f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "
+            f"Add by hand what `counterpoint install {client} --print` shows."
         ) from None
-    if not changed:
+    if changed:
+        backup_note = f" Backup: {backup}." if backup else ""
+        click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
+    else:
         click.echo(f"{path} already has this server.")
-        return
-    backup_note = f" Backup: {backup}." if backup else ""
-    click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
 
 
 def install_in_claude_code(
     launch: LaunchCommand, env_names: Sequence[str], project: bool, run_command: bool
 ) -> None:
     """Show Claude Code's own command, or run it."""
-
-    def build_command(values: Mapping[str, str]) -> list[str]:
-        # `--env` takes all words up to the next option, so an option follows it.
-        options = [word for name, value in values.items() for word in ("--env", f"{name}={value}")]
-        options += ["--scope", "project" if project else "user"]
-        return ["claude", "mcp", "add", *options, SERVER_NAME, "--", launch.command, *launch.args]
-
-    shown = shlex.join(build_command({**launch.env, **{name: f"${name}" for name in env_names}}))
-    for name in env_names:  # a reference that the shell replaces, so that no value is shown
-        shown = shown.replace(shlex.quote(f"{name}=${name}"), f'{name}="${name}"')
-    click.echo(shown)
+    # `--env` takes all words up to the next option, so an option follows it.
+    begin = ["mcp", "add", *(word for row in launch.env.items() for word in ("--env", "=".join(row)))]
+    end = ["--scope", "project" if project else "user", SERVER_NAME, "--", launch.command, *launch.args]
+    # References that the shell replaces, so that no value is shown.
+    references = "".join(f'--env {name}="${name}" ' for name in env_names)
+    click.echo(f"claude {shlex.join(begin)} {references}{shlex.join(end)}")
     program = shutil.which("claude")
     if not run_command:
         click.echo("Run it, or add --yes." if program else "Run it where Claude Code is installed.", err=True)
         return
     if program is None:
         raise click.ClickException("`claude` is not installed, or not on the PATH. Nothing was changed.")
-    command = build_command({**launch.env, **{name: os.environ[name] for name in env_names}})
-    sys.exit(subprocess.run([program, *command[1:]], check=False).returncode)  # noqa: S603  (shown above)
+    values = [word for name in env_names for word in ("--env", f"{name}={os.environ[name]}")]
+    sys.exit(subprocess.run([program, *begin, *values, *end], check=False).returncode)  # noqa: S603  (shown above)

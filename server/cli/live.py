@@ -1,7 +1,8 @@
-"""The live view of a running debate: recorded events, and a progress bar below them."""
+"""The live view of a running debate: recorded events, a progress bar below them, and turns read from stdin."""
 
+import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import Self
 
@@ -11,14 +12,15 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from server.cli.caller_turns import CallerTurns
 from server.cli.events import print_event, print_setup
 from server.cli.sanitize import sanitize_line
-from server.cli.session import DebateStarter
+from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
+from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_calls
+from server.debate.views.awaited import awaited_turns
 from server.debate.views.events import find_seat_kind
 from server.debate.views.markdown import has_result, render_verdict
 from server.debate.views.state import awaited_seats, is_visible
@@ -99,31 +101,58 @@ class LiveDisplay:
             self.live.update(self.build_bar(self.bar, snapshot.debate) if is_running else "", refresh=True)
 
     def build_bar(self, bar: Terminal, debate: Debate) -> Table:
-        """One line: replies received and expected, seconds, phase, and what happens now."""
-        done, total = count_replies(debate), max(count_expected_calls(debate), 1)
+        """One line: replies received and expected, seconds, phase, and who is asked or what is being written."""
+        done = len(debate.transcript_events) - len(debate.notes) + len(debate.ballots)
+        done += len(debate.judgments) + (debate.deliverable is not None)
+        total = max(count_expected_calls(debate), 1)
         phase = f" {debate.phase.name}:" if debate.phase else ""
         head = f"{done}/{total} {int(monotonic() - self.start_time)}s{phase}"
-        width = bar.width - BAR_WIDTH - cell_len(head) - 3
+        columns = max(bar.width - BAR_WIDTH - cell_len(head) - 3, 0)
+        seat, text = next(reversed(self.partial_texts.items()), ("", ""))
+        if not seat:
+            awaited = ", ".join(map(sanitize_line, awaited_seats(debate)))
+            activity = f"asking {awaited}" if awaited else ""
+        elif seat in debate.names and is_visible(debate, "debaters"):
+            name = f"{sanitize_line(seat)}: "
+            activity = name + crop_start(sanitize_line(text), max(columns - cell_len(name), 0))
+        else:
+            activity = f"{sanitize_line(seat)} writes"
         line = Table.grid(padding=(0, 1, 0, 0))
-        progress = ProgressBar(total, min(done, total), BAR_WIDTH)
-        line.add_row(progress, head, self.describe_activity(debate, width))
+        line.add_row(ProgressBar(total, min(done, total), BAR_WIDTH), head, activity[:columns])
         return line
 
-    def describe_activity(self, debate: Debate, columns: int) -> str:
-        """Who is asked, or the end of the reply that is being written, in so many columns."""
-        if not self.partial_texts:
-            seats = ", ".join(map(sanitize_line, awaited_seats(debate)))
-            return f"asking {seats}"[: max(columns, 0)] if seats else ""
-        seat, text = next(reversed(self.partial_texts.items()))
-        if seat not in debate.names or not is_visible(debate, "debaters"):
-            return f"{sanitize_line(seat)} writes"[: max(columns, 0)]
-        name = f"{sanitize_line(seat)}: "[: max(columns, 0)]
-        return name + crop_start(sanitize_line(text), max(columns - cell_len(name), 0))
 
+class StdinReader:
+    """Reads stdin without a thread: a thread that waits for a key would delay the exit."""
 
-def count_replies(debate: Debate) -> int:
-    talk = len(debate.transcript_events) - len(debate.notes)
-    return talk + len(debate.ballots) + len(debate.judgments) + (debate.deliverable is not None)
+    def __init__(self) -> None:
+        self.buffer = b""
+
+    async def read_paragraph(self) -> str:
+        """The lines up to an empty line or the end of stdin; "" if there are none."""
+        lines: list[str] = []
+        while line := await self.read_line():
+            if line.strip():
+                lines.append(line.rstrip("\r\n"))
+            elif lines:
+                break
+        return "\n".join(lines)
+
+    async def read_line(self) -> str:
+        """The next line with its line end; "" at the end of stdin."""
+        try:
+            stdin = sys.stdin.fileno()
+        except (OSError, ValueError, AttributeError):  # replaced by a program that runs commands in process
+            return sys.stdin.readline() if sys.stdin else ""
+        while b"\n" not in self.buffer:
+            with suppress(OSError, NotImplementedError):  # raised for a file, which is always readable
+                await anyio.wait_readable(stdin)
+            piece = os.read(stdin, 4096)
+            if not piece:
+                break
+            self.buffer += piece
+        line, end, self.buffer = self.buffer.partition(b"\n")
+        return (line + end).decode("utf-8", "replace")
 
 
 async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveDisplay) -> DebateSnapshot:
@@ -149,23 +178,41 @@ async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveD
     return snapshot
 
 
+async def submit_caller_turn(
+    manager: DebateManager, snapshot: DebateSnapshot, out: Terminal, stdin: StdinReader
+) -> DebateSnapshot | None:
+    """The debate with the awaited turn in it, as the person writes it; None if stdin ends before."""
+    turn = awaited_turns(snapshot.debate)[0]
+    out.print_line()
+    out.print_wrapped(f"Your turn: {turn.speaker}, round {snapshot.debate.round} ({turn.task})", style="bold")
+    for line in turn.prompt.rpartition("\n\n")[2].splitlines():
+        if line:
+            out.print_wrapped(line, "  ")
+    out.print_line("End it with an empty line.")
+    while text := await stdin.read_paragraph():
+        try:
+            return await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
+        except DebateError as error:
+            out.print_wrapped(str(error), "! ")
+    return None
+
+
 async def run_and_display(
     starter: DebateStarter, display: LiveDisplay, manager: DebateManager
 ) -> DebateSnapshot:
-    """Start a debate and show it; the caller's turns are read from stdin.
-
-    Returns the debate when it ends, is paused, or waits for a turn and stdin has ended.
-    """
+    """Start a debate and show it until it ends, is paused, or waits for a turn and stdin has ended."""
     manager.subscribe(display.on_commit)
     if display.bar and display.show_turns:  # streaming takes time for every piece
         manager.subscribe_to_text(display.on_text)
     snapshot = await starter(manager)
     if snapshot.debate.version > 1:
         display.continue_from(snapshot)
-    turns = CallerTurns(display.out)
+    stdin = StdinReader()
     while not snapshot.debate.ended:
         snapshot = await watch(manager, snapshot, display)
-        submitted = await turns.submit_next(manager, snapshot) if snapshot.status == "waiting" else None
+        if snapshot.status != "waiting":
+            break
+        submitted = await submit_caller_turn(manager, snapshot, display.out, stdin)
         if submitted is None:
             break
         snapshot = submitted

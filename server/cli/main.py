@@ -6,29 +6,22 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli.debate import debate, demo, fork
-from server.cli.doctor import doctor
-from server.cli.install import install, write_atomically
-from server.cli.models import models
+from server.cli import debate, doctor, install, models
 from server.cli.sanitize import sanitize_line, sanitize_text
-from server.cli.session import format_json, run_with_manager
+from server.cli.session import (
+    debate_id_argument,
+    format_json,
+    json_option,
+    open_terminal,
+    run_with_manager,
+)
 from server.debate.facts.errors import DebateError
 from server.debate.rules.decide import status
+from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
-from server.debate.views.compare import DebateFamily, render_comparison
-from server.debate.views.markdown import has_result, render_transcript
+from server.engine import queries, transfer
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
-from server.engine.queries import (
-    PAGE_SIZE,
-    STATUSES,
-    compare,
-    format_list_line,
-    load_debate_family,
-    load_view_source,
-)
-from server.engine.queries import list_debates as find_debates
-from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.local.weights import WeightsError
 from server.settings import Settings, package_version
 
@@ -77,7 +70,7 @@ def counterpoint(ctx: click.Context, db: str | None, version: bool) -> None:  # 
         ctx.invoke(serve)
 
 
-for command in (debate, demo, fork, doctor, install, models):
+for command in (debate.debate, debate.demo, debate.fork, doctor.doctor, install.install, models.models):
     counterpoint.add_command(command)
 
 
@@ -93,19 +86,11 @@ def serve(settings: Settings) -> None:
     sys.exit(serve_stdio(settings))
 
 
-def print_markdown(*texts: str) -> None:
-    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
-
-    out = Terminal(sys.stdout)
-    for text in texts:
-        out.print_markdown(text)
-
-
 @counterpoint.command("list")
 @click.argument("query", default="")
-@click.option("--status", type=click.Choice(STATUSES))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=PAGE_SIZE, show_default=True)
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--status", type=click.Choice(queries.STATUSES))
+@click.option("--limit", type=click.IntRange(1, 10_000), default=queries.PAGE_SIZE, show_default=True)
+@json_option
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
     """List debates, newest first; with QUERY those that contain all of its words.
@@ -113,34 +98,26 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     Example: counterpoint list rust --status concluded
     """
     rows, _ = run_with_manager(
-        settings, lambda manager: find_debates(manager, query, status or "", limit=limit)
+        settings, lambda manager: queries.list_debates(manager, query, status or "", limit=limit)
     )
     if as_json:
         click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
         return
-    lines = [sanitize_line(format_list_line(row)) for row in rows]
-    if sys.stdout.isatty():
-        print_list(lines)
-    elif lines:
-        click.echo("\n".join(lines))
+    out = open_terminal() if sys.stdout.isatty() else None
+    for row in rows:
+        line = sanitize_line(queries.format_list_line(row))
+        if out:  # wrapped, with the ids in a column of their own
+            out.print_wrapped(line.removeprefix(row.debate_id).lstrip(), f"{row.debate_id}  ")
+        else:
+            click.echo(line)
     if not rows:
         click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)
 
 
-def print_list(lines: list[str]) -> None:
-    """Lines wrapped, with the ids in a column of their own."""
-    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
-
-    out = Terminal(sys.stdout)
-    for line in lines:
-        debate_id, _, rest = line.partition(" ")
-        out.print_wrapped(rest, f"{debate_id}  ")
-
-
 @counterpoint.command()
-@click.argument("debate_id", metavar="ID")
+@debate_id_argument
 @click.option("--view", type=click.Choice([*VIEWS]), default="transcript", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The view as data.")
+@json_option
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     """Print a debate: its transcript, or another view.
@@ -148,17 +125,17 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
     chosen = VIEWS[view]
-    source = run_with_manager(settings, lambda manager: load_view_source(manager, debate_id, chosen))
+    source = run_with_manager(settings, lambda manager: queries.load_view_source(manager, debate_id, chosen))
     if as_json or not chosen.render:
         click.echo(format_json(chosen.build(source)))
-    elif view == "verdict" and not has_result(source.debate):
+    elif view == "verdict" and not markdown.has_result(source.debate):
         raise click.ClickException(f"There is no verdict yet: the debate is {status(source.debate)}.")
     else:
-        print_markdown(chosen.render(source))
+        open_terminal().print_markdown(chosen.render(source))
 
 
 @counterpoint.command()
-@click.argument("debate_id", metavar="ID")
+@debate_id_argument
 @click.option(
     "--as", "file_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
 )
@@ -173,14 +150,15 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
     """
     if file_format == "markdown":
         snapshot = run_with_manager(settings, lambda manager: manager.load(debate_id))
-        text = sanitize_text(render_transcript(snapshot.debate, snapshot.entries))
+        text = sanitize_text(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
     else:
-        text = format_json(run_with_manager(settings, lambda manager: export_debate(manager, debate_id)))
+        data = run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
+        text = format_json(data)
     if output is None:
-        click.echo(text.rstrip("\n"))
+        click.echo(text)
         return
     try:
-        write_atomically(output, text.rstrip("\n") + "\n")
+        install.write_atomically(output, text + "\n")
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
 
@@ -196,8 +174,8 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
     Example: counterpoint import debate.json
     """
-    data = parse_export(file.read(MAX_FILE_BYTES + 1))
-    snapshot, added = run_with_manager(settings, lambda manager: restore_debate(manager, data))
+    data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
+    snapshot, added = run_with_manager(settings, lambda manager: transfer.restore_debate(manager, data))
     new = f"{added} of them new" if added else "all of them stored already"
     click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
     if not snapshot.debate.ended:
@@ -205,9 +183,9 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
 
 @counterpoint.command("compare")
-@click.argument("debate_id", metavar="ID")
+@debate_id_argument
 @click.argument("other_id", metavar="OTHER", required=False)
-@click.option("--json", "as_json", is_flag=True)
+@json_option
 @click.pass_obj
 def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
     """Compare two debates: their results and costs, what differs, what they share.
@@ -217,18 +195,19 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
 
-    async def find_relatives(manager: DebateManager) -> DebateFamily:
-        return await load_debate_family(manager, await manager.load(debate_id))
+    async def find_pairs(manager: DebateManager) -> tuple[list[compare.Comparison], dict[str, Any]]:
+        if other_id:
+            pair = await queries.compare(manager, debate_id, other_id)
+            return [pair], pair.model_dump()
+        family = await queries.load_debate_family(manager, await manager.load(debate_id))
+        return family.relatives, family.as_data()
 
-    if other_id:
-        pair = run_with_manager(settings, lambda manager: compare(manager, debate_id, other_id))
-        pairs, data = [pair], pair.model_dump()
-    else:
-        found = run_with_manager(settings, find_relatives)
-        pairs, data = found.relatives, found.as_data()
+    pairs, data = run_with_manager(settings, find_pairs)
     if as_json:
         click.echo(format_json(data))
         return
-    print_markdown(*map(render_comparison, pairs))
+    out = open_terminal()
+    for pair in pairs:
+        out.print_markdown(compare.render_comparison(pair))
     if not pairs:
         click.echo(f"No fork of {debate_id} is stored, nor a debate that it was forked from.", err=True)

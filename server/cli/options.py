@@ -52,7 +52,6 @@ SEAT_OPTIONS = combine_options(
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
-FALLBACK_HELP = "Replaces a model that fails. Repeatable."
 
 DEBATE_OPTIONS = combine_options(
     option("--phase", "phases", multiple=True, help=PHASES_HELP),
@@ -70,7 +69,9 @@ DEBATE_OPTIONS = combine_options(
     option("--max-calls", type=IntRange(1), help="Requests to models, retries included."),
     option("--max-cost-usd", type=DOLLAR_AMOUNT, metavar="DOLLARS", help="Cost of all replies."),
     option("--on-budget", type=Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"),
-    option("--fallback-model", "fallback_models", multiple=True, help=FALLBACK_HELP),
+    option(
+        "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
+    ),
     option("--quorum", type=IntRange(1, 26), help=QUORUM_HELP),
 )
 """Options of `debate` alone: its procedure, its limits, and what happens when models fail."""
@@ -88,20 +89,6 @@ def debaters_option(description: str, default_help: str = "") -> Decorator:
 
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
-    data = {
-        "question": question,
-        "format": given["format"],
-        "debaters": [parse_debater(text) for text in given["debaters"]],
-        "documents": given["document"],
-        "models": given["models"],
-        "max_rounds": given["rounds"] or 0,
-        "options": build_options(given),
-        "run": True,
-    }
-    return validate_input(DebateRequest, data)
-
-
-def build_options(given: dict[str, Any]) -> dict[str, Any]:
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models", "quorum"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
@@ -109,22 +96,24 @@ def build_options(given: dict[str, Any]) -> dict[str, Any]:
         options["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": given["tools"]}
     if given["output_schema"]:
         options["output_schema"] = given["output_schema"]["text"]
-    return options
+    data = {
+        "question": question,
+        "format": given["format"],
+        "debaters": [parse_debater(text) for text in given["debaters"]],
+        "models": given["models"],
+        "options": options,
+    }
+    return validate_input(DebateRequest, data, given)
 
 
 def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> ChangesInput:
     """Raises UsageError for invalid values."""
     changed = [parse_debater(text) for text in given["debaters"]]
     models = dict(zip(debater_names, cycle(given["models"]), strict=False))
-    options = {name: given[name] for name in ("moderator", "instructions", "seed") if given[name]}
-    data = {
-        "models": models | {row["name"]: row["model"] for row in changed if row["model"]},
-        "stances": {row["name"]: row["stance"] for row in changed},
-        "documents": given["document"],
-        "max_rounds": given["rounds"] or 0,
-        "run": True,
-    }
-    return validate_input(ChangesInput, data | options | build_judges(given))
+    data = {name: given[name] for name in ("moderator", "instructions", "seed") if given[name]}
+    data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
+    data["stances"] = {row["name"]: row["stance"] for row in changed}
+    return validate_input(ChangesInput, data | build_judges(given), given)
 
 
 def build_judges(given: dict[str, Any]) -> dict[str, Any]:
@@ -132,9 +121,10 @@ def build_judges(given: dict[str, Any]) -> dict[str, Any]:
     return {"judges": judges} if any(judges.values()) else {}
 
 
-def validate_input(input_type: type[InputModel], data: dict[str, Any]) -> InputModel:
+def validate_input(input_type: type[InputModel], data: dict[str, Any], given: dict[str, Any]) -> InputModel:
+    common = {"documents": given["document"], "max_rounds": given["rounds"] or 0, "run": True}
     try:
-        return input_type.model_validate(data)
+        return input_type.model_validate(data | common)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None

@@ -1,13 +1,14 @@
-"""What a command needs to do its work: a debate manager, interruption by signals, and output as JSON."""
+"""What a command needs to do its work: a debate manager, interruption by signals, and output."""
 
 import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
+import click
 
 from server.debate.views import catalog
 from server.engine.debates import DebateManager
@@ -15,9 +16,15 @@ from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 
+if TYPE_CHECKING:
+    from server.cli.terminal import Terminal
+
 ACTOR = "terminal"
 T = TypeVar("T")
 DebateStarter = Callable[[DebateManager], Awaitable[DebateSnapshot]]
+
+debate_id_argument = click.argument("debate_id", metavar="ID")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print data, as JSON.")
 
 
 def run_with_manager(
@@ -46,6 +53,13 @@ def find_root_cause(error: BaseException) -> BaseException:
     return find_root_cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
+def open_terminal() -> "Terminal":
+    """Stdout, for people. It imports rich, which other commands need not wait for."""
+    from server.cli.terminal import Terminal  # noqa: PLC0415
+
+    return Terminal(sys.stdout)
+
+
 def format_json(data: Any) -> str:
     """JSON in the encoding of stdout: other letters than ASCII are escaped if it has none of them."""
     supports_unicode = "utf" in (sys.stdout.encoding or "").lower()
@@ -55,8 +69,7 @@ def format_json(data: Any) -> str:
 class SigtermAsInterrupt:
     """Within it SIGTERM does what Ctrl-C does. `exit_code` is the exit code of an interrupted process."""
 
-    def __init__(self) -> None:
-        self.exit_code = 128 + signal.SIGINT
+    exit_code = 128 + signal.SIGINT
 
     def __enter__(self) -> Self:
         self.previous_handler = signal.signal(signal.SIGTERM, self.handle_sigterm)

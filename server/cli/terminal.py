@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from server.cli.sanitize import sanitize_text
+from server.cli.sanitize import sanitize_line, sanitize_text
 
 MIN_WIDTH = 20
 MAX_WIDTH = 100
@@ -69,12 +69,12 @@ class Terminal(Console):
     def print_wrapped(
         self, text: str | Text, lead: str = "", style: str = "", *, lead_style: str = ""
     ) -> None:
-        """Print text wrapped at words, with `lead` before its first line and as many spaces before the rest.
+        """Print text as one paragraph wrapped at words, with `lead` before it and as many spaces below that.
 
         lead_style: of the lead alone; `style` is that of the whole.
         """
         margin = cell_len(lead)
-        body = Text(text) if isinstance(text, str) else text
+        body = Text(sanitize_line(text)) if isinstance(text, str) else text
         width = max(self.width - margin, MIN_TEXT_WIDTH)
         if not self.is_terminal:  # a path or an address in a file stays in one piece
             width = max([width, *map(cell_len, body.plain.split())])
