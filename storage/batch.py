@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Self
 
 import rfc8785
 
@@ -63,37 +62,36 @@ def build_rows(
     return rows
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Batch:
     """The rows that one transaction writes, and the result of each of its appends."""
 
-    results: list[list[Entry] | ConflictError] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    heads: dict[str, Head] = field(default_factory=dict)  # after the batch
-    has_conflict: bool = False
+    results: list[list[Entry] | ConflictError]
+    rows: list[Row]
+    heads: dict[str, Head]  # of the streams written to
 
-    @classmethod
-    def link(cls, appends: Iterable[Append], stored: Mapping[str, Head]) -> Self:
-        """Link appends, in order, to the heads of their streams."""
-        self = cls()
-        for append in appends:
-            self._add(append, stored)
-        return self
+    @property
+    def has_conflict(self) -> bool:
+        return any(isinstance(result, ConflictError) for result in self.results)
 
-    def _add(self, append: Append, stored: Mapping[str, Head]) -> None:
+
+def link_appends(appends: Iterable[Append], stored: Mapping[str, Head]) -> Batch:
+    """Link appends, in order, to the heads of their streams."""
+    batch = Batch([], [], {})
+    for append in appends:
         stream = append.stream
-        head = self.heads.get(stream) or stored.get(stream) or Head(0, genesis_hash(stream))
+        head = batch.heads.get(stream) or stored.get(stream) or Head(0, genesis_hash(stream))
         if append.after != head.seq:
-            self.results.append(ConflictError(f"{stream} is at entry {head.seq}, not {append.after}"))
-            self.has_conflict = True
-            return
+            batch.results.append(ConflictError(f"{stream} is at entry {head.seq}, not {append.after}"))
+            continue
         rows = build_rows(stream, head, append.texts, [append.at] * len(append.texts), append.summary)
-        self.rows += rows
-        self.heads[stream] = Head(rows[-1][1], rows[-1][4])
         # Parsed from the text, so that `append` returns the same values as `read`.
-        self.results.append(
+        batch.results.append(
             [
                 Entry(seq, append.at, append.actor, json.loads(text)["body"], digest.hex())
                 for _, seq, text, _, digest, *_ in rows
             ]
         )
+        batch.rows.extend(rows)
+        batch.heads[stream] = Head(rows[-1][1], rows[-1][4])
+    return batch

@@ -30,7 +30,13 @@ def verify_stored_entries(
         if number not in stored:
             raise DamagedStreamError(stream, number, MISSING)
         text, stored_hash = stored[number]
-        entry = _parse_entry(stream, number, text, stored_hash)
+        try:
+            record = json.loads(text.decode())
+            entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash.decode())
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise DamagedStreamError(stream, number, UNREADABLE) from error
+        if entry.seq != number:
+            raise DamagedStreamError(stream, number, MOVED)
         digest = link_hash(digest, text)
         if entry.hash != digest.hex():
             raise DamagedStreamError(stream, number, CHANGED)
@@ -40,17 +46,6 @@ def verify_stored_entries(
     if digest != head:
         raise DamagedStreamError(stream, max(len(entries), 1), NOT_LAST)
     return entries
-
-
-def _parse_entry(stream: str, seq: int, text: bytes, stored_hash: bytes) -> Entry:
-    try:
-        record = json.loads(text.decode())
-        entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash.decode())
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DamagedStreamError(stream, seq, UNREADABLE) from error
-    if entry.seq != seq:
-        raise DamagedStreamError(stream, seq, MOVED)
-    return entry
 
 
 def verify_entries(stream: str, entries: Sequence[Entry]) -> list[bytes]:

@@ -14,10 +14,11 @@ from typing import Any, Self
 
 import anyio
 
-from storage.batch import Append, Batch, Head, Row, build_rows, encode_summary
+from storage.batch import Append, Head, build_rows, encode_summary, link_appends
 from storage.chain import verify_entries, verify_stored_entries
 from storage.connection import Connection, ConstraintError, ensure_file_exists
 from storage.journal import (
+    ConflictError,
     DivergenceError,
     Entry,
     StorageError,
@@ -194,53 +195,45 @@ class SqliteJournal:
         return await done
 
     async def _commit_all(self) -> None:
-        while self._pending:
-            # Skips cancelled callers.
-            taken = [(append, done) for append, done in self._pending if not done.done()]
+        # Leaves out cancelled callers.
+        while taken := [(append, done) for append, done in self._pending if not done.done()]:
             self._pending = []
-            if taken:
-                await self._commit(taken)
+            outcomes: Sequence[list[Entry] | BaseException]
+            try:
+                outcomes = await self._write([append for append, _ in taken])
+            except StorageError as error:
+                outcomes = [StorageError(str(error)) for _ in taken]  # each gets a traceback of its own
+            except BaseException as error:  # noqa: BLE001  (the callers wait for it)
+                outcomes = [error for _ in taken]
+            for (_, done), outcome in zip(taken, outcomes, strict=True):
+                if done.done():
+                    continue
+                if isinstance(outcome, BaseException):
+                    done.set_exception(outcome)
+                else:
+                    done.set_result(outcome)
 
-    async def _commit(self, pending: Sequence[tuple[Append, asyncio.Future[list[Entry]]]]) -> None:
-        outcomes: Sequence[list[Entry] | BaseException]
-        try:
-            outcomes = (await self._write([append for append, _ in pending])).results
-        except StorageError as error:
-            outcomes = [StorageError(str(error)) for _ in pending]  # each gets a traceback of its own
-        except BaseException as error:  # noqa: BLE001  (the callers wait for it)
-            outcomes = [error for _ in pending]
-        for (_, done), outcome in zip(pending, outcomes, strict=True):
-            if done.done():
-                continue
-            if isinstance(outcome, BaseException):
-                done.set_exception(outcome)
-            else:
-                done.set_result(outcome)
-
-    async def _write(self, appends: Sequence[Append]) -> Batch:
+    async def _write(self, appends: Sequence[Append]) -> Sequence[list[Entry] | ConflictError]:
         """Write in one statement that builds on the cached heads, or else in a transaction that reads them."""
-        is_short = sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT
-        batch = Batch.link(appends, self._cached_heads) if is_short else None
-        if batch is None or batch.has_conflict or not await self._insert_at_once(batch.rows):
+        batch = None
+        if sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT:
+            cached = link_appends(appends, self._cached_heads)
+            with suppress(ConstraintError):  # a head has moved on, and nothing was written
+                if not cached.has_conflict:
+                    statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(cached.rows) - 1)])
+                    await self._writer.fetch_all(statement, *chain.from_iterable(cached.rows))
+                    batch = cached
+        if batch is None:
             async with self._writer.transaction() as db:
                 marks = ", ".join("?" * len(appends))
                 sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
                 stored = await db.execute_fetchall(sql, [append.stream for append in appends])
-                batch = Batch.link(appends, {name: Head(seq, digest) for name, seq, digest in stored})
+                batch = link_appends(appends, {name: Head(seq, digest) for name, seq, digest in stored})
                 await db.executemany(INSERT_ROW, batch.rows)
         self._cached_heads.update(batch.heads)
         while len(self._cached_heads) > MAX_CACHED_HEADS:
             del self._cached_heads[next(iter(self._cached_heads))]
-        return batch
-
-    async def _insert_at_once(self, rows: Sequence[Row]) -> bool:
-        """Insert rows in one statement; False, with nothing written, if a head has moved on."""
-        statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(rows) - 1)])
-        try:
-            await self._writer.fetch_all(statement, *chain.from_iterable(rows))
-        except ConstraintError:
-            return False
-        return True
+        return batch.results
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         if not entries:
@@ -278,9 +271,11 @@ class SqliteJournal:
     ) -> list[StreamListing]:
         until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
         if query.strip():
-            wanted = build_fts_query(query)
+            words = query.replace('"', " ").replace("\0", " ").split()
+            # Each word is quoted, so that none is an operator.
+            wanted = " ".join(f'"{word}"' for word in words) + "*"
             rows = (
-                await self._reader.fetch_all(SEARCH_LISTINGS, wanted, until, status, limit) if wanted else []
+                await self._reader.fetch_all(SEARCH_LISTINGS, wanted, until, status, limit) if words else []
             )
         elif status:
             rows = await self._reader.fetch_all(
@@ -327,12 +322,6 @@ class SqliteJournal:
 
     async def release_lease(self, stream: str, owner: str) -> None:
         await self._writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
-
-
-def build_fts_query(query: str) -> str:
-    """Any text as an FTS5 query: each word quoted, so that none is an operator; "" for no words."""
-    words = query.replace('"', " ").replace("\0", " ").split()
-    return " ".join(f'"{word}"' for word in words) + "*" if words else ""
 
 
 def _decode(damaged: bytes | None) -> str:

@@ -25,8 +25,6 @@ select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 0
 from reader where name = ?2 and position < ?6
 """
 
-ADVANCE_READER = "update reader set position = max(position, ?) where name = ?"
-
 SELECT_DUE = "select distinct reader, queue from outbox where due <= ?1 and (owner = '' or until <= ?1)"
 
 CLAIM_ITEM = """
@@ -60,7 +58,8 @@ class SqliteOutbox:
         ]
         async with self._writer.transaction() as db:
             await db.executemany(INSERT_ITEM, rows)
-            await db.executemany(ADVANCE_READER, [(position, reader) for reader in readers])
+            advance = "update reader set position = max(position, ?) where name = ?"
+            await db.executemany(advance, [(position, reader) for reader in readers])
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         return [(reader, queue) for reader, queue in await self._reader.fetch_all(SELECT_DUE, now)]
