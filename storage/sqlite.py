@@ -118,9 +118,7 @@ _ROW_PLACEHOLDERS = f"({', '.join('?' * len(ROW_COLUMNS.split()))})"
 
 INSERT_ROW = f"insert into appended ({ROW_COLUMNS}) values {_ROW_PLACEHOLDERS}"
 
-MAX_ENTRIES_PER_STATEMENT = 64
-"""More entries than this use an explicit transaction."""
-
+MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 

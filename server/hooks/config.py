@@ -90,20 +90,24 @@ def check_event_names(on: tuple[str, ...]) -> tuple[str, ...]:
     return on
 
 
-def wrap_conditions(data: Any) -> Any:
-    """Convert each condition to a list of values."""
+def check_conditions(data: Any, info: ValidationInfo) -> Any:
+    """Convert each condition to a list of values. Raises ValueError for a field that no chosen event has."""
     if not isinstance(data, dict):
         raise ValueError("it must be fields and their values")  # noqa: TRY004  (pydantic reports it)
     lists = {name: value if isinstance(value, list) else [value] for name, value in data.items()}
     for name, values in lists.items():
         if not values or not all(isinstance(value, str) for value in values):
             raise ValueError(f"{name[:40]} must be a word, a number, true, false, or a list of these")
+    known = matching.available_fields(info.data.get("on", (matching.ANY_EVENT,)))
+    if unknown := sorted(set(lists) - known):
+        raise ValueError(
+            f"none of its events has a field {unknown[0][:40]!r}{suggest_name(unknown[0], known)}"
+        )
     return lists
 
 
 Hosts = Annotated[tuple[str, ...], AfterValidator(check_hosts)]
 Template = Annotated[str, AfterValidator(check_template)]
-Conditions = Annotated[dict[str, tuple[str, ...]], BeforeValidator(wrap_conditions)]
 
 
 class ConfigModel(BaseModel):
@@ -140,11 +144,47 @@ def get_context(info: ValidationInfo[Any]) -> CheckContext:
     return info.context
 
 
+def check_url(url: str, info: ValidationInfo) -> str:
+    port, parts = find_port(url), urlsplit(url)
+    if not port or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("it is not an address: write https://host/path")
+    if "@" in parts.netloc or parts.fragment:
+        raise ValueError("it must not contain a user, a password or a fragment (#…)")
+    host = parts.hostname or ""
+    access = get_context(info).allow.find_access(host, port)
+    if not access:
+        raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
+    if parts.scheme == "http" and access != "private":
+        raise ValueError("http is only for hosts under allow.private: write https")
+    if parse_address(host) and access != "private" and not is_public(host):
+        raise ValueError(f"{host} is a private address: add it to allow.private")
+    return url
+
+
+def check_secret_env(name: str, info: ValidationInfo) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("it is not the name of an environment variable")
+    if not (secret := get_context(info).environ.get(name)):
+        raise ValueError(f"the environment variable {name} is not set")
+    try:
+        decode_secret(secret)
+    except ValueError:
+        raise ValueError(f"the value of {name} begins with whsec_ but is not base64") from None
+    return name
+
+
+def check_unique(name: str, info: ValidationInfo) -> str:
+    if name in (names := get_context(info).hook_names):
+        raise ValueError(f"there are two hooks called {name}")
+    names.add(name)
+    return name
+
+
 class Webhook(ConfigModel):
-    url: str
+    url: Annotated[str, AfterValidator(check_url)]
     """The address to post to. Its host must be under `allow`."""
 
-    secret_env: str
+    secret_env: Annotated[str, AfterValidator(check_secret_env)]
     """The environment variable with the secret: `whsec_` and base64, or any text."""
 
     timeout: Annotated[float, Field(ge=0.1, le=30)] = 10
@@ -160,37 +200,6 @@ class Webhook(ConfigModel):
     @property
     def port(self) -> int:
         return find_port(self.url)
-
-    @field_validator("url")
-    @classmethod
-    def validate_url(cls, url: str, info: ValidationInfo) -> str:
-        port, parts = find_port(url), urlsplit(url)
-        if not port or not url.isascii() or not url.isprintable() or " " in url:
-            raise ValueError("it is not an address: write https://host/path")
-        if "@" in parts.netloc or parts.fragment:
-            raise ValueError("it must not contain a user, a password or a fragment (#…)")
-        host = parts.hostname or ""
-        access = get_context(info).allow.find_access(host, port)
-        if not access:
-            raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
-        if parts.scheme == "http" and access != "private":
-            raise ValueError("http is only for hosts under allow.private: write https")
-        if parse_address(host) and access != "private" and not is_public(host):
-            raise ValueError(f"{host} is a private address: add it to allow.private")
-        return url
-
-    @field_validator("secret_env")
-    @classmethod
-    def validate_secret_env(cls, name: str, info: ValidationInfo) -> str:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError("it is not the name of an environment variable")
-        if not (secret := get_context(info).environ.get(name)):
-            raise ValueError(f"the environment variable {name} is not set")
-        try:
-            decode_secret(secret)
-        except ValueError:
-            raise ValueError(f"the value of {name} begins with whsec_ but is not base64") from None
-        return name
 
 
 class InterventionAction(ConfigModel):
@@ -226,7 +235,7 @@ class Action(ConfigModel):
 
 
 class Hook(ConfigModel):
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$"), AfterValidator(check_unique)]
     """Letters, digits, - and _. Interventions are recorded under it."""
 
     on: Annotated[
@@ -237,29 +246,11 @@ class Hook(ConfigModel):
     ]
     """An event, or a list of events."""
 
-    when: Conditions = {}
+    when: Annotated[dict[str, tuple[str, ...]], BeforeValidator(check_conditions)] = {}
     """Fields with the value, or the list of values, that match. Default: any."""
 
     do: Annotated[tuple[Action, ...], Field(min_length=1, max_length=10)]
     """Actions: each a `log`, a `webhook` or an `intervene`."""
-
-    @field_validator("name")
-    @classmethod
-    def validate_unique_name(cls, name: str, info: ValidationInfo) -> str:
-        if name in (names := get_context(info).hook_names):
-            raise ValueError(f"there are two hooks called {name}")
-        names.add(name)
-        return name
-
-    @field_validator("when")
-    @classmethod
-    def validate_conditions(cls, when: Conditions, info: ValidationInfo) -> Conditions:
-        known = matching.available_fields(info.data.get("on", (matching.ANY_EVENT,)))
-        if unknown := sorted(set(when) - known):
-            raise ValueError(
-                f"none of its events has a field {unknown[0][:40]!r}{suggest_name(unknown[0], known)}"
-            )
-        return when
 
 
 class HooksConfig(ConfigModel):

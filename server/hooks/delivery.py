@@ -16,20 +16,11 @@ from server.hooks.scanner import ACTOR_PREFIX, SnapshotCache, debate_at
 from server.hooks.webhook import DeliveryResult, WebhookSender, build_body, build_headers
 from storage.outbox import Outbox, OutboxItem
 
-MAX_ATTEMPTS = 7
-"""For logs and interventions; a webhook has its own number."""
-
-CLAIM_SECONDS = 30.0
-"""The duration of a claim, in addition to the webhook's timeout."""
-
-RESCHEDULE_SECONDS = 0.25
-"""Time to drop a claim when the process ends during a delivery."""
-
+MAX_ATTEMPTS = 7  # for logs and interventions; a webhook has its own number
+CLAIM_SECONDS = 30.0  # the duration of a claim, in addition to the webhook's timeout
+RESCHEDULE_SECONDS = 0.25  # to drop a claim when the process ends during a delivery
 ERROR_PAUSE = 0.5  # seconds
-
-MAX_INTERVENTIONS = 20
-"""By all hooks together, in one debate."""
-
+MAX_INTERVENTIONS = 20  # by all hooks together, in one debate
 MAX_LINE_LENGTH = 2000
 MAX_TEXT_LENGTH = 4000
 

@@ -15,6 +15,7 @@ from server.debate.rules.decide import status
 from server.debate.views.events import EVENT_NAMES, PHASE_END, event_names
 
 ANY_EVENT = "*"
+MAX_VALUE_LENGTH = 300  # characters of one value in a filled template
 
 NAMED_EVENTS = tuple(sorted({PHASE_END, *EVENT_NAMES.values()}))
 """The event names that `on` accepts besides `*`."""
@@ -24,9 +25,6 @@ COMMON_FIELDS = (
     *("seq", "at", "actor", "event", "kind"),
 )
 """Fields of every event: those of its debate, after the event, and those of its entry."""
-
-MAX_VALUE_LENGTH = 300
-"""Characters of one value in a filled template."""
 
 Fields = Mapping[str, tuple[str, ...]]
 """The values of fields. Only `tags` has any number of them, the others have one."""

@@ -19,9 +19,7 @@ from storage.journal import DamagedStreamError, StorageError
 from storage.outbox import EntryReference, Outbox, OutboxItem
 
 MAX_ENTRIES_PER_SCAN = 500
-
 MAX_CACHED_SNAPSHOTS = 64
-
 ACTOR_PREFIX = "hook "
 
 logger = logging.getLogger(__name__)

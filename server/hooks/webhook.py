@@ -29,12 +29,10 @@ from server.http import parse_retry_after
 from server.settings import package_version
 
 MAX_BODY_BYTES = 512 * 1024
+MAX_RETRY_AFTER = 3600.0  # seconds
 
 SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
 """Fields of an event whose full form would exceed `MAX_BODY_BYTES`."""
-
-MAX_RETRY_AFTER = 3600.0
-"""Upper limit for a server's Retry-After, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
