@@ -259,7 +259,7 @@ def without_new_fields(read_back: Any, body: Any) -> Any:
 def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
     debate = replay(entry.event for entry in log)
-    assert build_state(stream, debate, log).entries == len(kept)
+    assert build_state(stream, debate, log)["entries"] == len(kept)
     assert build_receipt(stream, debate, log)["head"] == kept[-1]["hash"]
     assert "## Verdict: " in render_transcript(debate, log)
 

@@ -28,12 +28,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             target = "" if event.act == "argument" else f", {event.act} to {event.to}"
             text = event.text + ("\n(cut at the length limit)" if event.cut else "")
             print_section(out, f"{letter}. {event.seat} ({stance}){target}", text, f"bold {colour}")
-        case events.RoundOpened() | events.DefaultPlanUsed():
-            out.print_markdown("\n" + markdown.round_plan_block(event).strip(), 2)
-        case events.RoundClosed():
-            out.print_markdown("\n" + markdown.round_summary_block(event).strip(), 2)
-        case events.Audited():
-            out.print_markdown("\n" + markdown.audit_block(event).strip(), 2)
+        case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
+            out.print_markdown(markdown.officer_block(event), 2)
         case events.HandedOff():
             how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
             print_note(out, f"{event.seat} {how} {event.to}.")

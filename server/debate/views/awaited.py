@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from server.debate.facts.state import Debate
 from server.debate.facts.text import count_bytes
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call, pending_calls, status
+from server.debate.rules.decide import pending_calls, status
 
 
 class AwaitedTurn(BaseModel):
@@ -29,18 +29,8 @@ def truncate_start(text: str, max_bytes: int) -> str:
 
 def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
     """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them."""
-    if status(debate) != "waiting":
-        return []
-    return [
-        AwaitedTurn(speaker=call.seat, task=call.task, prompt=prompt_text(debate, call))
-        for call in pending_calls(debate)
-    ]
-
-
-def prompt_text(debate: Debate, call: Call) -> str:
-    return "\n\n".join(message.content for message in render(debate, call).messages)
-
-
-def render_awaited_turns(debate: Debate) -> str:
-    turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited_turns(debate)]
-    return "\n\n".join(turns) or "No turn of the caller's is awaited."
+    turns = []
+    for call in pending_calls(debate) if status(debate) == "waiting" else ():
+        prompt = "\n\n".join(message.content for message in render(debate, call).messages)
+        turns.append(AwaitedTurn(speaker=call.seat, task=call.task, prompt=prompt))
+    return turns

@@ -9,15 +9,9 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
-from server.debate.views.awaited import awaited_turns, render_awaited_turns
+from server.debate.views import events, markdown, rounds, state, verdict
+from server.debate.views.awaited import awaited_turns
 from server.debate.views.compare import DebateFamily
-from server.debate.views.events import build_event_row, build_receipt, entries_since
-from server.debate.views.interventions import build_interventions
-from server.debate.views.markdown import has_result, render_transcript, render_verdict
-from server.debate.views.rounds import build_analysis, build_round
-from server.debate.views.state import build_state, sum_usage, usage_by_model
-from server.debate.views.tasks import list_tasks
-from server.debate.views.verdict import build_result, build_verdict, visible_turns
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
@@ -58,48 +52,45 @@ class View:
         return self.render(source) if self.render else format_json(self.build(source))
 
 
-def build_transcript_view(source: ViewSource) -> ViewData:
+def build_transcript(source: ViewSource) -> ViewData:
+    turns = verdict.visible_turns(source.debate, source.since_round)
     return {
         "debate_id": source.id,
         "question": source.debate.setup.question,
         "status": status(source.debate),
-        "turns": [
-            turn.model_dump(exclude_defaults=True)
-            for turn in visible_turns(source.debate, source.since_round)
-        ],
+        "turns": [turn.model_dump(exclude_defaults=True) for turn in turns],
     }
 
 
-def build_usage_view(source: ViewSource) -> ViewData:
-    debate = source.debate
-    models = {model: used.model_dump() for model, used in usage_by_model(debate).items()}
-    return {"total": sum_usage(debate.usage).model_dump(), "models": models}
-
-
-def build_events_view(source: ViewSource) -> ViewData:
+def build_events(source: ViewSource) -> ViewData:
     hidden = source.debate.setup.hidden_from_client
-    entries = entries_since(source.entries, source.since_round)
-    return {"events": [build_event_row(entry, hidden) for entry in entries]}
+    entries = events.entries_since(source.entries, source.since_round)
+    return {"events": [events.build_event_row(entry, hidden) for entry in entries]}
 
 
-def build_round_view(source: ViewSource) -> ViewData:
+def build_round(source: ViewSource) -> ViewData:
     debate = source.debate
     if not 1 <= (source.round or debate.round) <= debate.round:
         raise InvalidRequestError(f"Debate {source.id} has {debate.round} rounds so far, no {source.round}.")
-    return build_round(debate, source.round or debate.round)
+    return rounds.build_round(debate, source.round or debate.round)
 
 
-def build_family_view(source: ViewSource) -> ViewData:
+def build_family(source: ViewSource) -> ViewData:
     assert source.family is not None
     return source.family.as_data()
 
 
-def render_verdict_view(source: ViewSource) -> str:
+def render_verdict(source: ViewSource) -> str:
     debate = source.debate
-    if has_result(debate):
-        return render_verdict(debate)
+    if markdown.has_result(debate):
+        return markdown.render_verdict(debate)
     missing = "No verdict" if debate.ended else "No verdict yet"
     return f"{missing}: the debate is {status(debate)}, round {debate.round}.\n"
+
+
+def render_prompts(source: ViewSource) -> str:
+    turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited_turns(source.debate)]
+    return "\n\n".join(turns) or "No turn of the caller's is awaited."
 
 
 ALL_VIEWS = (
@@ -107,64 +98,74 @@ ALL_VIEWS = (
         "transcript",
         "Transcript",
         "Everything said, then the verdict.",
-        build_transcript_view,
-        lambda of: render_transcript(of.debate, of.entries, of.since_round),
+        build_transcript,
+        lambda of: markdown.render_transcript(of.debate, of.entries, of.since_round),
         ("since_round",),
     ),
     View(
         "state",
         "State",
         "Participants, progress, cost and outcome.",
-        lambda of: build_state(of.id, of.debate, of.entries).model_dump(),
+        lambda of: state.build_state(of.id, of.debate, of.entries),
     ),
     View(
         "verdict",
         "Verdict",
         "The finding with its votes, dissent and cost.",
-        lambda of: build_verdict(of.debate).model_dump(),
-        render_verdict_view,
+        lambda of: verdict.build_verdict(of.debate).model_dump(),
+        render_verdict,
     ),
-    View("result", "Result", "The whole outcome as plain data.", lambda of: build_result(of.debate)),
+    View("result", "Result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),
     View(
         "round",
         "One round",
         "The turns, ballots, judgments and failures of one round.",
-        build_round_view,
+        build_round,
         parameters=("round",),
     ),
-    View("analysis", "Analysis", "Counts by round, debater and judge.", lambda of: build_analysis(of.debate)),
+    View(
+        "analysis",
+        "Analysis",
+        "Counts by round, debater and judge.",
+        lambda of: rounds.build_analysis(of.debate),
+    ),
     View(
         "interventions",
         "Interventions",
         "Who steered it, how and why, and what is in force.",
-        lambda of: build_interventions(of.debate, of.entries),
+        lambda of: events.build_interventions(of.debate, of.entries),
     ),
     View(
         "receipt",
         "Receipt",
         "The head of the journal's hash chain.",
-        lambda of: build_receipt(of.id, of.debate, of.entries),
+        lambda of: events.build_receipt(of.id, of.debate, of.entries),
     ),
-    View("usage", "Usage", "Calls, tokens and cost, in all and by model.", build_usage_view),
-    View("events", "Events", "Every recorded event, in order.", build_events_view, None, ("since_round",)),
+    View(
+        "usage",
+        "Usage",
+        "Calls, tokens and cost, in all and by model.",
+        lambda of: state.build_usage(of.debate),
+    ),
+    View("events", "Events", "Every recorded event, in order.", build_events, None, ("since_round",)),
     View(
         "tasks",
         "Tasks",
         "Every model call: open, done or failed.",
-        lambda of: {"tasks": [row.model_dump() for row in list_tasks(of.debate)]},
+        lambda of: {"tasks": rounds.list_tasks(of.debate)},
     ),
     View(
         "prompt",
         "Prompt",
         "The turns that the caller is to write, with their prompts.",
         lambda of: {"awaited": [turn.model_dump() for turn in awaited_turns(of.debate)]},
-        lambda of: render_awaited_turns(of.debate),
+        render_prompts,
     ),
     View(
         "family",
         "Family",
         "Comparisons with its parent, its forks and its siblings.",
-        build_family_view,
+        build_family,
         needs_family=True,
     ),
 )

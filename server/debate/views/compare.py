@@ -1,6 +1,7 @@
 """Two debates side by side: outcome, cost, differences in the setup, shared rounds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
 from server.debate.views.markdown import cost_line, format_heading
 from server.debate.views.state import UsageSum, sum_usage
-from server.debate.views.verdict import build_verdict, vote_line
+from server.debate.views.verdict import build_verdict
 
 MAX_VALUE_LENGTH = 300
 """Bytes of each value that differs in the setups; the events have it whole."""
@@ -79,32 +80,35 @@ class DebateFamily(BaseModel):
 
 def build_comparison(one: StoredDebate, other: StoredDebate) -> Comparison:
     relation = find_relation(one, other)
-    forked = one.debate.setup.forked_from or other.debate.setup.forked_from
-    shared = count_shared_rounds(one, other, relation) if forked else 0
-    agree = compute_agreement(one.debate, other.debate)
+    ours, theirs = describe_debate(one), describe_debate(other)
+    agree = "open"
+    if ours.outcome and theirs.outcome:
+        agree = "yes" if ours.winner_stance == theirs.winner_stance else "no"
+    shared = count_shared_rounds(one, other, relation)
     return Comparison(
-        one=build_compared_debate(one.id, one.debate),
-        other=build_compared_debate(other.id, other.debate),
+        one=ours,
+        other=theirs,
         agree=agree,
         relation=relation,
         shared_rounds=shared,
         provenance=verify_provenance(one, other, relation),
         differences=find_differences(one.debate.setup, other.debate.setup),
-        summary=render_summary(one, other, relation, shared, agree),
+        summary=render_summary(ours, theirs, relation, one.debate.setup.forked_from, shared, agree),
     )
 
 
-def build_compared_debate(debate_id: str, debate: Debate) -> ComparedDebate:
+def describe_debate(stored: StoredDebate) -> ComparedDebate:
+    debate = stored.debate
     found = build_verdict(debate)
     votes = debate.verdict.votes if debate.verdict else ()
     return ComparedDebate(
-        debate_id=debate_id,
+        debate_id=stored.id,
         question=debate.setup.question,
         status=status(debate),
         outcome=found.outcome,
         winner=found.winner,
         winner_stance=found.winner_stance,
-        votes=[vote_line(debate, vote.judge) for vote in votes],
+        votes=found.votes,
         margin=min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
         rounds_of_talk=debate.held_round_count,
         turns=len(debate.turns),
@@ -115,28 +119,25 @@ def build_compared_debate(debate_id: str, debate: Debate) -> ComparedDebate:
 
 def find_relation(one: StoredDebate, other: StoredDebate) -> str:
     """The relation of the other debate to this one."""
-    if other.debate.setup.forked_from == one.id:
-        return "fork"
-    if one.debate.setup.forked_from == other.id:
-        return "parent"
     mine, theirs = one.debate.setup.forked_from, other.debate.setup.forked_from
+    if theirs == one.id:
+        return "fork"
+    if mine == other.id:
+        return "parent"
     return "sibling" if mine and mine == theirs else ""
 
 
 def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -> int:
     """The number of first rounds with equal events, at most as many as were inherited."""
+    if not (one.debate.setup.forked_from or other.debate.setup.forked_from):
+        return 0
     forks = {"fork": [other], "parent": [one], "sibling": [one, other]}.get(relation, [])
-    most = [
-        min(one.debate.round, other.debate.round),
-        *(stored.debate.setup.forked_at_round for stored in forks),
-    ]
-    number = 0
-    while number < min(most):
-        ours, theirs = (find_round_events(stored.entries, number + 1) for stored in (one, other))
-        if ours != theirs:
-            break
-        number += 1
-    return number
+    most = min(one.debate.round, other.debate.round, *(fork.debate.setup.forked_at_round for fork in forks))
+    equal = (
+        find_round_events(one.entries, number) == find_round_events(other.entries, number)
+        for number in range(1, most + 1)
+    )
+    return sum(takewhile(bool, equal))
 
 
 def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
@@ -154,71 +155,52 @@ def verify_provenance(one: StoredDebate, other: StoredDebate, relation: str) -> 
     return "verified" if is_known else "broken"
 
 
-def compute_agreement(one: Debate, other: Debate) -> str:
-    if one.verdict is None or other.verdict is None:
-        return "open"
-    stances = [build_verdict(debate).winner_stance for debate in (one, other)]
-    return "yes" if stances[0] == stances[1] else "no"
-
-
 def find_differences(one: Opened, other: Opened) -> list[Difference]:
-    """The fields that differ in the two setups; debaters and documents are matched by name."""
-    ours, theirs = flatten_setup(one), flatten_setup(other)
+    """The fields that differ in the two setups, apart from the origin and the running of the debate."""
+    excluded = {"kind", "run", "tags", "prices"}
+    excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
+    ours, theirs = (
+        {
+            what: shorten_to_bytes(text, MAX_VALUE_LENGTH)
+            for what, text in flatten("", setup.model_dump(mode="json", exclude=excluded))
+        }
+        for setup in (one, other)
+    )
     return [
         Difference(field=what, one=ours.get(what, ""), other=theirs.get(what, ""))
-        for what in dict.fromkeys((*ours, *theirs))
+        for what in ours | theirs
         if ours.get(what, "") != theirs.get(what, "")
     ]
 
 
-def flatten_setup(setup: Opened) -> dict[str, str]:
-    """A setup as text by field path, without fields about the origin or the running of the debate."""
-    excluded = {"kind", "run", "tags", "prices"} | {
-        name for name in Opened.model_fields if name.startswith("forked_")
-    }
-    found: dict[str, str] = {}
-    for name, value in setup.model_dump(mode="json", exclude=excluded).items():
-        found |= flatten_value(name, value)
-    return {what: shorten_to_bytes(text, MAX_VALUE_LENGTH) for what, text in found.items()}
-
-
-def flatten_value(name: str, value: Any) -> dict[str, str]:
-    if isinstance(value, dict):
-        return {
-            key: text for part in value for key, text in flatten_value(f"{name}.{part}", value[part]).items()
-        }
+def flatten(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """(path, text) of each field. Debaters, documents and phases stand under their names."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        parts = {f"{name}.{one.get('name') or one.get('title')}": one for one in value}
-        return {
-            key: text
-            for part, one in parts.items()
-            for key, text in flatten_value(part, drop_name(one)).items()
-        }
-    if isinstance(value, list):
-        return {name: ", ".join(map(str, value))}
-    return {name: "" if value is None else str(value)}
+        value = {item.pop("name", "") or item.pop("title"): item for item in value}
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from flatten(f"{path}.{key}" if path else key, part)
+    elif isinstance(value, list):
+        yield path, ", ".join(map(str, value))
+    else:
+        yield path, "" if value is None else str(value)
 
 
-def drop_name(item: dict[str, Any]) -> dict[str, Any]:
-    """An item without its name, which is part of its path."""
-    return {key: part for key, part in item.items() if key not in ("name", "title")}
-
-
-def render_summary(one: StoredDebate, other: StoredDebate, relation: str, shared: int, agree: str) -> str:
+def render_summary(
+    one: ComparedDebate, other: ComparedDebate, relation: str, parent: str, shared: int, agree: str
+) -> str:
     how = {
-        "fork": f"{other.id} is a fork of {one.id}",
-        "parent": f"{one.id} is a fork of {other.id}",
-        "sibling": f"Both are forks of {one.debate.setup.forked_from}",
+        "fork": f"{other.debate_id} is a fork of {one.debate_id}",
+        "parent": f"{one.debate_id} is a fork of {other.debate_id}",
+        "sibling": f"Both are forks of {parent}",
     }.get(relation, "Neither is a fork of the other")
     past = f"; they share round 1{f' to {shared}' if shared > 1 else ''}" if shared else ""
     if agree == "open":
         return f"{how}{past}. There is no verdict to compare yet."
     finding = "They come to the same finding" if agree == "yes" else "They come to different findings"
-    outcomes = [build_verdict(stored.debate).outcome for stored in (one, other)]
-    certainty = (
-        "" if outcomes[0] == outcomes[1] else f": {outcomes[0]} in {one.id}, {outcomes[1]} in {other.id}"
-    )
-    return f"{how}{past}. {finding}{certainty}."
+    if one.outcome != other.outcome:
+        finding += f": {one.outcome} in {one.debate_id}, {other.outcome} in {other.debate_id}"
+    return f"{how}{past}. {finding}."
 
 
 def render_comparison(comparison: Comparison) -> str:

@@ -1,34 +1,15 @@
-"""The events of a debate as rows for clients and hooks, and the receipt of their chain."""
+"""The events of a debate as rows for clients and hooks: all, the interventions, and the receipt of their chain."""
 
 from collections.abc import Sequence
-from typing import Any, assert_never, get_args
+from typing import Any, get_args
 
+from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.config import SeatKind
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Concluded,
-    DefaultPlanUsed,
-    Ended,
-    Event,
-    Failed,
-    HandedOff,
-    HandoffFailed,
-    Judged,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Recorded,
-    Researched,
-    Resumed,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
-from server.debate.facts.interventions import InterventionEvent, InterventionFact
+from server.debate.facts.events import AnswerEvent, Event, Paused, Recorded, Researched, Resumed
+from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.rules.decide import status
+from server.debate.rules.schedule import current_model, seat_models
 
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
@@ -79,17 +60,7 @@ def build_event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> d
 
 def find_seat_kind(event: Event) -> SeatKind | None:
     """The kind of seat whose answer an event is; None for events that no seat's visibility hides."""
-    match event:
-        case Spoke() | Balloted() | Researched() | RoundOpened() | RoundClosed() | Audited():
-            return seat_kind(event.seat)
-        case Judged() | Synthesized():
-            return seat_kind(event.seat)
-        case Opened() | PhaseEntered() | DefaultPlanUsed() | HandedOff() | HandoffFailed() | Failed():
-            return None
-        case Concluded() | InterventionFact() | Paused() | Resumed() | Ended():
-            return None
-        case _:
-            assert_never(event)
+    return seat_kind(event.seat) if isinstance(event, AnswerEvent | Researched) else None
 
 
 def entries_since(entries: Sequence[Recorded], since_round: int) -> Sequence[Recorded]:
@@ -113,3 +84,30 @@ def build_receipt(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -
         "verified": "every entry was checked against the chain when this was read",
         "at": entries[-1].at,
     }
+
+
+def build_interventions(debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+    """{"settings": those in force, "log": a row for each intervention, the oldest first}."""
+    settings = {
+        "paused": debate.paused is not None,
+        "concluding": debate.is_concluding,
+        "max_rounds": debate.max_rounds,
+        "limits": debate.limits.model_dump(),
+        "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
+        "threshold": str(debate.threshold or ""),
+        "models": {seat: current_model(debate, seat) for seat in seat_models(debate.setup)},
+        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted_turns)],
+        "actions": ACTIONS,
+    }
+    log = []
+    for entry in entries:
+        event, seat, text = entry.event, "", ""
+        if isinstance(event, InterventionFact):
+            action, (seat, text) = event.action, describe_change(event)
+        elif isinstance(event, Paused | Resumed):
+            action = "pause" if isinstance(event, Paused) else "resume"
+        else:
+            continue
+        row = {"action": action, "reason": event.reason, "text": text, "to": seat}
+        log.append({"seq": entry.seq, "at": entry.at, "actor": entry.actor, **row})
+    return {"settings": settings, "log": log}

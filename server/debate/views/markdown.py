@@ -2,18 +2,17 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from server.debate.facts.events import (
     Audited,
+    DefaultPlanUsed,
     EndCause,
-    Judged,
     Opened,
     Recorded,
     RoundClosed,
-    RoundOpened,
     Spoke,
 )
 from server.debate.facts.interventions import TextIntervention
@@ -50,6 +49,8 @@ END_CAUSE_TEXTS: dict[EndCause, str] = {
 }
 """Causes for the end of the talk as text; the reasons of other causes are texts already."""
 
+OfficerEvent = RoundPlan | Audited | RoundClosed
+
 _BLOCK_MARKUP = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
 """The start of a heading, its underline, or the start of an HTML or code block."""
 
@@ -76,7 +77,7 @@ def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: 
 
 
 def round_lines(debate: Debate, round_number: int) -> list[str]:
-    lines = round_plan_lines(debate, round_number)
+    lines = officer_blocks(debate, round_number, debate.round_plans)
     lines += [
         f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {format_heading(ballot.reasoning)}*"
         for ballot in debate.round_ballots(round_number)
@@ -90,10 +91,17 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
             for handoff in debate.handoffs
             if handoff.round == round_number and handoff.because == "chosen"
         ]
-    texts = debate.find_interventions(TextIntervention)
-    lines += [text_block(text) for text in texts if max(text.round, 1) == round_number]
-    lines += review_lines(debate, round_number)
-    lines += [judgment_block(one) for one in visible_judgments(debate) if one.round == round_number]
+    lines += [
+        f"\n### {note.title} to {note.to or 'everybody'}\n\n{escape_block_markup(note.text)}"
+        for note in debate.find_interventions(TextIntervention)
+        if max(note.round, 1) == round_number
+    ]
+    lines += officer_blocks(debate, round_number, (*debate.audits, *debate.round_summaries))
+    for judged in visible_judgments(debate):
+        if judged.round == round_number:
+            finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
+            lines.append(f"\n### {judged.seat}, reading {judged.slot_index}: {finding}")
+            lines.append(f"\n{escape_block_markup(judged.verdict)}")
     return lines + [
         f"\n*{failure.seat} failed: {format_heading(failure.detail)}*"
         for failure in debate.all_failures
@@ -101,50 +109,46 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     ]
 
 
-def judgment_block(judged: Judged) -> str:
-    finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
-    title = f"\n### {judged.seat}, reading {judged.slot_index}: {finding}"
-    return f"{title}\n\n{escape_block_markup(judged.verdict)}"
-
-
 def turn_block(debate: Debate, turn: Spoke) -> str:
-    cut = " *(cut at the length limit)*" if turn.cut else ""
-    letter = debater_letter(debate, turn.seat)
     stance = format_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
-    title = f"\n### {letter}. {turn.seat} ({stance}){recipient}"
-    if not debate.is_active(turn):
-        struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
-        return f"{title}, retracted\n\n{escape_block_markup(struck)}"
-    return f"{title}\n\n{escape_block_markup(turn.text)}{cut}"
+    title = f"\n### {debater_letter(debate, turn.seat)}. {turn.seat} ({stance}){recipient}"
+    if debate.is_active(turn):
+        cut = " *(cut at the length limit)*" if turn.cut else ""
+        return f"{title}\n\n{escape_block_markup(turn.text)}{cut}"
+    struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
+    return f"{title}, retracted\n\n{escape_block_markup(struck)}"
 
 
-def round_plan_block(round_plan: RoundPlan) -> str:
-    lines = ["\n### Moderator", f"\nSpeakers: {', '.join(round_plan.next_speakers) or 'nobody'}."]
-    if not isinstance(round_plan, RoundOpened):
-        return "\n".join([*lines, f"\n*{format_heading(round_plan.reason)}*"])
-    if round_plan.briefing:
-        lines.append(f"\n**Briefing**\n\n{escape_block_markup(round_plan.briefing)}")
-    if round_plan.new_angle:
-        lines.append(f"\n**New angle**\n\n{escape_block_markup(round_plan.new_angle)}")
-    return "\n".join(lines) + ("\n\n*The last round.*" if round_plan.done else "")
+def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:
+    """What moderator and referee wrote in a round, if clients may see it."""
+    return [
+        officer_block(fact)
+        for fact in facts
+        if fact.round == round_number
+        and is_visible(debate, "referee" if isinstance(fact, Audited) else "moderator")
+    ]
 
 
-def round_summary_block(round_summary: RoundClosed) -> str:
-    status = "SETTLED" if round_summary.settled else "CONTINUE"
-    parts = ["\n### Moderator's summary", escape_block_markup(round_summary.summary), f"**Status**: {status}"]
-    if round_summary.decision:
-        parts.append(f"**Decision**: {escape_block_markup(round_summary.decision)}")
-    return "\n\n".join(parts)
-
-
-def audit_block(audited: Audited) -> str:
-    return f"\n### Referee\n\n{escape_block_markup(audited.text)}"
-
-
-def text_block(intervention: TextIntervention) -> str:
-    title = f"\n### {intervention.title} to {intervention.to or 'everybody'}"
-    return f"{title}\n\n{escape_block_markup(intervention.text)}"
+def officer_block(written: OfficerEvent) -> str:
+    title, parts = "Moderator", []
+    match written:
+        case Audited():
+            title, parts = "Referee", [written.text]
+        case RoundClosed():
+            standing = "SETTLED" if written.settled else "CONTINUE"
+            title, parts = "Moderator's summary", [written.summary, f"**Status**: {standing}"]
+            parts += [f"**Decision**: {written.decision}"] if written.decision else []
+        case _:
+            parts.append(f"Speakers: {', '.join(written.next_speakers) or 'nobody'}.")
+            if isinstance(written, DefaultPlanUsed):
+                parts.append(f"*{format_heading(written.reason)}*")
+            else:
+                parts += ["**Briefing**", written.briefing] if written.briefing else []
+                parts += ["**New angle**", written.new_angle] if written.new_angle else []
+                parts += ["*The last round.*"] if written.done else []
+    text = "\n\n".join(parts)
+    return f"\n### {title}\n\n{escape_block_markup(text)}"
 
 
 def format_heading(text: str) -> str:
@@ -160,26 +164,8 @@ def escape_block_markup(text: str) -> str:
 
 def render_moderation(debate: Debate, round_number: int) -> str:
     """What the moderator and the referee wrote in a round."""
-    return "\n".join([*round_plan_lines(debate, round_number), *review_lines(debate, round_number)]).strip()
-
-
-def round_plan_lines(debate: Debate, round_number: int) -> list[str]:
-    """The moderator's plan of a round."""
-    if not is_visible(debate, "moderator"):
-        return []
-    return [round_plan_block(plan) for plan in debate.round_plans if plan.round == round_number]
-
-
-def review_lines(debate: Debate, round_number: int) -> list[str]:
-    """What the referee and the moderator wrote after the turns of a round."""
-    lines = []
-    if is_visible(debate, "referee"):
-        lines += [audit_block(audited) for audited in debate.audits if audited.round == round_number]
-    if is_visible(debate, "moderator"):
-        lines += [
-            round_summary_block(closed) for closed in debate.round_summaries if closed.round == round_number
-        ]
-    return lines
+    facts = (*debate.round_plans, *debate.audits, *debate.round_summaries)
+    return "\n".join(officer_blocks(debate, round_number, facts)).strip()
 
 
 def has_result(debate: Debate) -> bool:
@@ -200,7 +186,7 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
     ]
     if found.deliverable_problem:
         tail += section("No result in the shape asked for", [found.deliverable_problem])
-    ending = f"\n{talk_summary_line(debate)}{cost_line(sum_usage(debate.usage))}"
+    ending = f"\n{talk_summary_line(debate)}"
     details = "\n".join(tail)
     body = f"## {verdict_heading(debate, found)}"
     if found.verdict:
@@ -226,10 +212,12 @@ def verdict_heading(debate: Debate, verdict: Verdict) -> str:
 
 
 def talk_summary_line(debate: Debate) -> str:
-    line = f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}. "
-    if debate.ended:
-        line += f"The talk ended: {END_CAUSE_TEXTS.get(debate.ended.cause, format_heading(debate.ended.reason))}. "
-    return f"{line}{fork_origin_line(debate)} " if debate.setup.forked_from else line
+    parts = [
+        f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}."
+    ]
+    if ended := debate.ended:
+        parts.append(f"The talk ended: {END_CAUSE_TEXTS.get(ended.cause, format_heading(ended.reason))}.")
+    return " ".join(filter(None, [*parts, fork_origin_line(debate), cost_line(sum_usage(debate.usage))]))
 
 
 def deliverable_block(debate: Debate, deliverable: Any, max_bytes: int) -> str:
@@ -264,26 +252,20 @@ def estimate_line(setup: Opened) -> str:
     """The estimated calls, tokens and cost of the whole debate in a sentence."""
     found = estimate(setup)
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
-    price = format_estimated_price(setup, *found.cost_usd)
-    return f"Estimate: {format_count(found.calls, 'call')}, {least:,} to {most:,} tokens, {price}."
-
-
-def format_estimated_price(setup: Opened, minimum: str, maximum: str) -> str:
+    minimum, maximum = found.cost_usd
     if unknown := [price.model for price in setup.prices if not price.input]:
-        return f"the price of {', '.join(unknown)} is unknown"
-    if not maximum:
-        return "price unknown"
-    return f"${minimum} to ${maximum}" if Decimal(maximum) else "free of charge"
+        price = f"the price of {', '.join(unknown)} is unknown"
+    elif not maximum:
+        price = "price unknown"
+    else:
+        price = f"${minimum} to ${maximum}" if Decimal(maximum) else "free of charge"
+    return f"Estimate: {format_count(found.calls, 'call')}, {least:,} to {most:,} tokens, {price}."
 
 
 def build_search_text(debate: Debate) -> str:
     """The text that the search index holds for a debate, without what is hidden from clients."""
     setup = debate.setup
-    parts = [
-        setup.question,
-        *setup.tags,
-        setup.forked_from,
-    ]  # find_debates(query=ID) finds the forks of a debate
+    parts = [setup.question, *setup.tags, setup.forked_from]  # its id finds the forks of a debate
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
     parts += [document.title for document in setup.documents]
     parts += [turn.text for turn in debate.turns if is_visible(debate, "debaters")]

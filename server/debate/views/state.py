@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 from pydantic import BaseModel
 
 from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
-from server.debate.prompts.transcript import debater_letter
+from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
 from server.debate.views.warnings import failure_lines
 
@@ -22,47 +23,6 @@ class UsageSum(BaseModel):
     output_tokens: int
     cost_usd: str
     calls_of_unknown_cost: int
-
-
-class DebaterRow(BaseModel):
-    name: str
-    letter: str
-    stance: str
-    role: str
-    model: str
-    turns: int
-    failures: int
-
-
-class State(BaseModel):
-    debate_id: str
-    question: str
-    format: str
-    status: str
-    reason: str
-    phase: str
-    round: int
-    rounds_of_talk: int
-    max_rounds: int
-    debaters: list[DebaterRow]
-    judges: list[str]
-    awaiting: list[str]
-    outcome: str
-    winner: str
-    verdict: str
-    moderator_summary: str
-    final_decision: str
-    settled: bool
-    turns: int
-    failures: list[str]
-    notes: int
-    usage: UsageSum
-    tags: list[str]
-    forked_from: str
-    forked_at_round: int
-    opened_at: str
-    changed_at: str
-    entries: int
 
 
 def is_visible(debate: Debate, seat_kind: SeatKind) -> bool:
@@ -82,56 +42,62 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     )
 
 
-def usage_by_model(debate: Debate) -> dict[str, UsageSum]:
+def build_usage(debate: Debate) -> dict[str, Any]:
+    """{"total": the sum, "models": the sum of each}."""
     models = dict.fromkeys(usage.model for usage in debate.usage)
-    return {model: sum_usage([u for u in debate.usage if u.model == model]) for model in models}
+    sums = {model: sum_usage([used for used in debate.usage if used.model == model]) for model in models}
+    return {
+        "total": sum_usage(debate.usage).model_dump(),
+        "models": {model: used.model_dump() for model, used in sums.items()},
+    }
 
 
-def build_state(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> State:
-    setup = debate.setup
-    return State(
-        debate_id=debate_id,
-        question=setup.question,
-        format=setup.format,
-        status=status(debate),
-        reason=status_reason(debate),
-        phase=debate.phase.name if debate.phase else "",
-        round=debate.round,
-        rounds_of_talk=debate.held_round_count,
-        max_rounds=debate.max_rounds,
-        debaters=[
-            DebaterRow(
-                name=d.name,
-                letter=debater_letter(debate, d.name),
-                stance=d.stance,
-                role=d.role,
-                model=d.model,
-                turns=sum(turn.seat == d.name for turn in debate.turns),
-                failures=count_failures(debate, d.name),
-            )
-            for d in setup.debaters
+def build_state(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+    """Participants, progress, cost and outcome; "" for what there is not. Times are UTC, in ISO 8601."""
+    setup, verdict = debate.setup, debate.verdict
+    is_settled = bool(debate.round_summaries) and debate.round_summaries[-1].settled
+    judges = zip(judge_seats(setup), setup.judges.models, strict=True)
+    return {
+        "debate_id": debate_id,
+        "question": setup.question,
+        "format": setup.format,
+        "status": status(debate),
+        "reason": status_reason(debate),
+        "phase": debate.phase.name if debate.phase else "",
+        "round": debate.round,
+        "rounds_of_talk": debate.held_round_count,
+        "max_rounds": debate.max_rounds,
+        "debaters": [
+            {
+                "name": debater.name,
+                "letter": letter,
+                "stance": debater.stance,
+                "role": debater.role,
+                "model": debater.model,
+                "turns": sum(turn.seat == debater.name for turn in debate.turns),
+                "failures": count_failures(debate, debater.name),
+            }
+            for letter, debater in lettered_debaters(debate)
         ],
-        judges=[
-            f"{judge}: {model}" for judge, model in zip(judge_seats(setup), setup.judges.models, strict=True)
-        ],
-        moderator_summary=moderator_summary(debate),
-        final_decision=debate.round_summaries[-1].decision if is_settled(debate) else "",
-        settled=is_settled(debate),
-        turns=len(debate.turns),
-        awaiting=awaited_seats(debate),
-        outcome=debate.verdict.outcome if debate.verdict else "",
-        winner=debate.verdict.winner if debate.verdict else "",
-        verdict=debate.verdict.verdict if debate.verdict else "",
-        failures=failure_lines(debate),
-        notes=len(debate.notes),
-        usage=sum_usage(debate.usage),
-        tags=list(setup.tags),
-        forked_from=setup.forked_from,
-        forked_at_round=setup.forked_at_round,
-        opened_at=entries[0].at,
-        changed_at=entries[-1].at,
-        entries=debate.version,
-    )
+        "judges": [f"{judge}: {model}" for judge, model in judges],
+        "awaiting": awaited_seats(debate),
+        "outcome": verdict.outcome if verdict else "",
+        "winner": verdict.winner if verdict else "",
+        "verdict": verdict.verdict if verdict else "",
+        "moderator_summary": moderator_summary(debate),
+        "final_decision": debate.round_summaries[-1].decision if is_settled else "",
+        "settled": is_settled,
+        "turns": len(debate.turns),
+        "failures": failure_lines(debate),
+        "notes": len(debate.notes),
+        "usage": sum_usage(debate.usage).model_dump(),
+        "tags": list(setup.tags),
+        "forked_from": setup.forked_from,
+        "forked_at_round": setup.forked_at_round,
+        "opened_at": entries[0].at,
+        "changed_at": entries[-1].at,
+        "entries": debate.version,
+    }
 
 
 def count_failures(debate: Debate, seat: str) -> int:
@@ -140,16 +106,8 @@ def count_failures(debate: Debate, seat: str) -> int:
 
 def moderator_summary(debate: Debate) -> str:
     """The moderator's latest summary; "" if there is none, or if it is hidden."""
-    return (
-        debate.round_summaries[-1].summary
-        if debate.round_summaries and is_visible(debate, "moderator")
-        else ""
-    )
-
-
-def is_settled(debate: Debate) -> bool:
-    """Whether the moderator settled the question."""
-    return bool(debate.round_summaries) and debate.round_summaries[-1].settled
+    is_shown = debate.round_summaries and is_visible(debate, "moderator")
+    return debate.round_summaries[-1].summary if is_shown else ""
 
 
 def status_reason(debate: Debate) -> str:

@@ -150,19 +150,21 @@ def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
     found = debate.verdict
     result, problem = find_deliverable(debate)
+    cautions = find_verdict_warnings(debate) if found or result else []
     if found is None:
-        warnings = find_verdict_warnings(debate) if result else []
-        return Verdict(cautions=warnings, deliverable=result, deliverable_problem=problem)
+        return Verdict(cautions=cautions, deliverable=result, deliverable_problem=problem)
+    others = [vote.judge for vote in found.votes if not vote.abstains and vote.winner != found.winner]
+    readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
     return Verdict(
         outcome=found.outcome,
         winner=found.winner,
         winner_stance=winner_stance(debate),
         verdict=found.verdict,
         reasoning=found.reasoning,
-        votes=[vote_line(debate, vote.judge) for vote in found.votes],
+        votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballot_lines(debate),
-        dissent=dissent_lines(debate),
-        cautions=find_verdict_warnings(debate),
+        dissent=[f"{one.seat}: {shorten_to_bytes(one.verdict, MAX_DISSENT_BYTES)}" for one in readings],
+        cautions=cautions,
         deliverable=result,
         deliverable_problem=problem,
     )
@@ -185,25 +187,12 @@ def find_deliverable(debate: Debate) -> tuple[Any, str]:
     return "", ""
 
 
-def vote_line(debate: Debate, judge: str) -> str:
-    assert debate.verdict is not None
-    vote = next(v for v in debate.verdict.votes if v.judge == judge)
-    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judgments if j.seat == judge))
-    who = f"{judge} ({models})" if models else judge
+def vote_line(debate: Debate, vote: Vote) -> str:
+    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judgments if j.seat == vote.judge))
+    who = f"{vote.judge} ({models})" if models else vote.judge
+    weight = "" if vote.weight == "1" else f", weight {vote.weight}"
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
     if not debate.judgments:
-        return f"{who} votes for {vote.winner}{weight_suffix(vote)}"
-    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weight_suffix(vote)}"
-
-
-def weight_suffix(vote: Vote) -> str:
-    return "" if vote.weight == "1" else f", weight {vote.weight}"
-
-
-def dissent_lines(debate: Debate) -> list[str]:
-    """The first readings of judges who voted for another side than the one that prevailed."""
-    assert debate.verdict is not None
-    others = [v.judge for v in debate.verdict.votes if not v.abstains and v.winner != debate.verdict.winner]
-    readings = [j for j in visible_judgments(debate) if j.slot_index == 1 and j.seat in others]
-    return [f"{j.seat}: {shorten_to_bytes(j.verdict, MAX_DISSENT_BYTES)}" for j in readings]
+        return f"{who} votes for {vote.winner}{weight}"
+    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weight}"

@@ -5,29 +5,39 @@ from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
 from server.debate.facts.config import CALLER
-from server.debate.facts.events import Failed
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models
 
+CAUSE_TEXTS: dict[str, str] = {
+    "empty": "gave an empty answer",
+    "unreadable": "gave no usable answer",
+    "timeout": "timed out",
+    "late": "was too late",
+    "rate_limited": "was rate-limited",
+    "unavailable": "could not be reached",
+    "unauthorized": "refused the key",
+    "bad_request": "refused the request",
+    "refused": "refused to answer",
+    "crashed": "crashed",
+}
+"""How a model failed to answer, by cause."""
+
 
 def failure_lines(debate: Debate) -> list[str]:
     """A line for each kind of failure of a seat, with the number of times."""
-    failed: list[tuple[str, str, str]] = [(format_failed_seat(f), f.cause, f.detail) for f in debate.failures]
+    failed: list[tuple[str, str, str]] = []
+    for f in debate.failures:
+        model = "" if f.model in f.detail else f" ({f.model})"
+        failed.append((f"{f.seat}{model}", f.cause, f.detail))
     failed += [(f.seat, "hand-off", f.detail) for f in debate.handoff_failures]
-    for research in debate.research:
-        failed += [(research.seat, "research", f"{f.tool}: {f.failed}") for f in research.lookups if f.failed]
+    for found in debate.research:
+        failed += [(found.seat, "research", f"{f.tool}: {f.failed}") for f in found.lookups if f.failed]
     return [
         f"{seat}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
         for (seat, cause, detail), times in Counter(failed).items()
     ]
-
-
-def format_failed_seat(failure: Failed) -> str:
-    """The seat, with its model unless the detail names it."""
-    is_named = not failure.model or failure.model in failure.detail
-    return failure.seat if is_named else f"{failure.seat} ({failure.model})"
 
 
 def find_verdict_warnings(debate: Debate) -> list[str]:
@@ -83,22 +93,18 @@ def fallback_lines(debate: Debate) -> list[str]:
 def describe_failed_models(debate: Debate) -> str:
     """How many models answered and how the others failed, in a sentence; "" if all answered in the end."""
     failing = Counter((f.model, f.cause) for f in debate.failures if f.model)
-    failed = [model for model, _ in failing if not has_answered(debate, model)]
+    failed = {model for model, _ in failing if not has_answered(debate, model)}
     if not failed:
         return ""
-    requested = {
-        *seat_models(debate.setup).values(),
-        *(replaced.model for replaced in debate.find_interventions(ModelReplaced)),
-        *failed,
-    } - {CALLER}
-    fallbacks = {model for model in debate.setup.fallback_models if has_answered(debate, model)}
+    models = {*seat_models(debate.setup).values(), *failed} - {CALLER}
+    models |= {replaced.model for replaced in debate.find_interventions(ModelReplaced)} - {CALLER}
+    models |= {model for model in debate.setup.fallback_models if has_answered(debate, model)}
     causes = [
-        f"{model} {CAUSE_TEXTS.get(cause, cause)} {format_count(times, 'time')}"
+        f"{model} {CAUSE_TEXTS[cause]} {format_count(times, 'time')}"
         for (model, cause), times in failing.items()
         if model in failed
     ]
-    models = requested | fallbacks
-    answered = len(models) - len(set(failed))
+    answered = len(models) - len(failed)
     return f"{answered} of {format_count(len(models), 'model')} answered: {'; '.join(causes)}."
 
 
@@ -134,23 +140,7 @@ def find_failover_round(debate: Debate, seat: str, model: str) -> float:
     return min(lost, default=math.inf)
 
 
-CAUSE_TEXTS = {
-    "empty": "gave an empty answer",
-    "unreadable": "gave no usable answer",
-    "timeout": "timed out",
-    "late": "was too late",
-    "rate_limited": "was rate-limited",
-    "unavailable": "could not be reached",
-    "unauthorized": "refused the key",
-    "bad_request": "refused the request",
-    "refused": "refused to answer",
-    "crashed": "crashed",
-}
-"""How a model failed to answer, by cause."""
-
-
 def has_uninformative_decision(debate: Debate) -> bool:
     """Whether a model that is too small to decide took part in the decision."""
-    decisions = (*debate.judgments, *debate.round_summaries, *debate.ballots)
-    result = () if debate.deliverable is None else (debate.deliverable,)
-    return any(not decision.informative for decision in (*decisions, *result))
+    decisions = (*debate.judgments, *debate.round_summaries, *debate.ballots, debate.deliverable)
+    return any(decision is not None and not decision.informative for decision in decisions)

@@ -175,7 +175,7 @@ class TestTheCost:
         child.play()
 
         assert len(child.debate.usage) == len(parent.debate.usage) - 2
-        assert build_state("x", child.debate, child.log).usage.calls == len(child.debate.usage)
+        assert build_state("x", child.debate, child.log)["usage"]["calls"] == len(child.debate.usage)
         assert f"{len(child.debate.usage)} calls" in render_verdict(child.debate)
 
     def test_the_verdict_and_the_transcript_say_where_the_past_is_from(self) -> None:

@@ -11,7 +11,7 @@ from server.debate.facts.events import Event
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.transitions import replay
 from server.debate.views.compare import Comparison, build_comparison
-from server.debate.views.interventions import build_interventions
+from server.debate.views.events import build_interventions
 from server.engine.store import DebateSnapshot
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 

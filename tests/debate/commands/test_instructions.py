@@ -8,7 +8,7 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.rules.transitions import replay
-from server.debate.views.interventions import build_interventions
+from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from tests.support.simulation import DebateSimulation, build_setup, simulate
 

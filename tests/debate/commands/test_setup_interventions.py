@@ -16,7 +16,7 @@ from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from server.debate.views.interventions import build_interventions
+from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
 from server.debate.views.verdict import build_verdict, visible_turns
@@ -69,7 +69,7 @@ class TestMoreRounds:
         assert "2 rounds more, 4 in all" in steer(at, "extend", rounds=2)
         at.play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", *["rebuttal"] * 3, "verdict"]
-        assert build_state("d", at.debate, at.log).max_rounds == 4
+        assert build_state("d", at.debate, at.log)["max_rounds"] == 4
 
     def test_in_the_last_round_it_still_counts(self) -> None:
         at = simulate(build_setup(max_rounds=1)).play_to_round(1)

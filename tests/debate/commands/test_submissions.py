@@ -57,8 +57,8 @@ class TestWaiting:
         assert at.status == "waiting"
         assert decide(at.debate) == Wait("The caller is to write for Ada: call submit_turn.")
         state = build_state("d-1", at.debate, at.log)
-        assert (state.status, state.awaiting) == ("waiting", ["Ada"])
-        assert state.reason == "The caller is to write for Ada: call submit_turn."
+        assert (state["status"], state["awaiting"]) == ("waiting", ["Ada"])
+        assert state["reason"] == "The caller is to write for Ada: call submit_turn."
         assert render_transcript(at.debate, at.log).endswith(
             "\n*waiting: The caller is to write for Ada: call submit_turn.*\n"
         )

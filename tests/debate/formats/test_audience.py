@@ -8,8 +8,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.rules.decide import Ask, Call, Wait, decide, is_round_over
 from server.debate.rules.schedule import find_voters
 from server.debate.views.markdown import render_transcript, render_verdict
-from server.debate.views.rounds import build_round
-from server.debate.views.tasks import list_tasks
+from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import tally_ballots
 from tests.support.simulation import (
     DebateSimulation,
@@ -63,7 +62,7 @@ def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() ->
     at = audience(failing, judges={"count": 3, "quorum": 2}).play()
     assert (at.status, at.debate.round) == ("paused", 4)
     assert isinstance(decide(at.debate), Wait)
-    assert {row.task for row in list_tasks(at.debate) if row.state == "failed"} == {"ballot"}
+    assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == {"ballot"}
 
 
 def test_a_note_made_during_a_vote_is_read_by_everybody_after_it() -> None:

@@ -11,8 +11,7 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_round
-from server.debate.views.tasks import list_tasks
+from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import visible_turns
 from tests.support.simulation import (
     DebateSimulation,
@@ -126,7 +125,7 @@ class TestTheRound:
         at.script = script
         assert at.play().status == "concluded"
         assert [act for act, *_ in said(at)] == ["critique"] * 3
-        assert [row.task for row in list_tasks(at.debate) if row.state == "failed"] == ["answer"] * 3
+        assert [row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"] == ["answer"] * 3
 
     def test_too_few_messages_pause_the_debate(self) -> None:
         at = examined()

@@ -18,8 +18,8 @@ from server.debate.views.markdown import (
     render_transcript,
     render_verdict,
 )
+from server.debate.views.rounds import list_tasks
 from server.debate.views.state import status_reason
-from server.debate.views.tasks import list_tasks
 from server.debate.views.verdict import build_result, build_verdict
 from server.debate.views.warnings import find_verdict_warnings
 from tests.support.simulation import (
@@ -251,7 +251,7 @@ def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
 @pytest.mark.requirement("C16")
 def test_officers_are_in_the_tasks() -> None:
     at = panel(referee=True).play()
-    rows = [(row.seat, row.task, row.state) for row in list_tasks(at.debate)]
+    rows = [(row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
     assert rows.count(("referee", "audit", "done")) == 2
     assert rows[-1] == ("synthesizer", "deliverable", "done")
 

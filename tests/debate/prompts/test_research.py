@@ -5,8 +5,8 @@ import pytest
 from server.debate.facts.events import Lookup, Paused, Researched, Resumed
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
+from server.debate.views.rounds import list_tasks
 from server.debate.views.state import sum_usage
-from server.debate.views.tasks import list_tasks
 from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (
     DebateSimulation,
@@ -103,7 +103,7 @@ def test_research_is_counted_and_its_failures_are_listed() -> None:
     assert at.debate.research[0].lookups == (FOUND, LOST)
     assert sum_usage(at.debate.usage).calls == 7
     assert ("Proponent", "research", "done") in [
-        (row.seat, row.task, row.state) for row in list_tasks(at.debate)
+        (row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)
     ]
     assert "Proponent: web/fetch: no answer in 10 s (research)" in failure_lines(at.debate)
 

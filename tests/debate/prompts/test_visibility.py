@@ -9,9 +9,8 @@ from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Researched
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_moderation, render_transcript
-from server.debate.views.rounds import build_round
+from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.state import build_state, sum_usage
-from server.debate.views.tasks import list_tasks
 from server.debate.views.verdict import build_result, build_verdict, visible_turns
 from tests.support.simulation import (
     DebateSimulation,
@@ -77,7 +76,7 @@ def client_text(at: DebateSimulation) -> str:
     rounds = [build_round(at.debate, entered.round) for entered in at.debate.rounds]
     events = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
     prompt_text = [event for event in events if event["kind"] != "concluded"]
-    state = build_state("d-1", at.debate, at.log).model_dump(exclude={"verdict"})
+    state = build_state("d-1", at.debate, at.log) | {"verdict": ""}
     result = {k: v for k, v in build_result(at.debate).items() if k != "verdict"}
     transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict: ")
     return json.dumps([rounds, prompt_text, state, result, transcript])

@@ -21,7 +21,7 @@ from server.debate.rules.budget import (
     reserved_for_verdict,
 )
 from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
-from server.debate.views.interventions import build_interventions
+from server.debate.views.events import build_interventions
 from server.debate.views.markdown import estimate_line, render_verdict
 from server.debate.views.state import status_reason
 from tests.support.simulation import (

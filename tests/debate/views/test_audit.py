@@ -5,8 +5,7 @@ from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
-from server.debate.views.events import build_event_row, build_receipt
-from server.debate.views.interventions import build_interventions
+from server.debate.views.events import build_event_row, build_interventions, build_receipt
 from server.debate.views.rounds import build_analysis, build_round
 from tests.support.simulation import (
     DebateSimulation,

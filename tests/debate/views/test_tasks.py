@@ -10,7 +10,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.events import EVENT_NAMES, build_event_row, event_names
-from server.debate.views.tasks import list_tasks
+from server.debate.views.rounds import list_tasks
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.requirement("C16")
 
 
 def rows(at: DebateSimulation) -> list[tuple[int, str, str, str]]:
-    return [(row.round, row.seat, row.task, row.state) for row in list_tasks(at.debate)]
+    return [(row["round"], row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
 
 
 class TestTasks:
     def test_a_task_says_who_when_what_became_of_it_and_how_long_it_took(self) -> None:
         used = Usage(model="vendor/m-2026", milliseconds=1234, attempts=2)
         at = simulate(script=lambda _: Reply("So.", used)).play_through_round(1)
-        assert list_tasks(at.debate)[0].model_dump() == {
+        assert list_tasks(at.debate)[0] == {
             "round": 1,
             "phase": "opening",
             "seat": "Proponent",
@@ -59,12 +59,16 @@ class TestTasks:
         at.step()
         assert rows(at) == [(1, "Speaker 1", "argument", "failed"), (1, "Speaker 2", "argument", "open")]
         failed = list_tasks(at.debate)[0]
-        assert (failed.model, failed.detail, failed.milliseconds) == ("scripted", "no answer in 120 s", 0)
+        assert (failed["model"], failed["detail"], failed["milliseconds"]) == (
+            "scripted",
+            "no answer in 120 s",
+            0,
+        )
 
     def test_a_second_attempt_is_told(self) -> None:
         at = simulate(script=lambda _: "").play_to_round(1)
         at.add_events(at.answer(at.pending_calls()[0]))
-        assert [(row.state, row.attempts) for row in list_tasks(at.debate)] == [
+        assert [(row["state"], row["attempts"]) for row in list_tasks(at.debate)] == [
             ("failed", 1),
             ("open", 2),
             ("open", 1),
@@ -73,7 +77,7 @@ class TestTasks:
     def test_every_kind_of_task_is_there_round_by_round(self) -> None:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
         at = simulate(build_setup(format="full", options=options)).play()
-        tasks = Counter(row.task for row in list_tasks(at.debate))
+        tasks = Counter(row["task"] for row in list_tasks(at.debate))
         assert tasks == {
             "argument": 10,
             "opening": 5,
@@ -85,9 +89,9 @@ class TestTasks:
             "judgment": 2,
             "deliverable": 1,
         }
-        numbers = [row.round for row in list_tasks(at.debate)]
+        numbers = [row["round"] for row in list_tasks(at.debate)]
         assert numbers == sorted(numbers)
-        assert {row.state for row in list_tasks(at.debate)} == {"done"}
+        assert {row["state"] for row in list_tasks(at.debate)} == {"done"}
 
     def test_every_kind_of_task_can_fail(self) -> None:
         options = {
@@ -104,7 +108,7 @@ class TestTasks:
             return default_script(call) if spared or call.seat == "judge 1" else lost
 
         at = simulate(voted, script).play()
-        assert {row.task for row in list_tasks(at.debate) if row.state == "failed"} == {
+        assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == {
             "argument",
             "opening",
             "closing",

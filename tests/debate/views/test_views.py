@@ -8,7 +8,8 @@ from server.debate.facts.events import Paused, Usage
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
-from server.debate.views.state import awaited_seats, build_state, sum_usage, usage_by_model
+from server.debate.views.state import awaited_seats, build_state, sum_usage
+from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import Verdict, build_result, build_verdict, visible_turns
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from tests.support.simulation import (
@@ -128,9 +129,9 @@ class TestUsage:
 
     def test_it_can_be_told_by_model(self) -> None:
         at = simulate(build_setup(["a/x", "b/y"])).play()
-        used = usage_by_model(at.debate)
-        assert {model: sums.calls for model, sums in used.items()} == {"a/x": 2, "b/y": 4}
-        assert sum(sums.calls for sums in used.values()) == sum_usage(at.debate.usage).calls
+        used = build_usage_view(at.debate)
+        assert {model: sums["calls"] for model, sums in used["models"].items()} == {"a/x": 2, "b/y": 4}
+        assert used["total"] == sum_usage(at.debate.usage).model_dump()
 
 
 @pytest.mark.requirement("D3")
@@ -155,13 +156,13 @@ class TestFailures:
     def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
         at = self.failing()
         state = build_state("d-1", at.debate, at.log)
-        assert {seat.name: (seat.turns, seat.failures) for seat in state.debaters} == {
+        assert {seat["name"]: (seat["turns"], seat["failures"]) for seat in state["debaters"]} == {
             "Speaker 1": (2, 0),
             "Speaker 2": (1, 2),
             "Speaker 3": (0, 2),
             "Speaker 4": (2, 0),
         }
-        assert len(state.failures) == 2
+        assert len(state["failures"]) == 2
         assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [1, 3, 0]
         assert build_round(at.debate, 1)["failures"] == [
             {"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}
@@ -200,7 +201,7 @@ class TestState:
             "options": {"tags": ["x"]},
         }
         at = over(**asked)
-        assert build_state("d-1", at.debate, at.log).model_dump() == {
+        assert build_state("d-1", at.debate, at.log) == {
             "debate_id": "d-1",
             "question": QUESTION,
             "format": "second_opinion",
@@ -234,19 +235,19 @@ class TestState:
     def test_a_debate_that_was_just_opened_is_empty(self) -> None:
         at = simulate()
         state = build_state("d-1", at.debate, at.log)
-        assert (state.status, state.phase, state.round, state.awaiting) == ("running", "", 0, [])
-        assert (state.outcome, state.winner, state.verdict, state.reason) == ("", "", "", "")
+        assert (state["status"], state["phase"], state["round"], state["awaiting"]) == ("running", "", 0, [])
+        assert (state["outcome"], state["winner"], state["verdict"], state["reason"]) == ("", "", "", "")
 
     def test_it_says_who_is_awaited(self) -> None:
         at = simulate().play_to_round(1)
-        assert build_state("d-1", at.debate, at.log).awaiting == ["Proponent", "Opponent"]
+        assert build_state("d-1", at.debate, at.log)["awaiting"] == ["Proponent", "Opponent"]
         at.play_to_round(3)
         assert awaited_seats(at.debate) == ["judge 1"]
 
     def test_a_pause_is_told_with_its_reason(self) -> None:
         at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
         state = build_state("d-1", at.debate, at.log)
-        assert (state.status, state.reason) == ("paused", "lunch")
+        assert (state["status"], state["reason"]) == ("paused", "lunch")
 
 
 @pytest.mark.requirement("C8")
