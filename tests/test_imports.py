@@ -43,11 +43,10 @@ ROOMS: dict[str, str] = {
     "debate.commands": "debate.facts debate.replies debate.rules debate.schemas",
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": "debate.commands debate.facts debate.prompts debate.rules",
-    "models.next_speaker": "models",
-    "models.fakes": "debate.facts debate.schemas models models.next_speaker",
+    "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
     "models.resilience": "models",
-    "models.local": "models models.next_speaker redaction",
+    "models.local": "models redaction",
     "models.prices": "debate.facts models.fakes",
     "models.litellm": "debate.facts http models models.prices models.resilience redaction",
     "models.registry": (

@@ -144,7 +144,7 @@ MUTATIONS = {
     ),
     "close a breaker on every failure": Mutation(
         "server/models/resilience.py",
-        'if error.cause not in ("unavailable", "timeout"):',
+        'if error.cause not in ("unavailable", "timeout", "crashed"):',
         "if error.cause:",
         "tests/models/resilience/test_breaker.py",
     ),

@@ -18,8 +18,7 @@ from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
 from server.engine.debates import utc_now
 from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Prompt, PromptSummary, Request
-from server.models.fakes.chaos import Chaos
-from server.models.fakes.faults import FAILURES, choose_item
+from server.models.fakes.chaos import FAILURES, Chaos
 from storage.sqlite import SqliteJournal
 
 FINAL_STATUSES = ("concluded", "truncated", "paused")
@@ -174,7 +173,7 @@ def find_fault_problem(event: Event, chaos: Chaos, round_number: int, seed: int,
     expected: tuple[str, ...] = {
         # On a busy machine any call may be late.
         None: ("", "timeout"),
-        "failure": (choose_item(FAILURES, chaos.draw_fraction(request, "cause"))[0],),
+        "failure": (chaos.choose_item(request, "cause", FAILURES)[0],),
         "timeout": ("timeout",),
         "never": ("timeout",),
         "empty": ("empty", "timeout"),

@@ -34,11 +34,8 @@ __all__ = [
     "limit_time",
 ]
 
-MAX_ATTEMPTS = 3
-"""Attempts a model makes for one reply; a budget may allow fewer."""
-
-OnText = Callable[[str], None]
-"""Receives each piece of a reply as it is written. Progress only: the result is the `Reply`."""
+MAX_ATTEMPTS = 3  # of a model for one reply; a budget may allow fewer
+OnText = Callable[[str], None]  # gets each piece of a reply as it is written; the result is the `Reply`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +47,12 @@ class Request:
     seed: int  # a model may return the same reply for the same request and seed
     functions: tuple[Function, ...] = ()  # the model may call these instead of answering
     max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
+
+    def find_next_speaker(self, step: int = 1) -> str:
+        """For models that do not choose: who sits `step` places after the seat, by name; "" if nobody does."""
+        others = sorted(set(self.prompt.summary.choices) - {self.seat})
+        position = sum(name < self.seat for name in others)
+        return others[(position + step - 1) % len(others)] if others else ""
 
 
 class ModelError(Exception):
@@ -78,9 +81,4 @@ def limit_time(name: str, seconds: float) -> Iterator[None]:
 
 class Model(Protocol):
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Reply to one request. Cancelling the call stops the provider's work as far as the provider allows.
-
-        Raises:
-            ModelError: there is no reply.
-        """
-        ...
+        """Reply, or raise ModelError. Cancelling stops the provider's work as far as the provider allows."""

@@ -41,11 +41,7 @@ class FunctionModel:
 
 
 def as_model(name: str, given: object) -> Model:
-    """An object with a `reply` method as it is, a function as a `FunctionModel`.
-
-    Raises:
-        TypeError: it is neither.
-    """
+    """An object with a `reply` method as it is, a function as a `FunctionModel`; else raises TypeError."""
     if hasattr(given, "reply"):
         return cast("Model", given)
     if callable(given):
@@ -54,11 +50,7 @@ def as_model(name: str, given: object) -> Model:
 
 
 def load_own_model(name: str, installed: EntryPoints) -> Model | None:
-    """The model behind `NAME` or `NAME/ANYTHING`; None when no entry point is called NAME.
-
-    Raises:
-        ModelError: the entry point cannot be used. The text names it and the cause.
-    """
+    """The model of `NAME` or `NAME/ANYTHING`, or None. Raises ModelError if its entry point fails."""
     key, _, argument = name.partition("/")
     candidates = list(installed.select(name=key))
     if not candidates:

@@ -34,7 +34,10 @@ class PriceTable:
             return self.find_price(inner).model_copy(update={"model": name})
         if name in (CALLER, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
-        row = find_row(name)
+        table, (provider, _, bare) = load_table(), name.partition("/")
+        row = table.get(name) or {}
+        if not row and bare and str(table.get(bare, {}).get("litellm_provider", "")).startswith(provider):
+            row = table[bare]  # without the provider in its name, but sold by it
         found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
         if not all(isinstance(cost, int | float) for cost in found):
             return Price(model=name)
@@ -45,14 +48,6 @@ def compute_cost(price: Price, input_tokens: int, output_tokens: int) -> str:
     """The cost of an answer in dollars."""
     cost = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
     return f"{cost.normalize():f}"
-
-
-def find_row(name: str) -> dict[str, Any]:
-    """The table's row for a model, or for its name without the provider if that provider sells it."""
-    provider, _, bare = name.partition("/")
-    row = load_table().get(bare) or {}
-    sold_here = bool(bare) and str(row.get("litellm_provider", "")).startswith(provider)
-    return load_table().get(name) or (row if sold_here else {})
 
 
 @cache

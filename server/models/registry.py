@@ -12,8 +12,7 @@ from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
-from server.models.litellm.client import LitellmModel, get_litellm, unsupported_reason
-from server.models.litellm.request import parse_provider
+from server.models.litellm.client import LitellmModel, get_litellm, parse_provider, unsupported_reason
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
@@ -136,19 +135,11 @@ class ModelRegistry:
         return isinstance(model, GuardedModel)
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
-        """The longest time a model within its limits needs, in seconds: a guarded one may queue first.
-
-        Raises:
-            InvalidRequestError, ModelError: as `get`.
-        """
+        """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`."""
         return 2 * timeout if self._is_guarded(name) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
-        """Reject a model that cannot answer before anything is spent.
-
-        Raises:
-            InvalidRequestError: no model can have this name, its entry point fails, or its key is not set.
-        """
+        """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""
         try:
             is_from_provider = name not in self._own_models and self._is_guarded(name)
         except ModelError as error:
@@ -172,11 +163,7 @@ class CallerModel:
 
 
 def check_name(name: str) -> None:
-    """Check a name without calling anybody.
-
-    Raises:
-        InvalidRequestError: no model can have this name; the text says what to write instead.
-    """
+    """Raises InvalidRequestError if no model can have this name; the text says what to write instead."""
     reason, no_name = unsupported_reason(name), f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or " " in name:
         example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'

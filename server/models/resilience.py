@@ -18,7 +18,6 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 
 import anyio
 
@@ -27,29 +26,15 @@ from server.models import Model, ModelError, OnText, Reply, Request
 CONCURRENCY = 64
 PROVIDER_CONCURRENCY = 8
 
-MAX_COOLDOWN = 60.0
-"""Upper limit for a provider's Retry-After, in seconds."""
-
-FAILURE_THRESHOLD = 5
-"""Consecutive failures, each after its own retries, that open the breaker."""
-
+MAX_COOLDOWN = 60.0  # seconds: the upper limit for a provider's Retry-After
+FAILURE_THRESHOLD = 5  # consecutive failures, each after its own retries, that open the breaker
 OPEN_SECONDS = 30.0
 MAX_OPEN_SECONDS = 300.0
-
-MIN_COUNTED_TIMEOUT = 10.0
-"""Timeouts shorter than this (seconds) do not count: they say more about the debate than the model."""
-
-REFUSED_KEY_SECONDS = 10.0
-"""So long after a refused key, requests fail at once: providers lock out clients that repeat bad keys."""
+MIN_COUNTED_TIMEOUT = 10.0  # seconds: shorter ones say more about the debate than the model
+REFUSED_KEY_SECONDS = 10.0  # after that one may ask again: providers lock out clients that repeat bad keys
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    semaphore: anyio.Semaphore
-    description: str  # the places, and the setting that changes their number
 
 
 class Cooldown:
@@ -66,6 +51,10 @@ class Cooldown:
         return max(0.0, self._ends_at - self._now())
 
 
+def build_limit(places: int) -> anyio.Semaphore:
+    return anyio.Semaphore(places, max_value=places, fast_acquire=True)
+
+
 class Guard:
     """The limits, cooldowns and clock of a process."""
 
@@ -79,17 +68,13 @@ class Guard:
     ) -> None:
         self.now = now
         self.sleep = sleep
-        places = f"the {concurrency} places for requests of this server (COUNTERPOINT_CONCURRENCY)"
-        self.process_limit = Limit(anyio.Semaphore(concurrency, fast_acquire=True), places)
+        self.process_limit = build_limit(concurrency)
         self._provider_concurrency = provider_concurrency
-        self._provider_limits: dict[str, Limit] = {}
+        self._provider_limits: dict[str, anyio.Semaphore] = {}
         self._cooldowns: dict[str, Cooldown] = {}
 
-    def provider_limit(self, provider: str) -> Limit:
-        most = self._provider_concurrency
-        places = f"the {most} places for requests to {provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-        limit = Limit(anyio.Semaphore(most, fast_acquire=True), places)
-        return self._provider_limits.setdefault(provider, limit)
+    def provider_limit(self, provider: str) -> anyio.Semaphore:
+        return self._provider_limits.setdefault(provider, build_limit(self._provider_concurrency))
 
     def cooldown(self, provider: str) -> Cooldown:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
@@ -107,33 +92,38 @@ class GuardedModel:
         self._breaker = _CircuitBreaker(name, guard.now)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        deadline = self._guard.now() + request.timeout
+        guard, deadline = self._guard, self._guard.now() + request.timeout
         self._breaker.check()
         self._check_cooldown(deadline)
-        async with self._acquire(self._guard.provider_limit(self._provider), request.timeout, deadline):
+        places = f"requests to {self._provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
+        async with self._acquire(guard.provider_limit(self._provider), places, request, deadline):
             # Before the second limit, which other providers can use meanwhile; and again after it, because
             # the cooldown may have been extended.
             await self._wait_for_cooldown(deadline)
-            async with self._acquire(self._guard.process_limit, request.timeout, deadline):
+            places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
+            async with self._acquire(guard.process_limit, places, request, deadline):
                 await self._wait_for_cooldown(deadline)
                 with self._breaker.watch_request(request.timeout):
                     return await self._model.reply(request, on_text)
 
     @asynccontextmanager
-    async def _acquire(self, limit: Limit, timeout: float, deadline: float) -> AsyncIterator[None]:  # noqa: ASYNC109
+    async def _acquire(
+        self, limit: anyio.Semaphore, places: str, request: Request, deadline: float
+    ) -> AsyncIterator[None]:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
         try:
-            limit.semaphore.acquire_nowait()
+            limit.acquire_nowait()
         except anyio.WouldBlock:
             with anyio.move_on_after(deadline - self._guard.now()) as wait:
-                await limit.semaphore.acquire()
+                await limit.acquire()
             if wait.cancelled_caught:
-                reason = f"within its {timeout:g} seconds none of {limit.description} became free"
-                raise ModelError("timeout", f"{self._name} was not asked: {reason}.", attempts=0) from None
+                reason = f"within its {request.timeout:g} seconds none of the {limit.max_value} places for {places}"
+                detail = f"{self._name} was not asked: {reason} became free."
+                raise ModelError("timeout", detail, attempts=0) from None
         try:
             yield
         finally:
-            limit.semaphore.release()
+            limit.release()
 
     async def _wait_for_cooldown(self, deadline: float) -> None:
         """Wait until it is over, also when it is extended meanwhile. Raises ModelError if that is too long."""
@@ -181,17 +171,20 @@ class _CircuitBreaker:
 
     @contextmanager
     def watch_request(self, timeout: float) -> Iterator[None]:
-        """Check, then record the result of a request with `timeout` seconds.
-
-        Raises:
-            ModelError: from `check`, or the request's own.
-        """
+        """Check, then record how a request with `timeout` seconds ends. Raises ModelError as `check`."""
         self.check()
         probe = self._is_probing = self._open_until is not None
         try:
             yield
         except ModelError as error:
-            self._record_failure(error, timeout, is_probe=probe)
+            if error.cause == "unauthorized":
+                self._key_error, self._key_refused_until = error.detail, self._now() + REFUSED_KEY_SECONDS
+            if error.cause not in ("unavailable", "timeout", "crashed"):
+                self._close()
+            elif error.cause == "unavailable" or (
+                error.cause == "timeout" and timeout >= MIN_COUNTED_TIMEOUT
+            ):
+                self._count_failure(error.cause, is_probe=probe)
             raise
         else:
             self._close()
@@ -199,16 +192,9 @@ class _CircuitBreaker:
             if probe:
                 self._is_probing = False
 
-    def _record_failure(self, error: ModelError, timeout: float, *, is_probe: bool) -> None:
-        if error.cause == "unauthorized":
-            self._key_error, self._key_refused_until = error.detail, self._now() + REFUSED_KEY_SECONDS
-        if error.cause == "crashed" or (error.cause == "timeout" and timeout < MIN_COUNTED_TIMEOUT):
-            return
-        if error.cause not in ("unavailable", "timeout"):
-            self._close()
-            return
+    def _count_failure(self, cause: str, *, is_probe: bool) -> None:
         self._failures += 1
-        self._last_cause = error.cause
+        self._last_cause = cause
         if is_probe and self._open_until is not None:  # else another request has closed the breaker
             self._open_seconds = min(2 * self._open_seconds, MAX_OPEN_SECONDS)
         elif self._open_until is not None or self._failures < FAILURE_THRESHOLD:

@@ -23,7 +23,7 @@ OWN = PriceTable({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai
 
 def cost_of(name: str, tokens_in: int, tokens_out: int, prices: PriceTable) -> str:
     counts = SimpleNamespace(prompt_tokens=tokens_in, completion_tokens=tokens_out)
-    completion = Completion("Yes.", "stop", "", counts)
+    completion = Completion(["Yes."], "stop", "", counts)
     return build_reply(import_litellm(), name, completion, prices.own_prices.get(name)).usage.cost_usd
 
 

@@ -4,30 +4,104 @@ The fault of a call is drawn from the seed of the chaos and from the call (its s
 from the order of calls: the same debate meets the same faults every time.
 """
 
+import asyncio
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import parse_qsl
 
 import anyio
 
-from server.models import Model, ModelError, OnText, Reply, Request
-from server.models.fakes.faults import CORRUPTIONS, CRASHES, FAILURES, choose_item, first_half
+from server.models import FailureCause, FunctionCall, Model, ModelError, OnText, Reply, Request
 
+T = TypeVar("T")
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-MAX_LATENCY = 3600
-MAX_SEED = 2**31 - 1
+MAX_REPLY_LENGTH = 1_000_000  # characters
 EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
 
-_WHOLE_NUMBER = re.compile(r"[0-9]{1,10}")
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
+_AMOUNTS = {
+    "latency": (_NUMBER, "number", 3600),
+    "seed": (re.compile(r"[0-9]{1,10}"), "whole number", 2**31 - 1),
+}
+
+FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
+    ("rate_limited", "the provider limits the rate of requests", 3),
+    ("unavailable", "the provider is down", 3),
+    ("unauthorized", "the provider refused the key", 1),
+    ("bad_request", "the provider refused the request", 1),
+    ("refused", "a content filter stopped it", 1),
+    ("unreadable", "the provider's answer could not be read", 1),
+)
+"""(cause, detail, attempts)."""
+
+
+class UnprintableError(Exception):
+    """An error whose text cannot be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("this error has no text")
+
+
+CRASHES: tuple[Callable[[], BaseException], ...] = (
+    lambda: RuntimeError("chaos"),
+    lambda: KeyError("choices"),
+    lambda: ZeroDivisionError("chaos"),
+    lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "chaos"),
+    lambda: RecursionError("chaos"),
+    lambda: MemoryError("chaos"),
+    lambda: TimeoutError("chaos"),
+    lambda: ConnectionResetError("chaos"),
+    lambda: ExceptionGroup("chaos", [ValueError("one"), OSError("another")]),
+    lambda: asyncio.CancelledError("chaos"),
+    lambda: SystemExit("chaos"),
+    UnprintableError,
+)
+
+
+def first_half(text: str) -> str:
+    return text[: (len(text) + 1) // 2]
+
+
+def break_off(reply: Reply) -> Reply:
+    """Half of the reply, not marked as cut."""
+    halves = tuple(replace(call, arguments=first_half(call.arguments)) for call in reply.function_calls)
+    return replace(reply, text=first_half(reply.text), function_calls=halves)
+
+
+def repeat_text(reply: Reply) -> Reply:
+    text = reply.text or "So it is. "
+    return replace(reply, text=(text * (MAX_REPLY_LENGTH // len(text) + 1))[:MAX_REPLY_LENGTH])
+
+
+def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Reply]:
+    return lambda reply: replace(reply, text=text, function_calls=calls)
+
+
+# Terminal escapes, a change of writing direction and a lone surrogate.
+_CONTROL_CHARACTERS = " \x00\x1b[2J\x07\u202e\ud800\r"
+_UNKNOWN_CALL = FunctionCall("no_such_function", '{"response": ')
+
+CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
+    "broken off": break_off,
+    "wrong fields": build_text_replacer('{"answer": 42, "winner": ["?"], "margin": "lots", "to": null}'),
+    "wrong types": build_text_replacer("[null, true, 1e+308]"),
+    "no JSON": build_text_replacer("I would rather not put that into a form. {Really}: I would not."),
+    "control characters": lambda reply: replace(reply, text=reply.text.replace(" ", _CONTROL_CHARACTERS)),
+    "another language": build_text_replacer("我不同意这个观点。 \u202bلست موافقا.\u202c"),
+    "a megabyte": repeat_text,
+    "nested": build_text_replacer('{"a":' * 50_000),
+    "functions that nobody offered": build_text_replacer("", _UNKNOWN_CALL),
+    "no reply": lambda _: cast("Reply", None),
+}
+"""By name, what is done to a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +120,7 @@ class Chaos:
 
     @classmethod
     def parse(cls, spec: str) -> Self:
-        """The chaos of a line such as "failure=0.1,latency=0.2,seed=7".
-
-        Raises:
-            ValueError: the line is malformed; the text says what to write.
-        """
+        """The chaos of "failure=0.1,latency=0.2,seed=7". Raises ValueError, which says what to write."""
         given: dict[str, str] = {}
         for part in spec.split(","):
             name, sign, value = (piece.strip() for piece in part.partition("="))
@@ -64,10 +134,15 @@ class Chaos:
     def from_mapping(cls, values: Mapping[str, str]) -> Self:
         """As `parse`, from names and values. Raises the same errors."""
         known = [field.name for field in fields(cls)]
-        if unknown := next((name for name in values if name not in known), ""):
-            raise ValueError(f'Chaos knows no "{unknown[:60]}". It knows {", ".join(known)}.')
-        maxima = {"latency": MAX_LATENCY, "seed": MAX_SEED}
-        amounts = {name: parse_amount(name, value, maxima.get(name, 1)) for name, value in values.items()}
+        amounts: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in known:
+                raise ValueError(f'Chaos knows no "{name[:60]}". It knows {", ".join(known)}.')
+            number, kind, most = _AMOUNTS.get(name, (_NUMBER, "number", 1))
+            amount = float(value) if number.fullmatch(value) else math.nan
+            if not 0 <= amount <= most:
+                raise ValueError(f'Chaos: {name} is a {kind} from 0 to {most}, not "{value[:60]}".')
+            amounts[name] = int(value) if name == "seed" else amount
         if (total := math.fsum(amounts.get(name, 0) for name in FAULTS)) > 1 + 1e-9:
             raise ValueError(f"The rates of chaos come to {total:g}; 1 is the most, as a call has one fault.")
         return cls(**amounts)
@@ -83,20 +158,13 @@ class Chaos:
         totals = accumulate(getattr(self, name) for name in FAULTS)
         return next((name for name, total in zip(FAULTS, totals, strict=True) if point < total), None)
 
+    def choose_item(self, request: Request, purpose: str, items: Sequence[T]) -> T:
+        return items[int(self.draw_fraction(request, purpose) * len(items))]
+
     def draw_fraction(self, request: Request, purpose: str) -> float:
         """A number in [0, 1), by hash: every release and every Python draws the same."""
         call = f"{self.seed}:{request.seed}:{request.prompt.summary.round}:{request.seat}:{purpose}"
         return int.from_bytes(sha256(call.encode("utf-8", "replace")).digest()[:6]) / 2**48
-
-
-def parse_amount(name: str, value: str, maximum: int) -> Any:
-    """An integer for the seed, a float for anything else."""
-    is_whole = name == "seed"
-    found = float(value) if (_WHOLE_NUMBER if is_whole else _NUMBER).fullmatch(value) else math.nan
-    if not 0 <= found <= maximum:
-        kind = "whole number" if is_whole else "number"
-        raise ValueError(f'Chaos: {name} is a {kind} from 0 to {maximum}, not "{value[:60]}".')
-    return int(value) if is_whole else found
 
 
 def is_faulty(name: str) -> bool:
@@ -104,22 +172,16 @@ def is_faulty(name: str) -> bool:
 
 
 def parse_faulty_name(name: str) -> tuple[str, Chaos]:
-    """(wrapped model, chaos) of a name such as "faulty?model=scripted&failure=0.1".
-
-    Raises:
-        ValueError: the name is malformed; the text says what to write.
-    """
-    try:
+    """(wrapped model, chaos) of "faulty?model=scripted&failure=0.1". Raises ValueError as `Chaos.parse`."""
+    pairs: list[tuple[str, str]] = []
+    with suppress(ValueError):
         pairs = parse_qsl(name.partition("?")[2], keep_blank_values=True, strict_parsing=True)
-    except ValueError:
-        pairs = []
     given = dict(pairs)
     inner = given.pop("model", "")
     if not inner or len(given) + 1 < len(pairs):
-        raise ValueError(
-            f'"{name}" is not understood. Write one such as "faulty?model=scripted&failure=0.1&seed=7": a '
-            "model (percent-encoded if it has parameters) and its faults, each word once."
-        )
+        example = 'Write one such as "faulty?model=scripted&failure=0.1&seed=7"'
+        parts = "a model (percent-encoded if it has parameters) and its faults, each word once"
+        raise ValueError(f'"{name}" is not understood. {example}: {parts}.')
     return inner, Chaos.from_mapping(given)
 
 
@@ -137,23 +199,24 @@ class FaultyModel:
     def __init__(self, model: Model, chaos: Chaos, *, name: str = "faulty") -> None:
         self.model = model
         self.chaos = chaos
-        self.name = name
+        self._name = name
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        fault, draw = self.chaos.choose_fault(request), self.chaos.draw_fraction
+        fault, choose = self.chaos.choose_fault(request), self.chaos.choose_item
         if self.chaos.latency:
-            request = await self.wait(self.chaos.latency * draw(request, "latency"), request)
+            latency = self.chaos.latency * self.chaos.draw_fraction(request, "latency")
+            request = await self._wait(latency, request)
         match fault:
             case None:
                 return await self.model.reply(request, on_text)
             case "failure":
-                cause, detail, attempts = choose_item(FAILURES, draw(request, "cause"))
+                cause, detail, attempts = choose(request, "cause", FAILURES)
                 tried = min(attempts, request.max_attempts)
-                raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=tried)
+                raise ModelError(cause, f"{self._name}: {detail} (chaos).", attempts=tried)
             case "timeout":
-                await self.wait(request.timeout, request)
+                await self._wait(request.timeout, request)
             case "crash":
-                error = choose_item(CRASHES, draw(request, "crash"))()
+                error = choose(request, "crash", CRASHES)()
                 raise error
             case "never":
                 await anyio.sleep_forever()
@@ -162,16 +225,12 @@ class FaultyModel:
             return replace(reply, text="", function_calls=())
         if fault == "truncated":
             return replace(reply, text=first_half(reply.text), cut=True)
-        return choose_item(tuple(CORRUPTIONS.values()), draw(request, "corruption"))(reply)
+        return choose(request, "corruption", tuple(CORRUPTIONS.values()))(reply)
 
-    async def wait(self, seconds: float, request: Request) -> Request:
-        """The request with the time that is left after so many seconds.
-
-        Raises:
-            ModelError: none is left.
-        """
+    async def _wait(self, seconds: float, request: Request) -> Request:
+        """The request with the time left after so many seconds. Raises ModelError if none is left."""
         await anyio.sleep(min(seconds, request.timeout))
         if seconds >= request.timeout:
-            detail = f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
+            detail = f"{self._name} did not answer within {request.timeout:.3g} seconds (chaos)."
             raise ModelError("timeout", detail)
         return replace(request, timeout=request.timeout - seconds)

@@ -5,14 +5,12 @@ Everything follows from the request: sentences are chosen by its hash, and names
 
 import json
 import re
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from server.debate.facts.events import Task
 from server.models import FunctionCall, ModelError, PromptSummary, Request
 from server.models.fakes.instances import build_instance, fit_text, hash_to_int
-from server.models.next_speaker import choose_next_speaker
 
 HANDOFF = "handoff"  # the function that chooses the next speaker; all others look something up
 
@@ -32,6 +30,8 @@ _SENTENCES = (
 )
 _TURN_WORDS = 80
 
+to_json = partial(json.dumps, ensure_ascii=False)
+
 
 def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall, ...]:
     """The functions that it calls in place of an answer: one look-up, then a hand-off, where offered."""
@@ -47,37 +47,57 @@ def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall
     return ()
 
 
-def to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def build_reply_text(request: Request, chars: int = 0) -> str:
-    """The answer: prose, or JSON if the prompt has a schema.
-
-    Raises:
-        ModelError: it found no value for the schema.
-    """
+    """The answer: prose, or JSON if the prompt has a schema. Raises ModelError if no value fits it."""
     schema, summary = request.prompt.schema, request.prompt.summary
     if schema is None:
-        if summary.task in PROSE_BUILDERS:
-            return PROSE_BUILDERS[summary.task](request)
-        to = choose_next_speaker(request) if summary.handoff_mode == "text" else ""
-        return build_argument(request, chars) + (f"\n\nTransition to {to}" if to else "")
-    fields = build_handoff(request, chars) if summary.task == "argument" else {}
-    if summary.task in FIELD_BUILDERS:
-        fields = FIELD_BUILDERS[summary.task](request)
+        return build_prose(request, chars)
     properties = schema.get("properties", {})
-    fields = {name: value for name, value in fields.items() if name in properties}
-    for name, value in fields.items():
-        if isinstance(value, str):
-            fields[name] = fit_text(value, 0, properties[name].get("maxLength", len(value)))
+    fields = {
+        name: fit_text(value, 0, properties[name].get("maxLength", len(value)))
+        if isinstance(value, str)
+        else value
+        for name, value in build_fields(request, chars).items()
+        if name in properties
+    }
     if fields and fields.keys() >= set(schema.get("required", [])):
         return to_json(fields)
     values = build_instance(schema, summary.question, lambda name: build_filler_text(summary, name))
-    return to_json({**values, **fields} if isinstance(values, dict) else values)
+    return to_json(values | fields if isinstance(values, dict) else values)
 
 
-def build_argument(request: Request, chars: int = 0) -> str:
+def build_prose(request: Request, chars: int) -> str:
+    summary = request.prompt.summary
+    question, said = excerpt(summary.question), summary.opponent_text
+    match summary.task:
+        case "answer":
+            stance = format_stance(summary)
+            turn = hash_to_int(request.seat, said, str(summary.round))
+            asked = f'Asked: "{excerpt(said)}" ' if said else ""
+            opening = (
+                f"{asked}I would change my mind if nothing came of {stance} where it was tried in earnest."
+            )
+            return f"{opening} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+        case "audit" if not said:
+            return "There is nothing to check yet: no claim was made in this round."
+        case "audit":
+            claim = excerpt(said.partition(". ")[2] or said)
+            return (
+                f'This can be checked: "{claim}" It names no source and no number. Whoever said it should say where '
+                "it was seen; until then it counts as an opinion. I found no argument that attacks a person."
+            )
+        case "deliverable":
+            sides = " and ".join(f'"{excerpt(stance)}"' for _, stance in summary.positions[:3])
+            compared = f" Compared were {sides}." if sides else ""
+            return (
+                f"The question was: {question}{compared} What holds on every side: begin small, "
+                "measure, and keep the way back open. What stays open is how large the effect is."
+            )
+    to = request.find_next_speaker() if summary.handoff_mode == "text" else ""
+    return build_argument(request, chars) + (f"\n\nTransition to {to}" if to else "")
+
+
+def build_argument(request: Request, chars: int) -> str:
     summary = request.prompt.summary
     stance = format_stance(summary)
     turn = hash_to_int(request.seat, summary.stance, str(summary.round), str(request.seed))
@@ -85,8 +105,8 @@ def build_argument(request: Request, chars: int = 0) -> str:
     if summary.opponent_text:
         parts = [f'The other side says: "{excerpt(summary.opponent_text)}" That does not settle the matter.']
     # 3 and the number of sentences have no common divisor: none is repeated before all were used.
-    sentences = [_SENTENCES[(turn + 3 * step) % len(_SENTENCES)] for step in range(len(_SENTENCES))]
-    sentences = [sentence.format(stance=stance) for sentence in sentences]
+    order = ((turn + 3 * step) % len(_SENTENCES) for step in range(len(_SENTENCES)))
+    sentences = [_SENTENCES[index].format(stance=stance) for index in order]
     if not chars:
         for sentence in sentences:
             parts += [sentence] if len(" ".join(parts).split()) < _TURN_WORDS else []
@@ -97,15 +117,40 @@ def build_argument(request: Request, chars: int = 0) -> str:
 
 
 def build_handoff(request: Request, chars: int) -> dict[str, Any]:
-    speaker = choose_next_speaker(request)
+    speaker = request.find_next_speaker()
     values = {"response": build_argument(request, chars)}
     return values | {"next_agent_name": speaker} if speaker else values
+
+
+def build_fields(request: Request, chars: int) -> dict[str, Any]:
+    """The fields that it can fill, by task. The schema decides which are used."""
+    summary = request.prompt.summary
+    fields: dict[str, Any] = {}
+    match summary.task:
+        case "argument":
+            fields = build_handoff(request, chars)
+        case "message":
+            fields = build_message(request)
+        case "opening":
+            fields = build_round_briefing(request)
+        case "closing":
+            fields = build_round_summary(summary)
+        case "ballot" if summary.positions:
+            choice, stance = choose_position(summary, "choice")
+            reasoning = f'The points for "{stance}" ({choice}) were answered least of all.'
+            fields = {"reasoning": reasoning, "choice": choice}
+        case "judgment" if summary.positions:
+            winner, stance = choose_position(summary, "winner")
+            verdict = f'"{stance}" ({winner}) was better supported.'
+            reasoning = f"{winner} answered what was said against it; the others left points open."
+            fields = {"reasoning": reasoning, "verdict": verdict, "winner": winner, "margin": 2}
+    return fields
 
 
 def build_message(request: Request) -> dict[str, Any]:
     """A question to another debater, one place further each round."""
     summary = request.prompt.summary
-    to = choose_next_speaker(request, step=summary.round)
+    to = request.find_next_speaker(summary.round)
     if not to:
         return {}
     stance = dict(summary.positions).get(to, "")
@@ -118,22 +163,36 @@ def build_message(request: Request) -> dict[str, Any]:
     return {"to": to, "kind": "question", "text": questions[hash_to_int(request.seat, to) % len(questions)]}
 
 
-def build_answer(request: Request) -> str:
-    summary, stance = request.prompt.summary, format_stance(request.prompt.summary)
-    turn = hash_to_int(request.seat, summary.opponent_text, str(summary.round))
-    reason = _SENTENCES[turn % len(_SENTENCES)].format(stance=stance)
-    asked = f'Asked: "{excerpt(summary.opponent_text)}" ' if summary.opponent_text else ""
-    return (
-        f"{asked}I would change my mind if nothing came of {stance} where it was tried in earnest. {reason}"
+def build_round_briefing(request: Request) -> dict[str, Any]:
+    summary = request.prompt.summary
+    briefing = f"Round {summary.round}: answer what was said against you before you bring anything new."
+    if found := find_lookup_result(request):
+        briefing = f'What was looked up says: "{excerpt(found)}" Weigh that in round {summary.round}.'
+    elif summary.round == 1:
+        briefing = "Begin with the strongest reason you have, and say what it rests on."
+    angles = (
+        "What does each position cost those who did not choose it?",
+        "What would be seen first if the position were wrong?",
+        "How does the answer change if circumstances become worse?",
     )
+    angle = angles[summary.round % len(angles)] if summary.round > 1 else None
+    speakers = list(summary.choices)
+    return {"briefing": briefing, "new_angle": angle, "next_speakers": speakers, "done": False}
+
+
+def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
+    if summary.round == 1:
+        text = "Round 1: the cases were made; nobody has answered the other side yet."
+        return {"summary": text, "status": "CONTINUE", "decision": ""}
+    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
+    text = f"Round {summary.round}: the objections were answered; what is left is to try it."
+    decision = f"Try {chosen} on a small scale first, and look again when there are results."
+    return {"summary": text, "status": "SETTLED", "decision": decision}
 
 
 def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:
-    """(letter, stance) of a position, by the question's hash.
-
-    Seats on this model agree. Empty without positions.
-    """
-    positions = sorted(summary.positions) or [("", "")]
+    """(letter, stance) of a position, by the question's hash. Seats on this model agree."""
+    positions = sorted(summary.positions)
     letter, stance = positions[hash_to_int(summary.question, purpose) % len(positions)]
     return letter, excerpt(stance)
 
@@ -144,72 +203,12 @@ def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:
     return excerpt(stances[hash_to_int(summary.question, "decision") % len(stances)], max_length)
 
 
-def build_ballot(request: Request) -> dict[str, Any]:
-    choice, stance = choose_position(request.prompt.summary, "choice")
-    reasoning = f'The points for "{stance}" ({choice}) were answered least of all.'
-    return {"reasoning": reasoning, "choice": choice} if choice else {}
-
-
-def build_judgment(request: Request) -> dict[str, Any]:
-    winner, stance = choose_position(request.prompt.summary, "winner")
-    verdict = f'"{stance}" ({winner}) was better supported.'
-    reasoning = f"{winner} answered what was said against it; the others left points open."
-    return {"reasoning": reasoning, "verdict": verdict, "winner": winner, "margin": 2} if winner else {}
-
-
-def build_round_briefing(request: Request) -> dict[str, Any]:
-    summary = request.prompt.summary
-    if found := find_lookup_result(request):
-        briefing = f'What was looked up says: "{excerpt(found)}" Weigh that in round {summary.round}.'
-    elif summary.round == 1:
-        briefing = "Begin with the strongest reason you have, and say what it rests on."
-    else:
-        briefing = f"Round {summary.round}: answer what was said against you before you bring anything new."
-    angles = (
-        "What does each position cost those who did not choose it?",
-        "What would be seen first if the position were wrong?",
-        "How does the answer change if circumstances become worse?",
-    )
-    return {
-        "briefing": briefing,
-        "new_angle": angles[summary.round % len(angles)] if summary.round > 1 else None,
-        "next_speakers": list(summary.choices),
-        "done": False,
-    }
-
-
-def build_round_summary(request: Request) -> dict[str, Any]:
-    summary = request.prompt.summary
-    if summary.round < 2:  # noqa: PLR2004  (one round is no debate)
-        text = f"Round {summary.round}: the cases were made; nobody has answered the other side yet."
-        return {"summary": text, "status": "CONTINUE", "decision": ""}
-    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
-    return {
-        "summary": f"Round {summary.round}: the objections were answered; what is left is to try it.",
-        "status": "SETTLED",
-        "decision": f"Try {chosen} on a small scale first, and look again when there are results.",
-    }
-
-
-def build_audit(request: Request) -> str:
-    text = request.prompt.summary.opponent_text
-    if not text:
-        return "There is nothing to check yet: no claim was made in this round."
-    claim = excerpt(text.partition(". ")[2] or text)
-    return (
-        f'This can be checked: "{claim}" It names no source and no number. Whoever said it should say where '
-        "it was seen; until then it counts as an opinion. I found no argument that attacks a person."
-    )
-
-
-def build_deliverable(request: Request) -> str:
-    summary = request.prompt.summary
-    sides = " and ".join(f'"{excerpt(stance)}"' for _, stance in summary.positions[:3])
-    compared = f" Compared were {sides}." if sides else ""
-    return (
-        f"The question was: {excerpt(summary.question)}{compared} What holds on every side: begin small, "
-        "measure, and keep the way back open. What stays open is how large the effect is."
-    )
+def build_filler_text(summary: PromptSummary, name: str) -> str:
+    """A sentence for a property that `build_fields` does not fill."""
+    label = (" ".join(re.findall(r"[^\W_]+", name)) or "this").capitalize()
+    if summary.task != "deliverable" or not summary.positions:
+        return f"{label}: nothing more to say."
+    return f'{label}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
 
 
 def find_lookup_result(request: Request) -> str:
@@ -218,15 +217,7 @@ def find_lookup_result(request: Request) -> str:
     if not found:
         return ""
     lines = (line.lstrip("> ").strip() for line in found[1].splitlines() if line.startswith(">"))
-    return next((line for line in lines if line), "nothing was found")
-
-
-def build_filler_text(summary: PromptSummary, name: str) -> str:
-    """A sentence for a property without a builder of its own."""
-    label = (" ".join(re.findall(r"[^\W_]+", name)) or "this").capitalize()
-    if summary.task != "deliverable" or not summary.positions:
-        return f"{label}: nothing more to say."
-    return f'{label}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
+    return next(filter(None, lines), "nothing was found")
 
 
 def format_stance(summary: PromptSummary) -> str:
@@ -241,21 +232,3 @@ def excerpt(text: str, max_length: int = 120) -> str:
     line = " ".join(text.split())
     head = line[:max_length]
     return line if len(line) <= max_length else (head.rpartition(" ")[0] or head) + "…"
-
-
-PROSE_BUILDERS: dict[Task, Callable[[Request], str]] = {
-    "answer": build_answer,
-    "audit": build_audit,
-    "deliverable": build_deliverable,
-}
-FIELD_BUILDERS: dict[Task, Callable[[Request], dict[str, Any]]] = {
-    "message": build_message,
-    "ballot": build_ballot,
-    "judgment": build_judgment,
-    "opening": build_round_briefing,
-    "closing": build_round_summary,
-}
-"""The fields that it can fill by task.
-
-An argument's are the hand-off's. The schema decides which are used.
-"""

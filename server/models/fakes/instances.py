@@ -5,6 +5,8 @@ Not every schema is solved. The same schema and question give the same value.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from math import ceil, floor
@@ -41,9 +43,9 @@ FORMAT_EXAMPLES = {
 }
 
 _KEYWORD_TYPES = {
-    "object": ("properties", "required", "additionalProperties", "minProperties"),
-    "array": ("items", "prefixItems", "contains", "minItems"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "object": {"properties", "required", "additionalProperties", "minProperties"},
+    "array": {"items", "prefixItems", "contains", "minItems"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 }
 """The type of a schema without a type, by its keywords; a string for any other."""
 
@@ -57,7 +59,7 @@ _REPEATS = {"*": (0, MAX_SAMPLE_LENGTH), "+": (1, MAX_SAMPLE_LENGTH), "?": (0, 1
 _CANDIDATE_CHARACTERS = ascii_letters + digits + " " + punctuation + "\n\t"
 
 
-class NoInstanceError(ValueError):
+class _NoInstanceError(ValueError):
     """This candidate cannot be completed."""
 
 
@@ -66,68 +68,56 @@ def hash_to_int(*parts: str) -> int:
 
 
 def build_instance(schema: Any, question: str, generate_text: TextGenerator) -> Any:
-    """The value, chosen by the question where several are allowed.
-
-    Raises:
-        ModelError: the schema is invalid, or no candidate satisfies it.
-    """
+    """A value for the schema, chosen by the question. Raises ModelError if none is found."""
     problem = "it admits nothing, or too little"
     try:
         text = check_schema(schema)
         for attempt in range(MAX_CANDIDATES):
-            try:
+            with suppress(_NoInstanceError, TypeError):
                 value = _Candidate(schema, question, generate_text, attempt).build(schema)
-            except (NoInstanceError, TypeError):
-                continue
-            problem = find_violation(text, value)
-            if not problem:
-                return value
+                if not (problem := find_violation(text, value)):
+                    return value
     except InvalidRequestError as error:
         problem = str(error)
     raise ModelError("bad_request", f"scripted: found no value for the schema ({problem}).")
 
 
+@dataclass(slots=True)
 class _Candidate:
-    """One attempt.
+    """One attempt: alternatives are rotated by it, and optional fields are left out of every second one."""
 
-    Alternatives are rotated by `attempt`; optional fields are left out of every second one.
-    """
-
-    def __init__(self, root: Any, question: str, generate_text: TextGenerator, attempt: int) -> None:
-        self.root = root
-        self.question = question
-        self.generate_text = generate_text
-        self.attempt = attempt
-        self.nodes_left = MAX_NODES
+    root: Any
+    question: str
+    generate_text: TextGenerator
+    attempt: int
+    nodes_left: int = MAX_NODES
 
     def build(self, schema: Any, name: str = "", depth: int = 0) -> Any:
         if depth > 2 * MAX_DEPTH:
-            raise NoInstanceError
-        merged = self.flatten(schema, depth)
+            raise _NoInstanceError
+        schema = self.flatten(schema, depth)
         hashed = hash_to_int(self.question, name) + self.attempt
-        if options := merged.get("enum", [merged["const"]] if "const" in merged else []):
+        if options := schema.get("enum", [schema["const"]] if "const" in schema else []):
             return sorted(options, key=str)[hashed % len(options)]
-        guessed = next((kind for kind, words in _KEYWORD_TYPES.items() if set(words) & set(merged)), "string")
-        types = merged.get("type", guessed)
-        value: Any = None
+        guessed = next((kind for kind, words in _KEYWORD_TYPES.items() if words & schema.keys()), "string")
+        types = schema.get("type", guessed)
         match types if isinstance(types, str) else types[self.attempt // 2 % len(types)]:
             case "object":
-                value = self.build_object(merged, depth)
+                return self.build_object(schema, depth)
             case "array":
-                value = self.build_array(merged, name, depth)
+                return self.build_array(schema, name, depth)
             case "integer" | "number" as kind:
-                value = build_number(merged, hashed, is_integer=kind == "integer")
-            case "boolean":
-                value = hashed % 2 == 0
+                return build_number(schema, hashed, is_integer=kind == "integer")
             case "string":
-                value = self.build_string(merged, name)
-        return value
+                return self.build_string(schema, name)
+            case kind:
+                return None if kind == "null" else hashed % 2 == 0
 
     def flatten(self, schema: Any, depth: int) -> dict[str, Any]:
         """The schema with its references, `allOf`, `if` and one alternative each of `anyOf` and `oneOf` merged in."""
         self.nodes_left -= 1
         if schema is False or self.nodes_left < 0:
-            raise NoInstanceError
+            raise _NoInstanceError
         merged = dict(schema) if isinstance(schema, Mapping) else {}
         turn = self.attempt // 2
         parts = list(merged.pop("allOf", []))
@@ -151,12 +141,11 @@ class _Candidate:
 
     def build_object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties, least = schema.get("properties", {}), schema.get("minProperties", 0)
-        dependent = [
-            names for name, names in schema.get("dependentRequired", {}).items() if name in properties
-        ]
-        required = list(dict.fromkeys(chain(schema.get("required", []), *dependent)))
+        dependent = schema.get("dependentRequired", {}).items()
+        needed = (names for name, names in dependent if name in properties)
+        required = dict.fromkeys(chain(schema.get("required", []), *needed))
         is_short = self.attempt % 2 or depth > MAX_DEPTH
-        names = dict.fromkeys([*(name for name in properties if name in required or not is_short), *required])
+        names = dict.fromkeys(name for name in properties if name in required or not is_short) | required
         spare = [*properties, *(f"item {number}" for number in range(1, min(least, MAX_NODES) + 1))]
         names |= dict.fromkeys([name for name in spare if name not in names][: max(0, least - len(names))])
         value: dict[str, Any] = {}
@@ -164,7 +153,7 @@ class _Candidate:
             part = properties.get(name, schema.get("additionalProperties", True))
             try:
                 value[name] = self.build(part, name, depth + 1)
-            except NoInstanceError:
+            except _NoInstanceError:
                 if name in required:
                     raise
         return value
@@ -177,42 +166,42 @@ class _Candidate:
         wanted = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
         values: list[Any] = []
         for number in range(4 * wanted):
-            if len(values) == wanted:
-                break
             part = parts[len(values)] if len(values) < len(parts) else schema.get("items", True)
             value = self.build(part, f"{name} {number}" if number else name, depth + 1)
             if not schema.get("uniqueItems") or value not in values:
                 values.append(value)
+            if len(values) == wanted:
+                break
         return values
 
     def build_string(self, schema: dict[str, Any], name: str) -> str:
         low = schema.get("minLength", 0)
         high = schema.get("maxLength", max(MAX_TEXT_LENGTH, low))
         if "pattern" in schema:
-            return next(
-                (text for text in sample_pattern(schema["pattern"], low) if low <= len(text) <= high), ""
-            )
+            samples = sample_pattern(schema["pattern"], low)
+            return next((text for text in samples if low <= len(text) <= high), "")
         return FORMAT_EXAMPLES.get(schema.get("format", "")) or fit_text(self.generate_text(name), low, high)
 
 
 def merge_schemas(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """The keywords of both schemas; where both have one, the stricter, as far as that is simple."""
-    merged = {**one, **other}
+    merged = one | other
     for key in one.keys() & other.keys():
         mine, theirs = one[key], other[key]
-        if key == "properties":
-            both = {name: {"allOf": [mine[name], theirs[name]]} for name in mine.keys() & theirs.keys()}
-            merged[key] = {**mine, **theirs, **both}
-        elif key == "required":
-            merged[key] = [*mine, *theirs]
-        elif key == "enum":
-            merged[key] = [option for option in mine if option in theirs]
-        elif key == "type" and "integer" in (mine, theirs):
-            merged[key] = "integer"
-        elif key.startswith(("min", "exclusiveMin")):
-            merged[key] = max(mine, theirs)
-        elif key.startswith(("max", "exclusiveMax")):
-            merged[key] = min(mine, theirs)
+        match key:
+            case "properties":
+                both = {name: {"allOf": [mine[name], theirs[name]]} for name in mine.keys() & theirs.keys()}
+                merged[key] = mine | theirs | both
+            case "required":
+                merged[key] = mine + theirs
+            case "enum":
+                merged[key] = [option for option in mine if option in theirs]
+            case "type" if "integer" in (mine, theirs):
+                merged[key] = "integer"
+            case _ if key.startswith(("min", "exclusiveMin")):
+                merged[key] = max(mine, theirs)
+            case _ if key.startswith(("max", "exclusiveMax")):
+                merged[key] = min(mine, theirs)
     return merged
 
 
@@ -234,23 +223,16 @@ def build_number(schema: Mapping[str, Any], hashed: int, *, is_integer: bool) ->
 
 def sample_pattern(pattern: str, min_length: int = 0) -> Iterator[str]:
     """Texts that the regular expression may match, the shortest first. The expression itself is never run."""
-    for extra in (0, 1, 2, 4, 8, min_length):
-        try:
+    with suppress(ValueError, StopIteration, re.error):
+        for extra in (0, 1, 2, 4, 8, min_length):
             text, _ = _sample_group(pattern, 0, extra)
-        except (ValueError, StopIteration, re.error):
-            return
-        if not pattern.endswith("$"):  # there is room after the match, or before it
-            text = text.ljust(min_length, "x")
-        elif not pattern.startswith("^"):
-            text = text.rjust(min_length, "x")
-        yield text
+            if not pattern.endswith("$"):  # there is room after the match, or before it
+                text = text.ljust(min_length, "x")
+            yield text if pattern.startswith("^") else text.rjust(min_length, "x")
 
 
 def _sample_group(pattern: str, position: int, extra: int) -> tuple[str, int]:
-    """A text for the group that begins here, and its end.
-
-    Repeats are taken `extra` times more than needed.
-    """
+    """A text for the group that begins here, and its end. Repeats are taken `extra` times more than needed."""
     branches = [""]
     while token := _PATTERN_TOKEN.match(pattern, position):
         position = token.end()

@@ -27,10 +27,6 @@ def is_scripted(name: str) -> bool:
     return name.partition("?")[0] == "scripted"
 
 
-def build_default_script(chars: int) -> Script:
-    return lambda request: build_function_calls(request, chars) or build_reply_text(request, chars)
-
-
 class ScriptedModel:
     """Follows `script`, which may raise a `ModelError`, or the default script."""
 
@@ -43,7 +39,9 @@ class ScriptedModel:
         chars: int = 0,
         record_requests: bool = True,
     ) -> None:
-        self.script = script or build_default_script(chars)
+        self.script = script or (
+            lambda request: build_function_calls(request, chars) or build_reply_text(request, chars)
+        )
         self.delay = delay  # seconds before an answer
         self.name = name
         self.chars = chars  # the exact length of an argument; 0 for about 80 words
@@ -52,11 +50,7 @@ class ScriptedModel:
 
     @classmethod
     def from_name(cls, name: str) -> Self:
-        """The model named "scripted", or "scripted?delay=0.2&chars=1200". It records no requests.
-
-        Raises:
-            ValueError: a parameter is unknown, or its value invalid.
-        """
+        """The model of a name like "scripted?delay=0.2&chars=1200". Raises ValueError for another parameter."""
         query = name.partition("?")[2]
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}

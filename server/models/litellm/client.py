@@ -10,6 +10,7 @@ import random
 import re
 import threading
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,17 +19,20 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Price
-from server.models import ModelError, OnText, Reply, Request
+from server.models import ModelError, OnText, Prompt, Reply, Request
 from server.models.litellm.errors import ProviderFailure, classify_error
-from server.models.litellm.request import build_arguments, build_extras, parse_provider
 from server.models.litellm.response import Completion, build_reply, read_completion, read_stream
 from server.models.resilience import Cooldown, Sleep
 from server.redaction import redact
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
+REASONING_TOKENS = 4_000  # added for reasoning models, which would use up the reply's own limit
 
+_BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
+_NO_SCHEMAS = (*_BOUNDS, "properties")
+
+# Their login prints a device code to standard output, which carries the protocol.
 UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
-"""Their login prints a device code to standard output, which carries the protocol."""
 
 _import_lock = threading.Lock()
 _litellm: Any = None
@@ -90,7 +94,8 @@ class LitellmModel:
     def _check_allowed(self) -> None:
         if reason := unsupported_reason(self.name):
             raise ModelError("bad_request", reason)
-        if is_offline() and not is_loopback(self._base_url()):
+        host = urlsplit(self._base_url()).hostname or ""
+        if is_offline() and not re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host):
             allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
             detail = f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
             raise ModelError("bad_request", detail)
@@ -120,11 +125,7 @@ class LitellmModel:
         return classify_error(error, self.name, missing)
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
-        """Wait before the next attempt, until the provider's cooldown is over as well.
-
-        Raises:
-            ModelError: there is no next attempt, it would not help, or the time is too short for it.
-        """
+        """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
         pause, cooldown = failure.retry_after, self._cooldown
         if cooldown and failure.cause == "rate_limited" and pause:
             cooldown.extend(pause)
@@ -143,11 +144,7 @@ class LitellmModel:
 
 
 async def get_litellm() -> Any:
-    """The litellm module. After a cancellation the import finishes in its thread.
-
-    Raises:
-        ModelError: it cannot be imported.
-    """
+    """The litellm module, or ModelError. After a cancellation the import finishes in its thread."""
     if _litellm is not None:
         return _litellm
     try:
@@ -185,6 +182,66 @@ def is_offline() -> bool:
     return os.environ.get("COUNTERPOINT_OFFLINE", "") not in ("", "0")
 
 
-def is_loopback(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
+def parse_provider(name: str) -> str:
+    return name.partition("/")[0].lower() if "/" in name else "openai"
+
+
+def build_arguments(litellm: Any, name: str, request: Request) -> dict[str, Any]:
+    is_reasoning = litellm.supports_reasoning(model=name)
+    return {
+        "model": name,
+        "messages": build_messages(name, request.prompt),
+        "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
+        "timeout": request.timeout,
+        "num_retries": 0,
+        "max_retries": 0,  # of the OpenAI client below litellm
+        "drop_params": True,
+    }
+
+
+def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
+    """Messages for litellm; for Anthropic in blocks with a cache mark, which its prompt cache needs."""
+    has_blocks = parse_provider(name) == "anthropic" or name.startswith("claude")
+    return [
+        {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
+        for role, content in ((message.role, message.content) for message in prompt.messages)
+    ]
+
+
+def split_blocks(text: str) -> list[dict[str, Any]]:
+    """The text in blocks of one section each, the last but one marked for the cache.
+
+    The last section differs by seat. The cache matches the common prefix of prompts by whole blocks.
+    """
+    parts = re.split(r"(?<=\n\n)(?=\S)", text)
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": part} for part in parts if part]
+    if len(blocks) > 1:
+        blocks[-2]["cache_control"] = {"type": "ephemeral"}
+    return blocks
+
+
+def build_extras(litellm: Any, name: str, request: Request) -> dict[str, Any]:
+    """The request's functions, or else the schema of the answer: some providers refuse both together.
+
+    litellm knows for few models whether they can call functions, so all models get them; it drops them for
+    providers without function calling. Our own schemas use strict mode. A caller's schema may use keywords
+    that strict modes reject, so it is sent unchanged and not strict; one of anything but an object is not sent.
+    """
+    # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
+    if request.functions and parse_provider(name) != "ollama":
+        return {"tools": [{"type": "function", "function": asdict(one)} for one in request.functions]}
+    schema, strict = request.prompt.schema, request.prompt.strict
+    is_sent = schema is not None and (strict or schema.get("type") == "object")
+    if not is_sent or not litellm.supports_response_schema(model=name):
+        return {}
+    answer = {"name": "answer", "strict": strict, "schema": remove_bounds(schema) if strict else schema}
+    return {"response_format": {"type": "json_schema", "json_schema": answer}}
+
+
+def remove_bounds(schema: Any) -> Any:
+    """The schema without bounds, which strict modes reject. The core checks them."""
+    if isinstance(schema, dict):
+        kept = {key: remove_bounds(value) for key, value in schema.items() if key not in _NO_SCHEMAS}
+        names = {name: remove_bounds(part) for name, part in schema.get("properties", {}).items()}
+        return kept | ({"properties": names} if names else {})
+    return [remove_bounds(item) for item in schema] if isinstance(schema, list) else schema

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -12,53 +12,13 @@ from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FunctionCall, ModelError, OnText, Reply, Usage
 from server.models.prices import compute_cost
 
-MAX_TEXT_LENGTH = 1_000_000
-"""Characters after which a stream is closed."""
-
+MAX_TEXT_LENGTH = 1_000_000  # characters after which a stream is closed
 MAX_CALLS = 16
 MAX_NAME_LENGTH = 128
-MAX_ARGUMENTS_LENGTH = 20_000
-"""Longer arguments of a call are cut, and fail to parse as JSON."""
-
+MAX_ARGUMENTS_LENGTH = 20_000  # longer arguments of a call are cut, and fail to parse as JSON
 MAX_MODEL_NAME_LENGTH = 200
-
-MAX_TOKEN_COUNT = 2**53 - 1
-"""The largest integer that every JSON reader represents exactly."""
-
-MAX_COST_USD = 1_000_000
-"""A higher cost of one reply is a counting error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    text: str
-    finish_reason: str
-    model: str
-    usage: Any
-    function_calls: tuple[FunctionCall, ...] = ()
-
-
-def read_completion(response: Any) -> Completion:
-    reader = CompletionReader()
-    reader.add(response, "message")
-    return reader.build_completion()
-
-
-async def read_stream(stream: Any, on_text: OnText) -> Completion:
-    reader, length = CompletionReader(), 0
-    try:
-        async for chunk in stream:
-            if piece := reader.add(chunk, "delta"):
-                on_text(piece)
-            length += len(piece)
-            if length >= MAX_TEXT_LENGTH:
-                reader.finish_reason = "length"
-                break
-    finally:
-        # Closing the connection stops the provider's work, also on cancellation.
-        with anyio.move_on_after(1, shield=True):
-            await stream.aclose()
-    return reader.build_completion()
+MAX_TOKEN_COUNT = 2**53 - 1  # the largest integer that every JSON reader represents exactly
+MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
 
 
 @dataclass(slots=True)
@@ -69,27 +29,39 @@ class _PartialCall:
     arguments: str = ""
 
 
-class CompletionReader:
-    """Assembles a completion from one response or from the chunks of a stream."""
+@dataclass(slots=True)
+class Completion:
+    """A response, or what the chunks of a stream have said so far."""
 
-    def __init__(self) -> None:
-        self.finish_reason = ""
-        self._model = ""
-        self._usage: Any = None
-        self._pieces: list[str] = []
-        self._calls: list[_PartialCall] = []
+    pieces: list[str] = field(default_factory=list)
+    finish_reason: str = ""
+    model: str = ""
+    usage: Any = None
+    calls: list[_PartialCall] = field(default_factory=list)
 
-    def add(self, chunk: Any, field: str) -> str:
-        """Add what `field` of the first choice says, and return its text."""
-        self._model = chunk.model or self._model
-        self._usage = getattr(chunk, "usage", None) or self._usage
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def function_calls(self) -> tuple[FunctionCall, ...]:
+        return tuple(
+            FunctionCall(name, clean(call.arguments))
+            for call in self.calls
+            if (name := collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH])
+        )
+
+    def add(self, chunk: Any, part: str) -> str:
+        """Add what the first choice says in its `part`, and return its text."""
+        self.model = chunk.model or self.model
+        self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:  # filters and proxies may return 200 and no choices
             return ""
         self.finish_reason = chunk.choices[0].finish_reason or self.finish_reason
-        said = getattr(chunk.choices[0], field)
+        said = getattr(chunk.choices[0], part)
         self.add_calls(getattr(said, "tool_calls", None) or ())
-        self._pieces.append(said.content or "")
-        return self._pieces[-1]
+        self.pieces.append(said.content or "")
+        return self.pieces[-1]
 
     def add_calls(self, pieces: Iterable[Any]) -> None:
         for position, piece in enumerate(pieces):
@@ -107,23 +79,38 @@ class CompletionReader:
 
     def _find_call(self, index: Any, call_id: Any) -> _PartialCall | None:
         """The call that a piece belongs to; None for more than `MAX_CALLS`."""
-        last = next((call for call in reversed(self._calls) if call.index == index), None)
+        last = next((call for call in reversed(self.calls) if call.index == index), None)
         # Some providers give every call the index 0: a new id is a new call.
         if last is not None and (not call_id or last.call_id in (None, call_id)):
             last.call_id = call_id or last.call_id
             return last
-        if len(self._calls) == MAX_CALLS:
+        if len(self.calls) == MAX_CALLS:
             return None
-        self._calls.append(_PartialCall(index, call_id))
-        return self._calls[-1]
+        self.calls.append(_PartialCall(index, call_id))
+        return self.calls[-1]
 
-    def build_completion(self) -> Completion:
-        calls = tuple(
-            FunctionCall(name, clean(call.arguments))
-            for call in self._calls
-            if (name := collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH])
-        )
-        return Completion("".join(self._pieces), self.finish_reason, self._model, self._usage, calls)
+
+def read_completion(response: Any) -> Completion:
+    completion = Completion()
+    completion.add(response, "message")
+    return completion
+
+
+async def read_stream(stream: Any, on_text: OnText) -> Completion:
+    completion, length = Completion(), 0
+    try:
+        async for chunk in stream:
+            if piece := completion.add(chunk, "delta"):
+                on_text(piece)
+            length += len(piece)
+            if length >= MAX_TEXT_LENGTH:
+                completion.finish_reason = "length"
+                break
+    finally:
+        # Closing the connection stops the provider's work, also on cancellation.
+        with anyio.move_on_after(1, shield=True):
+            await stream.aclose()
+    return completion
 
 
 def build_reply(
@@ -135,8 +122,8 @@ def build_reply(
     seconds: float = 0.0,
 ) -> Reply:
     """The reply of the model `name`. Raises ModelError if a content filter stopped it."""
-    is_empty = not completion.text and not completion.function_calls
-    if completion.finish_reason == "content_filter" and is_empty:
+    text, calls = completion.text, completion.function_calls
+    if completion.finish_reason == "content_filter" and not (text or calls):
         detail = f"{name}: a content filter stopped it; reword the question or choose another model."
         raise ModelError("refused", detail, attempts=attempts)
     counts = completion.usage
@@ -150,7 +137,7 @@ def build_reply(
         attempts=attempts,
     )
     cut = completion.finish_reason == "length"
-    return Reply(completion.text, usage, cut=cut, function_calls=completion.function_calls)
+    return Reply(text, usage, cut=cut, function_calls=calls)
 
 
 def read_token_count(counts: Any, field: str) -> int:

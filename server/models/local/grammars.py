@@ -23,20 +23,13 @@ SCHEMA_TOO_LARGE = (
 
 
 def build_grammar(schema: dict[str, Any]) -> str:
-    """The schema as a grammar with fixed white space.
-
-    The model fills optional white space until its tokens end.
-    """
+    """The schema as a grammar with fixed white space, which the model would fill until its tokens end."""
     options = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
     return "%llguidance {}\nstart: %json " + json.dumps(schema | {"x-guidance": options})
 
 
 def bound_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A stricter schema: short ASCII strings, short lists, no optional fields beside required ones.
-
-    Raises:
-        ModelError: a string must be longer than the model can write.
-    """
+    """A stricter schema: short strings and lists, fewer fields. Raises ModelError for a long `minLength`."""
     strings = json.dumps(schema).count('"string"')
     length = min(MAX_STRING_LENGTH, max(MIN_STRING_LENGTH, MAX_STRINGS_LENGTH // max(strings, 1)))
     return _Bounds(length, MAX_ITEMS if strings <= MAX_ITEMS else 1).bound(schema)

@@ -20,13 +20,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from server.models import ModelError, OnText, Reply, Request, Usage
+from server.models import ModelError, OnText, Reply, Request, Usage, limit_time
 from server.models.local import prompting, weights
 from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
 from server.models.local.prompting import RuntimeRequest
@@ -35,7 +36,6 @@ MODEL_NAME = "local/smollm2-135m"
 _REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
-_runtime: Any = None  # touched on the worker's thread alone
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class LocalCompletion:
     text: str = ""
     finish_reason: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
+    failure: Any = None  # the runtime's own words
 
 
 class LocalModel:
@@ -60,11 +61,8 @@ class LocalModel:
         started = anyio.current_time()
         future = _worker.submit(generate, runtime_request, forward_piece, stop)
         try:
-            with anyio.fail_after(request.timeout):
+            with limit_time("local: the embedded model", request.timeout):
                 completion = await asyncio.wrap_future(future)
-        except TimeoutError:
-            detail = f"local: the embedded model did not answer within {request.timeout:g} seconds."
-            raise ModelError("timeout", detail) from None
         finally:
             stop.set()
         return build_reply(request, completion, runtime_request, anyio.current_time() - started)
@@ -79,34 +77,29 @@ def generate(
     runtime_request: RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
 ) -> LocalCompletion:
     """One answer, on the worker thread, until it ends or `stop` is set."""
-    completion = LocalCompletion()
+    completion, pieces = LocalCompletion(), list[str]()
     if stop.is_set():
         return completion
     server = get_runtime()
-    pieces: list[str] = []
-    failures: list[Any] = []
 
     def handle_chunk(chunk: dict[str, Any]) -> bool:
         """True stops the runtime."""
-        if "error" in chunk:
-            failures.append(chunk["error"])
-            return True
+        completion.failure = completion.failure or chunk.get("error")
         for choice in chunk.get("choices") or ():
             if piece := choice["delta"].get("content"):
                 pieces.append(piece if pieces else runtime_request.prefill + piece)
                 on_text(pieces[-1])
             completion.finish_reason = choice.get("finish_reason") or completion.finish_reason
         completion.usage = chunk.get("usage") or completion.usage
-        return stop.is_set()
+        return stop.is_set() or "error" in chunk
 
     try:
         outcome = server.handle_chat_completions(runtime_request.body, handle_chunk)
     except ValueError as error:
         raise ModelError("bad_request", f"local: the runtime refused the request ({error})."[:300]) from error
-    if isinstance(outcome, dict) and "error" in outcome:
-        failures.append(outcome["error"])
-    if failures:
-        raise ModelError("crashed", f"local: the runtime failed ({str(failures[0])[:200]}).")
+    failure = completion.failure or (outcome.get("error") if isinstance(outcome, dict) else None)
+    if failure:
+        raise ModelError("crashed", f"local: the runtime failed ({str(failure)[:200]}).")
     completion.text = "".join(pieces)
     return completion
 
@@ -137,21 +130,20 @@ def build_reply(
     )
 
 
+@cache
 def get_runtime() -> Any:
-    """The runtime with the weights loaded. The first call takes half a second."""
-    global _runtime  # noqa: PLW0603  (one per process: it holds the weights)
-    if _runtime is None:
-        path = require_weights()
-        if not is_processor_supported(path):
-            problem = "the embedded model's runtime does not run on this processor (it needs AVX2)"
-            raise ModelError("unavailable", f"local: {problem}. Choose a provider's model.")
-        try:
-            _runtime = start_runtime(path, count_threads())
-        except (ImportError, RuntimeError, ValueError) as error:
-            detail = f"local: the embedded model does not start ({error}). Run `counterpoint models install`."
-            raise ModelError("unavailable", detail[:300]) from error
-        atexit.register(close_runtime)
-    return _runtime
+    """The runtime of this process with the weights loaded. The first call takes half a second."""
+    path = require_weights()
+    if not is_processor_supported(path):
+        problem = "the embedded model's runtime does not run on this processor (it needs AVX2)"
+        raise ModelError("unavailable", f"local: {problem}. Choose a provider's model.")
+    try:
+        runtime = start_runtime(path, count_threads())
+    except (ImportError, RuntimeError, ValueError) as error:
+        detail = f"local: the embedded model does not start ({error}). Run `counterpoint models install`."
+        raise ModelError("unavailable", detail[:300]) from error
+    atexit.register(get_runtime.cache_clear)  # it must be released before the interpreter shuts down
+    return runtime
 
 
 def require_weights() -> Path:
@@ -188,12 +180,6 @@ def start_runtime(path: Path, thread_count: int, *, context: int = prompting.CON
     return server
 
 
-def close_runtime() -> None:
-    """Release the runtime before the interpreter shuts down."""
-    global _runtime  # noqa: PLW0603
-    _runtime = None
-
-
 def count_threads() -> int:
     """Threads of the runtime: one core fewer than there are, because its waiting threads spin; at most 4.
 
@@ -207,10 +193,7 @@ def count_threads() -> int:
 
 
 def is_processor_supported(path: Path) -> bool:
-    """Whether the runtime runs on this processor.
-
-    Elsewhere it ends the process with an illegal instruction.
-    """
+    """Whether the runtime runs on this processor. Elsewhere it ends the process with an illegal instruction."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     with suppress(OSError):
@@ -227,15 +210,10 @@ def can_run_in_subprocess(path: Path) -> bool:
         "start_runtime(Path(sys.argv[1]), 1, context=256); os._exit(0)"
     )
     command = [sys.executable, "-c", code, str(path)]
-    try:
-        done = subprocess.run(  # noqa: S603  (our own arguments)
-            command,
-            check=False,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(  # noqa: S603  (our own arguments)
+            command, check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=environ
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        return True
+    return False

@@ -8,12 +8,12 @@ are set in code.
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zlib import crc32
 
 from server.models import FunctionCall, PromptSummary, Request
 from server.models.local.grammars import bound_schema, build_grammar
-from server.models.next_speaker import choose_next_speaker
 
 CONTEXT_TOKENS = 2_048  # tokens; its prompts take about 300, its judgments twice that
 MAX_ARGUMENT_TOKENS = 110  # longer arguments lose their thread
@@ -62,6 +62,9 @@ _PREFILL_PATTERN = re.compile(
 )  # prefills, which it would repeat from a quotation
 
 
+render_json = partial(json.dumps, ensure_ascii=False)
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeRequest:
     body: dict[str, Any]  # a chat completion request
@@ -69,11 +72,7 @@ class RuntimeRequest:
 
 
 def build_runtime_request(request: Request) -> RuntimeRequest:
-    """The request to the runtime.
-
-    Raises:
-        ModelError: no answer of this schema is short enough for the model.
-    """
+    """Raises ModelError if no answer of the schema is short enough for the model."""
     summary = request.prompt.summary
     seed = crc32(f"{request.seed} {request.seat} {summary.round}".encode()) >> 1
     body: dict[str, Any] = {"seed": seed, "stream": True, "stream_options": {"include_usage": True}}
@@ -95,37 +94,27 @@ def build_runtime_request(request: Request) -> RuntimeRequest:
 
 def compose_reply(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:
     """The text in the form of the task, with the values that are not left to the model."""
-    summary = request.prompt.summary
+    summary, to = request.prompt.summary, request.find_next_speaker()
+    argument = {"response": text, "next_agent_name": to}
     if request.prompt.schema is None:
-        return add_handoff(request, text)
+        if not to or summary.task != "argument":
+            return text, ()
+        if summary.handoff_mode == "tool" and any(one.name == "handoff" for one in request.functions):
+            return "", (FunctionCall("handoff", render_json(argument)),)
+        return (f"{text}\n\nTransition to {to}" if summary.handoff_mode == "text" else text), ()
+    values: dict[str, Any] = {}
     match summary.task:
         case "argument":
-            values: Any = {"response": text, "next_agent_name": choose_next_speaker(request)}
+            values = argument
         case "message":
-            to = choose_next_speaker(request, step=summary.round)
+            to = request.find_next_speaker(summary.round)
             values = {"to": to, "kind": "question", "text": text}
         case "opening":
             speakers = list(summary.choices)
             values = {"briefing": text, "new_angle": None, "next_speakers": speakers, "done": False}
         case "closing":
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
-        case _:
-            return text, ()
-    return render_json(values), ()
-
-
-def add_handoff(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:
-    summary = request.prompt.summary
-    to = choose_next_speaker(request)
-    if not to or summary.task != "argument":
-        return text, ()
-    if summary.handoff_mode == "tool" and any(function.name == "handoff" for function in request.functions):
-        return "", (FunctionCall("handoff", render_json({"response": text, "next_agent_name": to})),)
-    return (f"{text}\n\nTransition to {to}" if summary.handoff_mode == "text" else text), ()
-
-
-def render_json(values: dict[str, Any]) -> str:
-    return json.dumps(values, ensure_ascii=False)
+    return (render_json(values) if values else text), ()
 
 
 def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:
@@ -164,19 +153,12 @@ def clip(text: str, max_length: int) -> str:
 
 
 def trim_to_sentences(request: Request, text: str, prefill: str) -> str:
-    """Whole sentences after the prefill; one sentence for tasks that ask for one."""
+    """Whole sentences after the prefill, if there are any; one sentence for tasks that ask for one."""
     if request.prompt.summary.task not in _ONE_SENTENCE_TASKS:
-        return text[: find_sentence_end(text, len(prefill))]
+        marks = (". ", "! ", "? ", ".\n", "!\n", "?\n")
+        end = max(text.rfind(mark, len(prefill)) for mark in marks)
+        return text if end <= 0 or text.endswith((".", "!", "?")) else text[: end + 1]
     line = text.partition("\n")[0]
-    first = re.search(r"(?<!\d)[.!?](?=\s|$)", line[len(prefill) :])
-    if first:
+    if first := re.search(r"(?<!\d)[.!?](?=\s|$)", line[len(prefill) :]):
         return line[: len(prefill) + first.end()]
     return (line.rpartition(", ")[0] or line).rstrip(" ,;:") + "."
-
-
-def find_sentence_end(text: str, start: int) -> int:
-    """Where the last whole sentence after `start` ends; the end of the text if none does."""
-    end = max(text.rfind(mark, start) for mark in (". ", "! ", "? ", ".\n", "!\n", "?\n"))
-    if text.endswith((".", "!", "?")):
-        return len(text)
-    return end + 1 if end > 0 else len(text)

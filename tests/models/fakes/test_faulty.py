@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from server.debate.facts.errors import InvalidRequestError
 from server.models import FunctionCall, Model, ModelError, Reply, Request
-from server.models.fakes.chaos import FAULTS, Chaos, Fault, FaultyModel
-from server.models.fakes.faults import CORRUPTIONS, CRASHES, FAILURES
+from server.models.fakes.chaos import CORRUPTIONS, CRASHES, FAILURES, FAULTS, Chaos, Fault, FaultyModel
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry, check_name, family, find_missing_key
 from tests.contract.model import (

@@ -10,9 +10,8 @@ import pytest_asyncio
 
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
-from server.models.litellm.client import LitellmModel
-from server.models.litellm.request import build_extras
-from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, CompletionReader
+from server.models.litellm.client import LitellmModel, build_extras
+from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 
@@ -157,12 +156,12 @@ def piece(index: int | None, identity: str | None, name: Any, arguments: Any) ->
 
 
 def test_calls_are_bounded_in_number_and_length() -> None:
-    calls = CompletionReader()
+    calls = Completion()
     for index in range(MAX_CALLS + 5):
         calls.add_calls([piece(index, f"call_{index}", "n" * 500, "x" * MAX_ARGUMENTS_LENGTH)])
         calls.add_calls([piece(index, None, None, "more")])
 
-    read = calls.build_completion().function_calls
+    read = calls.function_calls
 
     assert len(read) == MAX_CALLS
     assert {(len(call.name), len(call.arguments)) for call in read} == {
@@ -183,8 +182,8 @@ def test_calls_are_bounded_in_number_and_length() -> None:
 def test_calls_are_read_however_they_are_numbered_and_written(
     pieces: list[SimpleNamespace], expected: list[tuple[str, str]]
 ) -> None:
-    calls = CompletionReader()
+    calls = Completion()
     for one in pieces:
         calls.add_calls([one])
 
-    assert [(call.name, call.arguments) for call in calls.build_completion().function_calls] == expected
+    assert [(call.name, call.arguments) for call in calls.function_calls] == expected

@@ -11,9 +11,8 @@ import pytest_asyncio
 
 from benchmarks.stub import ERROR_RESPONSES, HUGE_TEXT_LENGTH, Stub
 from server.models import ModelError, Reply, Request
-from server.models.litellm.client import LitellmModel, import_litellm
+from server.models.litellm.client import REASONING_TOKENS, LitellmModel, import_litellm, split_blocks
 from server.models.litellm.errors import MAX_DETAIL_LENGTH
-from server.models.litellm.request import REASONING_TOKENS, split_blocks
 from tests.contract.model import (
     SCHEMA,
     TIMEOUT,

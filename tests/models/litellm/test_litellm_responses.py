@@ -44,7 +44,7 @@ async def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None
         completion_tokens=told,
         prompt_tokens_details=SimpleNamespace(cached_tokens=told),
     )
-    answer = Completion("Yes.", "stop", "stub", counts)
+    answer = Completion(["Yes."], "stop", "stub", counts)
 
     usage = build_reply(import_litellm(), "openai/stub", answer).usage
 

@@ -288,4 +288,4 @@ def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: p
     ],
 )
 def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
-    assert text[: small.find_sentence_end(text, len("Begun. "))] == kept
+    assert small.trim_to_sentences(build_task_request("argument"), text, "Begun. ") == kept
