@@ -16,7 +16,6 @@ from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
-from server.debate.facts.text import clean
 from server.debate.rules import decide
 from server.debate.rules.quorum import find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
@@ -122,7 +121,7 @@ def find_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event
 def build_model_replacements(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> list[Event]:
     """Put the requested models on seats whose model was replaced in the inherited rounds."""
     changed = {*map(str.strip, changes.models), *(judge_seats(setup) if changes.judges else ())}
-    changed |= {MODERATOR} if changes.moderator.strip() else set()
+    changed |= {MODERATOR} if changes.moderator else set()
     replaced = {event.seat for event in past if isinstance(event, interventions.ModelReplaced)}
     models = seat_models(setup)
     return [
@@ -159,21 +158,21 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
     }
     if changes.judges:
         other["judges"] = build_changed_panel(debate, changes.judges, at_round)
-    if model := changes.moderator.strip():
+    if changes.moderator:
         if setup.moderator is None:
             raise InvalidRequestError("This debate has no moderator: leave changes.moderator out.")
-        other["moderator"] = setup.moderator.model_copy(update={"model": model})
+        other["moderator"] = setup.moderator.model_copy(update={"model": changes.moderator})
     if changes.max_rounds:
         other |= build_round_limits(debate, changes.max_rounds, at_round)
     if changes.instructions is not None:
-        other["instructions"] = clean(changes.instructions)
+        other["instructions"] = changes.instructions
     return setup.model_copy(update=other)
 
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
     updates: dict[str, dict[str, str]] = {debater.name: {} for debater in setup.debaters}
     for field, requested in (("model", changes.models), ("stance", changes.stances)):
-        for name, value in ((name.strip(), clean(value)) for name, value in requested.items()):
+        for name, value in ((key.strip(), value) for key, value in requested.items()):
             known = ", ".join(updates)
             require(name in updates, f"changes.{field}s: nobody is called {name!r}. Debaters: {known}.")
             require(value, f"changes.{field}s: there is nothing for {name}. Leave it out.")
@@ -189,8 +188,6 @@ def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -
     pool = requested.models or setup.judges.models
     models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
     changed = requested.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
-    if "prompt" in changed:
-        changed["prompt"] = clean(changed["prompt"])
     return setup.judges.model_copy(update=changed | {"models": models})
 
 

@@ -60,7 +60,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
     phases = build_phases(options, row, opens=moderator is not None and moderator.opens)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
     return Opened(
-        question=clean(request.question),
+        question=request.question,
         format=row.name,
         phases=phases,
         debaters=debaters,
@@ -69,11 +69,11 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         quorum=options.quorum,
         seed=options.seed or seed,
         documents=build_documents(request.documents),
-        instructions=clean(options.instructions),
+        instructions=options.instructions,
         turn_timeout=limits.turn_timeout,
         max_turn_tokens=limits.max_turn_tokens or row.max_turn_tokens,
         run=request.run,
-        tags=tuple(map(clean, options.tags)),
+        tags=tuple(options.tags),
         brief=row.brief,
         moderator=moderator,
         referee=build_officer(options.referee, pool) if options.referee else None,
@@ -82,7 +82,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         handoff=options.handoff,
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
-        fallback_models=tuple(model.strip() for model in options.fallback_models),
+        fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
@@ -132,8 +132,7 @@ def build_documents(
     Raises:
         InvalidRequestError: they are too long together.
     """
-    cleaned = (Document(title=clean(d.title), text=clean(d.text), url=clean(d.url)) for d in added)
-    documents = (*existing, *cleaned)
+    documents = (*existing, *(Document(**document.model_dump()) for document in added))
     total = sum(len(document.text) for document in documents)
     require(
         total <= MAX_TOTAL_DOCUMENT_LENGTH,
@@ -148,19 +147,14 @@ def build_debaters(
 ) -> tuple[Debater, ...]:
     requested = requested or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
     check_debaters(requested, row)
-    return tuple(
-        Debater(
-            name=d.name.strip(),
-            stance=clean(d.stance) or clean(d.role) or d.name.strip(),
-            role=clean(d.role) if clean(d.stance) else "",
-            system_prompt=clean(d.system_prompt),
-            model=d.model.strip() or models[index % len(models)],
-            max_turn_tokens=d.max_turn_tokens,
-            turn_timeout=d.turn_timeout,
-            tools=tuple(d.tools),
-        )
-        for index, d in enumerate(requested)
-    )
+    debaters = []
+    for index, debater in enumerate(requested):
+        name, model = debater.name.strip(), debater.model or models[index % len(models)]
+        changes: dict[str, str] = {"name": name, "model": model}
+        if not debater.stance:
+            changes |= {"stance": debater.role or name, "role": ""}
+        debaters.append(Debater(**debater.model_dump() | changes))
+    return tuple(debaters)
 
 
 def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
@@ -210,7 +204,7 @@ def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> 
 
 def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence[str]) -> Officer:
     officer = requested if isinstance(requested, requests.OfficerInput) else requests.OfficerInput()
-    return Officer(model=officer.model.strip() or pool[0], prompt=clean(officer.prompt))
+    return Officer(model=officer.model or pool[0], prompt=officer.prompt)
 
 
 def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Phase, ...]:
@@ -245,14 +239,10 @@ def build_panel(
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
     count = (judges.count or len(judges.models) or row.default_judges) if has_judges else 0
-    return JudgePanel(
-        models=tuple(pool[index % len(pool)] for index in range(count)),
-        both_orders=row.both_orders if judges.both_orders is None else judges.both_orders,
-        anonymize=judges.anonymize,
-        shuffle=judges.shuffle,
-        prompt=clean(judges.prompt),
-        quorum=judges.quorum,
-    )
+    panel = judges.model_dump(exclude={"count"})
+    if judges.both_orders is None:
+        panel["both_orders"] = row.both_orders
+    return JudgePanel(**panel | {"models": [pool[index % len(pool)] for index in range(count)]})
 
 
 def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phases: Sequence[Phase]) -> int:

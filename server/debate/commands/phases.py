@@ -31,7 +31,7 @@ def format_location(index: int, name: str) -> str:
 
 
 def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order | None) -> Phase:
-    name, instruction = collapse_whitespace(clean(wanted.name)), clean(wanted.instruction)
+    name, instruction = collapse_whitespace(clean(wanted.name)), wanted.instruction
     require(name, f"{location}: a phase needs a name.")
     require(
         name in PHASES or instruction,

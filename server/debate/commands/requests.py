@@ -4,29 +4,21 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, Field
 
 from server.debate.facts.config import DebaterTask, HandoffMode, Limits, Order, SeatKind
+from server.debate.facts.text import clean
 
-MAX_TEXT_LENGTH = 8_000
 MAX_DOCUMENT_LENGTH = 200_000
 
 Name = Annotated[str, Field(max_length=40)]
-Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
-Stance = Annotated[str, Field(max_length=500)]
-ModelName = Annotated[str, Field(max_length=200)]
-ToolNames = Annotated[
-    list[Annotated[str, Field(max_length=120)]],
-    Field(max_length=20, description="Research servers it may use"),
-]
+Cleaned = Annotated[str, AfterValidator(clean)]
+Text = Annotated[Cleaned, Field(max_length=8_000)]
+Stance = Annotated[Cleaned, Field(max_length=500)]
+ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
+ToolName = Annotated[str, Field(max_length=120)]
+ToolNames = Annotated[list[ToolName], Field(max_length=20, description="Research servers it may use")]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000, description="Of a turn")]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
@@ -51,21 +43,20 @@ def parse_schema_document(value: Any) -> dict[str, Any]:
 
 SchemaDocument = Annotated[
     dict[str, Any],
-    BeforeValidator(parse_schema_document),
-    WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
+    pydantic.BeforeValidator(parse_schema_document),
+    pydantic.WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
 ]
 """A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
 
 
 class Input(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    @field_validator("*", mode="before")
+    @pydantic.field_validator("*", mode="before")
     @classmethod
-    def check_number(cls, value: Any, info: ValidationInfo) -> Any:
+    def check_number(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
         """Refuse booleans as numbers, which pydantic would accept as 0 and 1."""
-        is_number = cls.model_fields[info.field_name or ""].annotation in (int, float)
-        if isinstance(value, bool) and is_number:
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in (int, float):
             raise ValueError("must be a number, not a boolean")
         return value
 
@@ -73,7 +64,7 @@ class Input(BaseModel):
 class DebaterInput(Input):
     name: Name
     stance: Annotated[Stance, Field(description="The position it defends")] = ""
-    role: Annotated[str, Field(max_length=500, description="Who it is")] = ""
+    role: Annotated[Stance, Field(description="Who it is")] = ""
     system_prompt: Text = ""
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
@@ -82,9 +73,9 @@ class DebaterInput(Input):
 
 
 class DocumentInput(Input):
-    title: Annotated[str, Field(max_length=300)]
-    text: Annotated[str, Field(max_length=MAX_DOCUMENT_LENGTH)]
-    url: Annotated[str, Field(max_length=2000)] = ""
+    title: Annotated[Cleaned, Field(max_length=300)]
+    text: Annotated[Cleaned, Field(max_length=MAX_DOCUMENT_LENGTH)]
+    url: Annotated[Cleaned, Field(max_length=2000)] = ""
 
 
 class JudgesInput(Input):
@@ -162,13 +153,13 @@ class OptionsInput(Input):
     visibility: VisibilityInput = VisibilityInput()
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
     seed: Seed = 0
-    tags: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
+    tags: Annotated[list[Annotated[Cleaned, Field(max_length=60)]], Field(max_length=20)] = []
 
 
 class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
-    question: str
+    question: Cleaned
     format: str = "second_opinion"
     debaters: list[DebaterInput] = []
     documents: list[DocumentInput] = []

@@ -6,21 +6,14 @@ rest.
 """
 
 import json
+from contextlib import suppress
 from typing import Any
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import clean, collapse_whitespace, count_bytes, shorten_to_bytes
+from server.debate.schemas import validation_cost
 from server.debate.schemas.plain_json import plain_json
-from server.debate.schemas.validation_cost import (
-    REFERENCE_KEYWORDS,
-    Schema,
-    ValidationCost,
-    build_pointer,
-    build_schema_error,
-    collect_values,
-    find_reference_targets,
-    iterate_subschemas,
-)
+from server.debate.schemas.validation_cost import Schema, ValidationCost, collect_values, require_at
 
 MAX_SCHEMA_SIZE = 20_000  # bytes
 MAX_SCHEMA_DEPTH = 20
@@ -61,29 +54,21 @@ def find_violation(schema_text: str, value: Any) -> str:
 
     Never raises. `format` is not checked: by the standard it is an annotation.
     """
-    try:
-        problem = _find_violation(schema_text, value)
-    except Exception as error:  # noqa: BLE001  (schema and value may be anything; that too is an answer)
-        problem = f"the result cannot be checked: {str(error) or type(error).__name__}"
-    return shorten_to_bytes(collapse_whitespace(clean(problem)), MAX_VIOLATION_LENGTH)
-
-
-def _find_violation(schema_text: str, value: Any) -> str:
     from jsonschema_rs import ValidationError  # noqa: PLC0415  (only debates with a schema need it)
 
     try:
         size = count_bytes(plain_json(value))
-    except ValueError as error:
-        return f"the result cannot be written as JSON: {error}"
-    if size > MAX_VALUE_SIZE:
-        return f"the result has {size:,} bytes of JSON; {MAX_VALUE_SIZE:,} are allowed. Say less."
-    _, validator, cost = _compile_schema(json.loads(schema_text))
-    cost.check_value(value)
-    try:
+        require(size <= MAX_VALUE_SIZE, f"it has {size:,} bytes; {MAX_VALUE_SIZE:,} are allowed. Say less.")
+        _, validator, cost = _compile_schema(json.loads(schema_text))
+        cost.check_value(value)
         validator.validate(value)
     except ValidationError as error:
-        return _format_error(error)
-    return ""
+        problem = _format_error(error)
+    except Exception as error:  # noqa: BLE001  (schema and value may be anything; that too is an answer)
+        problem = f"the result cannot be checked: {str(error) or type(error).__name__}"
+    else:
+        return ""
+    return shorten_to_bytes(collapse_whitespace(clean(problem)), MAX_VIOLATION_LENGTH)
 
 
 def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
@@ -92,20 +77,19 @@ def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
         text = plain_json(schema, max_depth=MAX_SCHEMA_DEPTH)
     except ValueError as error:
         raise InvalidRequestError(f"`output_schema` cannot be read as JSON: {error}. Change that.") from error
-    if (size := count_bytes(text)) > MAX_SCHEMA_SIZE:
-        problem = f"has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
-        raise InvalidRequestError(f"`output_schema` {problem}")
-    if not isinstance(schema, dict | bool):
-        raise InvalidRequestError("`output_schema` must be a JSON object: a JSON Schema. Pass one.")
+    size = count_bytes(text)
+    problem = f"has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
+    require(size <= MAX_SCHEMA_SIZE, f"`output_schema` {problem}")
+    is_schema = isinstance(schema, dict | bool)
+    require(is_schema, "`output_schema` must be a JSON object: a JSON Schema. Pass one.")
     _check_by_metaschema(schema)
-    subschemas = dict(iterate_subschemas(schema))
-    targets = find_reference_targets(subschemas)
+    subschemas = dict(validation_cost.iterate_subschemas(schema))
+    targets = validation_cost.find_reference_targets(subschemas)
     for pointer, subschema in subschemas.items():
         if isinstance(subschema, dict):
-            _check_subschema(pointer, subschema)
-            _check_references(pointer, subschema, targets)
-    if schema is False or (schema is not True and schema.get("not") in ({}, True)):
-        raise build_schema_error("#", "nothing can satisfy it. Say what the result should be.")
+            _check_subschema(pointer, subschema, targets)
+    is_possible = schema is True or (schema is not False and schema.get("not") not in ({}, True))
+    require_at("#", is_possible, "nothing can satisfy it. Say what the result should be.")
     cost = ValidationCost(subschemas, targets, _measure_patterns(subschemas))
     return text, _build_validator(schema, max(PATTERN_COSTS)), cost
 
@@ -114,9 +98,9 @@ def _check_by_metaschema(schema: Schema) -> None:
     from jsonschema_rs import ValidationError, meta  # noqa: PLC0415
 
     draft = schema.get("$schema", NEWEST_DRAFT) if isinstance(schema, dict) else NEWEST_DRAFT
-    if str(draft).removesuffix("#") not in DRAFTS:
-        advice = f"Leave `$schema` out for draft 2020-12, or name one of {', '.join(DRAFTS)}."
-        raise build_schema_error("#/$schema", f"{_format_excerpt(draft)} is not supported. {advice}")
+    advice = f"Leave `$schema` out for draft 2020-12, or name one of {', '.join(DRAFTS)}."
+    is_known = str(draft).removesuffix("#") in DRAFTS
+    require_at("#/$schema", is_known, f"{_format_excerpt(draft)} is not supported. {advice}")
     try:
         meta.validate(schema)
     except ValidationError as error:
@@ -125,7 +109,8 @@ def _check_by_metaschema(schema: Schema) -> None:
 
 def _translate_error(error: Any) -> InvalidRequestError:
     problem = f"it is no valid JSON Schema: {_format_problem(error)}. Correct it."
-    return build_schema_error("#" + build_pointer(*error.instance_path), problem)
+    pointer = "#" + validation_cost.build_pointer(*error.instance_path)
+    return validation_cost.build_schema_error(pointer, problem)
 
 
 def _build_validator(schema: Schema, pattern_size: int) -> Any:
@@ -145,22 +130,17 @@ def _build_validator(schema: Schema, pattern_size: int) -> Any:
         raise _translate_error(error) from None
 
 
-def _check_subschema(pointer: str, schema: dict[str, Any]) -> None:
-    if schema.get("enum") == []:
-        raise build_schema_error(f"{pointer}/enum", "it is empty: nothing can satisfy it. List the values.")
-    for keyword in {"$id", "$schema"} & schema.keys() if pointer != "#" else ():
+def _check_subschema(pointer: str, schema: dict[str, Any], targets: dict[str, str]) -> None:
+    is_empty = schema.get("enum") == []
+    require_at(f"{pointer}/enum", not is_empty, "it is empty: nothing can satisfy it. List the values.")
+    for keyword in {"$id", "$schema"} & schema.keys():
         problem = "only the whole schema may have one. Leave it out, and refer by `#/…`."
-        raise build_schema_error(f"{pointer}/{keyword}", problem)
-
-
-def _check_references(pointer: str, schema: Schema, targets: dict[str, str]) -> None:
-    for reference in collect_values(schema, REFERENCE_KEYWORDS):
-        if reference not in targets:
-            problem = "leads to no schema in it" if reference.startswith("#") else "leads out of it"
-            advice = 'Put what it means under `$defs`, and refer to it by "#/$defs/…".'
-            raise build_schema_error(
-                pointer, f"the reference {_format_excerpt(reference)} {problem}. {advice}"
-            )
+        require_at(f"{pointer}/{keyword}", pointer == "#", problem)
+    for reference in collect_values(schema, validation_cost.REFERENCE_KEYWORDS):
+        problem = "leads to no schema in it" if reference.startswith("#") else "leads out of it"
+        problem = f"the reference {_format_excerpt(reference)} {problem}."
+        advice = 'Put what it means under `$defs`, and refer to it by "#/$defs/…".'
+        require_at(pointer, reference in targets, f"{problem} {advice}")
 
 
 def _measure_patterns(subschemas: dict[str, Schema]) -> dict[str, int]:
@@ -170,22 +150,19 @@ def _measure_patterns(subschemas: dict[str, Schema]) -> dict[str, int]:
         places |= dict.fromkeys(collect_values(schema, ["pattern"]), f"{pointer}/pattern")
         for patterns in collect_values(schema, ["patternProperties"]):
             places |= dict.fromkeys(patterns, f"{pointer}/patternProperties")
-    if len(places) > MAX_PATTERNS:
-        problem = f"it has {len(places)} regular expressions; {MAX_PATTERNS} are allowed."
-        raise build_schema_error("#", problem)
+    problem = f"it has {len(places)} regular expressions; {MAX_PATTERNS} are allowed."
+    require_at("#", len(places) <= MAX_PATTERNS, problem)
     return {pattern: _measure_pattern(pattern, pointer) for pattern, pointer in places.items()}
 
 
 def _measure_pattern(pattern: str, pointer: str) -> int:
     for size, cost in PATTERN_COSTS.items():
-        try:
+        with suppress(InvalidRequestError):
             _build_validator({"pattern": pattern}, size)
-        except InvalidRequestError:
-            continue
-        return cost
+            return cost
     problem = "is not allowed: it is malformed, uses look-around or back-references, or repeats too much."
-    advice = "Simplify it; use maxLength for long texts."
-    raise build_schema_error(pointer, f"the regular expression {_format_excerpt(pattern)} {problem} {advice}")
+    problem = f"the regular expression {_format_excerpt(pattern)} {problem}"
+    raise validation_cost.build_schema_error(pointer, f"{problem} Simplify it; use maxLength for long texts.")
 
 
 def _format_error(error: Any, parent_depth: int = 0) -> str:

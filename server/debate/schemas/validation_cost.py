@@ -22,12 +22,9 @@ REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 ANCHOR_KEYWORDS = ("$anchor", "$dynamicAnchor")
 ITEM_KEYWORDS = ("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems")
 FIELD_KEYWORDS = ("patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties")
-SAME_VALUE_KEYWORDS = (
-    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas"),
-)
-NAMED_KEYWORDS = (
-    *("$defs", "definitions", "properties", "patternProperties", "dependencies", "dependentSchemas"),
-)  # they hold subschemas by name
+DEPENDENT_KEYWORDS = ("dependencies", "dependentSchemas")
+SAME_VALUE_KEYWORDS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", *DEPENDENT_KEYWORDS)
+NAMED_KEYWORDS = ("$defs", "definitions", "properties", "patternProperties", *DEPENDENT_KEYWORDS)
 KEYWORD_PARTS: dict[str, type | None] = {
     **dict.fromkeys(ITEM_KEYWORDS, list),
     **dict.fromkeys(FIELD_KEYWORDS, dict),
@@ -42,6 +39,11 @@ class ValidationTooLongError(Exception):
 
 def build_schema_error(pointer: str, problem: str) -> InvalidRequestError:
     return InvalidRequestError(f"`output_schema` at {shorten_to_bytes(pointer, 200)}: {problem}")
+
+
+def require_at(pointer: str, condition: object, otherwise: str) -> None:
+    if not condition:
+        raise build_schema_error(pointer, otherwise)
 
 
 def build_pointer(*steps: str | int) -> str:
@@ -100,8 +102,7 @@ class ValidationCost:
 
     Raises:
         InvalidRequestError: a subschema leads back to itself before a field or an item is looked at, or too
-        many
-            subschemas apply to one value.
+        many subschemas apply to one value.
     """
 
     def __init__(
@@ -118,9 +119,8 @@ class ValidationCost:
     def expand(self, pointer: str, trail: tuple[str, ...]) -> tuple[Counter[str], int]:
         """How often each subschema applies to a value that this one applies to; the longest chain of them."""
         advice = "Refer from under `properties` or `items` only, or write out what it means."
-        if pointer in trail:
-            problem = "it refers to itself without looking at a field or an item first"
-            raise build_schema_error(pointer, f"{problem}. {advice}")
+        problem = "it refers to itself without looking at a field or an item first"
+        require_at(pointer, pointer not in trail, f"{problem}. {advice}")
         if pointer in self.expansions:
             return self.expansions[pointer]
         # To know what is left, `unevaluated…` evaluates the subschemas beside it again.
@@ -131,11 +131,9 @@ class ValidationCost:
             counts, length = self.expand(child, (*trail, pointer))
             applied.update({name: passes * count for name, count in counts.items()})
             chain = max(chain, 1 + length)
-        if applied.total() > MAX_SCHEMAS_PER_VALUE or max(chain, 1 + len(trail)) > MAX_CHAIN_LENGTH:
-            problem = f"more than {MAX_SCHEMAS_PER_VALUE:,} schemas look at one value"
-            raise build_schema_error(
-                pointer, f"{problem}, or {MAX_CHAIN_LENGTH} refer to each other. {advice}"
-            )
+        is_small = applied.total() <= MAX_SCHEMAS_PER_VALUE and max(chain, 1 + len(trail)) <= MAX_CHAIN_LENGTH
+        problem = f"more than {MAX_SCHEMAS_PER_VALUE:,} schemas look at one value"
+        require_at(pointer, is_small, f"{problem}, or {MAX_CHAIN_LENGTH} refer to each other. {advice}")
         self.expansions[pointer] = applied, chain
         return applied, chain
 
@@ -172,16 +170,15 @@ class ValidationCost:
 
     def _count_own_steps(self, schema: Schema, value: Any) -> int:
         """Steps of the keywords that take longer for a longer value or a longer keyword."""
-        if isinstance(schema, bool):
-            return 0
-        if isinstance(value, str):
-            return self.pattern_costs[schema["pattern"]] * len(value) if "pattern" in schema else 0
-        steps = len(schema.get("enum", ())) if isinstance(value, dict | list) else 0
-        if isinstance(value, dict):
-            steps += sum(self.pattern_costs[p] for p in schema.get("patternProperties", ())) * sum(
-                map(len, value)
-            )
-        return steps
+        match schema, value:
+            case {"pattern": pattern}, str():
+                return self.pattern_costs[pattern] * len(value)
+            case dict(), dict() | list():
+                names = sum(map(len, value)) if isinstance(value, dict) else 0
+                patterns = sum(self.pattern_costs[pattern] for pattern in schema.get("patternProperties", ()))
+                return len(schema.get("enum", ())) + patterns * names
+            case _:
+                return 0
 
     def _spend(self, steps: int) -> None:
         self.steps += steps

@@ -188,17 +188,20 @@ def test_a_misfit_is_short_and_on_one_line_whatever_the_value() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (float("nan"), "the result cannot be written as JSON: it is nan, which JSON does not have"),
+        (float("nan"), "the result cannot be checked: it is nan, which JSON does not have"),
         (
             {"a": ["\udc00"]},
-            "the result cannot be written as JSON: a.0 holds a lone surrogate (half a character)",
+            "the result cannot be checked: a.0 holds a lone surrogate (half a character)",
         ),
-        ({"a": {1}}, "the result cannot be written as JSON: a is a set, which JSON does not have"),
+        ({"a": {1}}, "the result cannot be checked: a is a set, which JSON does not have"),
         (
             nest_in_lists(1, 500),
-            f"the result cannot be written as JSON: {'.'.join('0' * 50)} is nested deeper than 50 levels",
+            f"the result cannot be checked: {'.'.join('0' * 50)} is nested deeper than 50 levels",
         ),
-        ("x" * MAX_VALUE_SIZE, "the result has 100,002 bytes of JSON; 100,000 are allowed. Say less."),
+        (
+            "x" * MAX_VALUE_SIZE,
+            "the result cannot be checked: it has 100,002 bytes; 100,000 are allowed. Say less.",
+        ),
     ],
 )
 def test_a_value_that_is_no_json_or_too_much_is_a_misfit(value: Any, said: str) -> None:
