@@ -196,9 +196,7 @@ def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[st
     row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
     held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
     most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
-    require(
-        max(held, 1) <= requested <= most,
-        f"changes.max_rounds={requested} is out of range: {max(held, 1)} to {most} rounds of talk, of which "
-        f"{held} are taken over.",
-    )
+    allowed = f"{max(held, 1)} to {most} rounds of talk, of which {held} are taken over"
+    is_allowed = max(held, 1) <= requested <= most
+    require(is_allowed, f"changes.max_rounds={requested} is out of range: {allowed}.")
     return {"max_rounds": requested, "max_turns": requested if row and row.default_turns else setup.max_turns}

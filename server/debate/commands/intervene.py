@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.facts import interventions
 from server.debate.facts.config import Limits, Price
-from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, format_count
@@ -58,9 +58,8 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
         InvalidRequestError: the action is not possible in this debate now.
     """
     if debate.ended:
-        raise InvalidRequestError(
-            f"The debate is over ({debate.ended.ending}). Start another, or read it with get_verdict."
-        )
+        over = f"The debate is over ({debate.ended.ending})."
+        raise InvalidRequestError(f"{over} Start another, or read it with get_verdict.")
     require(action in HANDLERS, f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
     events, effect = HANDLERS[action].build(debate, request)
     made: dict[str, Any] = {"delivery_id": request.delivery_id}
@@ -109,11 +108,9 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
     is_cut_short = debate.is_concluding and phase.is_talk
     require(is_cut_short, "The talk is over, and notes are for those who talk. Call get_verdict.")
     later = phases[phases.index(phase) + 1 :]
-    require(
-        not is_for_debaters or any(p.wants == "ballot" and p.participants == "debaters" for p in later),
-        "The talk is being concluded, and no debater is asked for anything more. A note for all, with "
-        "inject, is read by who decides.",
-    )
+    vote = any(p.wants == "ballot" and p.participants == "debaters" for p in later)
+    problem = "The talk is being concluded, and no debater is asked for anything more."
+    require(vote or not is_for_debaters, f"{problem} A note for all, with inject, is read by who decides.")
 
 
 def instruct(debate: Debate, request: InterventionRequest) -> Change:
@@ -131,8 +128,7 @@ def check_text(request: InterventionRequest, action: str) -> dict[str, str]:
     """The fields of an intervention that consists of a text."""
     text = clean(request.text)
     require(text, f"There is nothing to {action}. Pass it in `text`.")
-    size = len(text)
-    require(size <= MAX_NOTE_LENGTH, f"The text has {size:,} characters; {MAX_NOTE_LENGTH:,} are allowed.")
+    require_length("The text has", len(text), MAX_NOTE_LENGTH)
     return {"text": text, "to": request.to}
 
 

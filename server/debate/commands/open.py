@@ -8,7 +8,7 @@ from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import build_custom_phases
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import CALLER, Debater, Document, JudgePanel, Moderator, Officer, Phase, Price
-from server.debate.facts.errors import require
+from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import clean
@@ -44,10 +44,8 @@ def open_debate(
     check_setup(setup, request.options)
     setup = add_prices(setup, find_price)
     remaining = compute_remaining(Debate(setup))
-    require(
-        remaining.calls >= min(setup.quorum, len(setup.debaters)),
-        f"The limits do not allow one round of talk ({remaining.reason}). Raise them.",
-    )
+    problem = f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
+    require(remaining.calls >= min(setup.quorum, len(setup.debaters)), problem)
     return setup
 
 
@@ -91,25 +89,18 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(setup.question, "There is no question. Pass `question`: what to answer, in a sentence.")
-    require(
-        len(setup.question) <= MAX_QUESTION_LENGTH,
-        f"The question has {len(setup.question):,} characters; {MAX_QUESTION_LENGTH:,} are allowed. "
-        "Put long material into `documents` and ask the question in a sentence.",
-    )
+    advice = "Put long material into `documents` and ask the question in a sentence."
+    require_length("The question has", len(setup.question), MAX_QUESTION_LENGTH, advice)
     debaters, judges = len(setup.debaters), len(setup.judges.models)
-    require(
-        judges or not options.judges,
-        f"{setup.format} has no judges with these phases: leave options.judges out.",
-    )
+    problem = f"{setup.format} has no judges with these phases: leave options.judges out."
+    require(judges or not options.judges, problem)
     for name, quorum, seats in (
         ("quorum", setup.quorum, debaters),
         ("judges.quorum", setup.judges.quorum, judges or setup.judges.quorum),
     ):
         require(quorum <= seats, f"options.{name}={quorum} can never be met: there are {seats}.")
-    require(
-        CALLER not in setup.fallback_models,
-        "The caller cannot be a fallback for a model: leave it out of options.fallback_models.",
-    )
+    problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
+    require(CALLER not in setup.fallback_models, problem)
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:
@@ -134,10 +125,8 @@ def build_documents(
     """
     documents = (*existing, *(Document(**document.model_dump()) for document in added))
     total = sum(len(document.text) for document in documents)
-    require(
-        total <= MAX_TOTAL_DOCUMENT_LENGTH,
-        f"The documents have {total:,} characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed. "
-        "Pass the parts that matter.",
+    require_length(
+        "The documents together have", total, MAX_TOTAL_DOCUMENT_LENGTH, "Pass the parts that matter."
     )
     return documents
 
@@ -163,11 +152,8 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     Raises:
         InvalidRequestError: one of them is wrong; the text names the debater.
     """
-    require(
-        MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS,
-        f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}. "
-        "Leave `debaters` out for two.",
-    )
+    allowed = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
+    require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{allowed} Leave `debaters` out for two.")
     kind = "stance" if row.requires_stances else "role"
     for debater in debaters:
         name = normalize_name(debater.name)
@@ -192,11 +178,11 @@ def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> 
     opens = (moderated or not closes) if requested.opens is None else requested.opens
     require(opens or closes, "options.moderator must open rounds, close them, or be left out.")
     require(opens or not moderated, "options.speaking=moderated needs options.moderator.opens=true.")
-    require(
-        moderated or not (opens and options.speaking),
-        f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} "
-        "out, or set options.moderator.opens=false.",
+    problem = (
+        f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} out,"
     )
+    is_free = moderated or not (opens and options.speaking)
+    require(is_free, f"{problem} or set options.moderator.opens=false.")
     require(opens or not requested.tools, "options.moderator.tools needs options.moderator.opens=true.")
     seat = build_officer(requested, pool).model_dump()
     return Moderator(**seat, opens=opens, closes=closes, tools=tuple(requested.tools))
@@ -220,10 +206,8 @@ def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Ph
         )
     moderated = any(phase.order == "moderated" for phase in phases)
     require(opens or not moderated, "A phase with order=moderated needs options.moderator with opens=true.")
-    require(
-        moderated or not opens,
-        "options.moderator opens rounds, and every phase has another `order`: leave one out.",
-    )
+    problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
+    require(moderated or not opens, problem)
     has_schema = options.output_schema is not None
     if options.synthesizer is False:
         require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
@@ -253,11 +237,8 @@ def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phase
         rounds = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
     maximum = max(row.max_allowed_rounds, len(options.phases))
     name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
-    require(
-        0 <= rounds <= maximum,
-        f"{name}={rounds} is out of range for {row.name}: 1 to {maximum}, "
-        f"or 0 for its default of {row.default_rounds}.",
-    )
+    allowed = f"1 to {maximum}, or 0 for its default of {row.default_rounds}"
+    require(0 <= rounds <= maximum, f"{name}={rounds} is out of range for {row.name}: {allowed}.")
     return rounds
 
 

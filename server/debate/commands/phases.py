@@ -33,17 +33,13 @@ def format_location(index: int, name: str) -> str:
 def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order | None) -> Phase:
     name, instruction = collapse_whitespace(clean(wanted.name)), wanted.instruction
     require(name, f"{location}: a phase needs a name.")
-    require(
-        name in PHASES or instruction,
-        f"{location}: there is no such phase. Phases: {', '.join(PHASES)}. A custom phase needs an "
-        "`instruction` that says what its speakers are to do.",
-    )
+    problem = f"{location}: there is no such phase. Phases: {', '.join(PHASES)}."
+    advice = "A custom phase needs an `instruction` that says what its speakers are to do."
+    require(name in PHASES or instruction, f"{problem} {advice}")
     base = PHASES.get(name) or Phase(name=name, participants="debaters", order="together")
     is_debaters = base.participants == "debaters"
-    require(
-        is_debaters or not (wanted.order or wanted.wants or wanted.repeats),
-        f"{location}: its order is fixed, and it takes place once. Leave all but `name` out.",
-    )
+    problem = f"{location}: its order is fixed, and it takes place once. Leave all but `name` out."
+    require(is_debaters or not (wanted.order or wanted.wants or wanted.repeats), problem)
     changes: dict[str, object] = {"instruction": instruction, "repeats": wanted.repeats}
     wants = changes["wants"] = wanted.wants or base.wants
     if wants == "argument":
@@ -59,14 +55,10 @@ def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order |
 
 def check_phase_sequence(phases: Sequence[Phase]) -> None:
     locations = [format_location(index, phase.name) for index, phase in enumerate(phases)]
-    require(
-        any(phase.is_talk for phase in phases),
-        "options.phases: nobody argues in these phases. Add a phase of talk, such as opening.",
-    )
-    require(
-        phases[0].is_talk or phases[0].wants == "ballot",
-        f"{locations[0]}: a debate begins with talk or a vote; there is nothing to decide yet.",
-    )
+    problem = "options.phases: nobody argues in these phases. Add a phase of talk, such as opening."
+    require(any(phase.is_talk for phase in phases), problem)
+    problem = f"{locations[0]}: a debate begins with talk or a vote; there is nothing to decide yet."
+    require(phases[0].is_talk or phases[0].wants == "ballot", problem)
     if len(repeating := [index for index, phase in enumerate(phases) if phase.repeats]) > 1:
         first = phases[repeating[0]].name
         raise InvalidRequestError(f"{locations[repeating[1]]}: only one phase can repeat, and {first} does.")
@@ -75,9 +67,6 @@ def check_phase_sequence(phases: Sequence[Phase]) -> None:
     for indexes, name in ((judging, "verdict"), (making, "deliverable")):
         if len(indexes) > 1:
             raise InvalidRequestError(f"{locations[indexes[1]]}: {name} can take place once.")
-        later = [p for index in indexes for p in phases[index + 1 :] if p.participants != "synthesizer"]
-        if later:
-            raise InvalidRequestError(
-                f"{locations[indexes[0]]}: {later[0].name} comes after it, and only the deliverable can. "
-                f"Move {name} to the end."
-            )
+        for later in phases[indexes[0] + 1 :] if indexes else ():
+            problem = f"{locations[indexes[0]]}: {later.name} comes after it, and only the deliverable can."
+            require(later.participants == "synthesizer", f"{problem} Move {name} to the end.")

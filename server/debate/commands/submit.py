@@ -1,7 +1,7 @@
 """Turns that the caller writes for the seats whose model is `caller`."""
 
 from server.debate.facts.config import CALLER
-from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Failed, Judged, Spoke, Usage
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
@@ -20,16 +20,11 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     """
     call = find_awaited_call(debate, speaker)
     require(clean(text), f"The text is empty. Write in `text` what {call.seat} says.")
-    size = len(text)
-    require(
-        size <= MAX_SUBMISSION_LENGTH,
-        f"The turn has {size:,} characters; {MAX_SUBMISSION_LENGTH:,} are allowed.",
-    )
+    require_length("The turn has", len(text), MAX_SUBMISSION_LENGTH)
     event = interpret(debate, call, Reply(text, Usage(model=CALLER, cost_usd="0")))
     if isinstance(event, Failed):
-        raise InvalidRequestError(
-            f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
-        )
+        told = f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
+        raise InvalidRequestError(told)
     check_not_repeated(debate, event)
     return event
 
@@ -39,10 +34,8 @@ def check_not_repeated(debate: Debate, event: Event) -> None:
     if isinstance(event, Spoke):
         last = next((turn for turn in reversed(debate.turns) if turn.seat == event.seat), None)
         if last and last.text == event.text:
-            raise InvalidRequestError(
-                f"{event.seat} said this in these words in round {last.round}, and it is recorded. "
-                f"Awaited now is another turn, in round {event.round}."
-            )
+            told = f"{event.seat} said this in these words in round {last.round}, and it is recorded."
+            raise InvalidRequestError(f"{told} Awaited now is another turn, in round {event.round}.")
     if isinstance(event, Judged):
         own = {"slot_index": event.slot_index, "seen": event.seen, "usage": event.usage}
         require(

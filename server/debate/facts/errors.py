@@ -13,3 +13,8 @@ def require(condition: object, otherwise: str) -> None:
     """Raise InvalidRequestError with the text `otherwise`, unless the condition holds."""
     if not condition:
         raise InvalidRequestError(otherwise)
+
+
+def require_length(what: str, length: int, most: int, advice: str = "") -> None:
+    """Raise InvalidRequestError if the length is too large. `what`: the beginning of the sentence."""
+    require(length <= most, f"{what} {length:,} characters; {most:,} are allowed. {advice}".rstrip())
