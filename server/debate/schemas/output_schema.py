@@ -6,7 +6,6 @@ rest.
 """
 
 import json
-from contextlib import suppress
 from typing import Any
 
 from server.debate.facts.errors import InvalidRequestError, require
@@ -157,9 +156,11 @@ def _measure_patterns(subschemas: dict[str, Schema]) -> dict[str, int]:
 
 def _measure_pattern(pattern: str, pointer: str) -> int:
     for size, cost in PATTERN_COSTS.items():
-        with suppress(InvalidRequestError):
+        try:
             _build_validator({"pattern": pattern}, size)
-            return cost
+        except InvalidRequestError:
+            continue
+        return cost
     problem = "is not allowed: it is malformed, uses look-around or back-references, or repeats too much."
     problem = f"the regular expression {_format_excerpt(pattern)} {problem}"
     raise validation_cost.build_schema_error(pointer, f"{problem} Simplify it; use maxLength for long texts.")

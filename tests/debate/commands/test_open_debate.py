@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             "documents": [{"title": "t", "text": "x" * MAX_DOCUMENT_LENGTH}] * 2
             + [{"title": "t", "text": "x"}]
         },
-        f"The documents have 400,001 characters together; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
+        f"The documents together have 400,001 characters; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
     ),
     "one debater": ({"debaters": build_debaters(1)}, "A debate has 2 to 26 debaters, not 1."),
     "a crowd": ({"debaters": build_debaters(27)}, "A debate has 2 to 26 debaters, not 27."),
