@@ -1,5 +1,6 @@
 """`counterpoint debate`, `fork` and `demo`: a debate that runs in the terminal."""
 
+import signal
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -160,14 +161,14 @@ def run_debate(
     if chaos:
         click.echo(f"Chaos: {chaos}. Faults are injected; results mean nothing.", err=as_json)
     display = live.LiveDisplay.for_streams(show_turns=not (as_json or quiet), show_bar=not quiet)
-    with session.SigtermAsInterrupt() as interrupt:
+    with session.sigterm_as_interrupt() as handled:
         try:
             operation = partial(live.run_and_display, starter, display)
             snapshot = session.run_with_manager(settings, operation, chaos)
         except KeyboardInterrupt:
             hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
             click.echo(f"\nStopped.{hint}", err=True)
-            sys.exit(interrupt.exit_code)
+            sys.exit(128 + (handled or [signal.SIGINT])[0])
     debate = snapshot.debate
     if as_json:
         summary = {

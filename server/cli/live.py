@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import Self
@@ -122,37 +123,33 @@ class LiveDisplay:
         return line
 
 
-class StdinReader:
-    """Reads stdin without a thread: a thread that waits for a key would delay the exit."""
+async def read_stdin() -> AsyncIterator[str]:
+    """The lines of stdin. Without a thread: one that waits for a key would delay the exit."""
+    try:
+        stdin = sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):  # replaced by a program that runs commands in process
+        for line in sys.stdin or ():
+            yield line
+        return
+    piece, rest = b"x", b""
+    while piece:
+        with suppress(OSError, NotImplementedError):  # raised for a file, which is always readable
+            await anyio.wait_readable(stdin)
+        piece = os.read(stdin, 4096)
+        *lines, rest = (rest + piece).split(b"\n")
+        for whole in lines if piece else [rest]:
+            yield whole.decode("utf-8", "replace")
 
-    def __init__(self) -> None:
-        self.buffer = b""
 
-    async def read_paragraph(self) -> str:
-        """The lines up to an empty line or the end of stdin; "" if there are none."""
-        lines: list[str] = []
-        while line := await self.read_line():
-            if line.strip():
-                lines.append(line.rstrip("\r\n"))
-            elif lines:
-                break
-        return "\n".join(lines)
-
-    async def read_line(self) -> str:
-        """The next line with its line end; "" at the end of stdin."""
-        try:
-            stdin = sys.stdin.fileno()
-        except (OSError, ValueError, AttributeError):  # replaced by a program that runs commands in process
-            return sys.stdin.readline() if sys.stdin else ""
-        while b"\n" not in self.buffer:
-            with suppress(OSError, NotImplementedError):  # raised for a file, which is always readable
-                await anyio.wait_readable(stdin)
-            piece = os.read(stdin, 4096)
-            if not piece:
-                break
-            self.buffer += piece
-        line, end, self.buffer = self.buffer.partition(b"\n")
-        return (line + end).decode("utf-8", "replace")
+async def read_paragraph(lines: AsyncIterator[str]) -> str:
+    """The lines up to an empty one or the last; "" if there are none."""
+    paragraph: list[str] = []
+    async for line in lines:
+        if line.strip():
+            paragraph.append(line.rstrip("\r\n"))
+        elif paragraph:
+            break
+    return "\n".join(paragraph)
 
 
 async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveDisplay) -> DebateSnapshot:
@@ -179,7 +176,7 @@ async def watch(manager: DebateManager, snapshot: DebateSnapshot, display: LiveD
 
 
 async def submit_caller_turn(
-    manager: DebateManager, snapshot: DebateSnapshot, out: Terminal, stdin: StdinReader
+    manager: DebateManager, snapshot: DebateSnapshot, out: Terminal, stdin: AsyncIterator[str]
 ) -> DebateSnapshot | None:
     """The debate with the awaited turn in it, as the person writes it; None if stdin ends before."""
     turn = awaited_turns(snapshot.debate)[0]
@@ -189,7 +186,7 @@ async def submit_caller_turn(
         if line:
             out.print_wrapped(line, "  ")
     out.print_line("End it with an empty line.")
-    while text := await stdin.read_paragraph():
+    while text := await read_paragraph(stdin):
         try:
             return await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
         except DebateError as error:
@@ -207,7 +204,7 @@ async def run_and_display(
     snapshot = await starter(manager)
     if snapshot.debate.version > 1:
         display.continue_from(snapshot)
-    stdin = StdinReader()
+    stdin = read_stdin()
     while not snapshot.debate.ended:
         snapshot = await watch(manager, snapshot, display)
         if snapshot.status != "waiting":

@@ -1,20 +1,14 @@
 """The command line: parses arguments, calls a debate manager as any other client would, and prints."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
-from server.cli import debate, doctor, install, models
+from server.cli import debate, doctor, install, models, session
 from server.cli.sanitize import sanitize_line, sanitize_text
-from server.cli.session import (
-    debate_id_argument,
-    format_json,
-    json_option,
-    open_terminal,
-    run_with_manager,
-)
 from server.debate.facts.errors import DebateError
 from server.debate.rules.decide import status
 from server.debate.views import compare, markdown
@@ -24,8 +18,6 @@ from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
 from server.models.local.weights import WeightsError
 from server.settings import Settings, package_version
-
-EXIT_INTERRUPTED = 130
 
 
 class ErrorReportingGroup(click.Group):
@@ -41,20 +33,14 @@ class ErrorReportingGroup(click.Group):
             raise click.ClickException(sanitize_line(str(error))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
-            sys.exit(EXIT_INTERRUPTED)
-
-
-def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if value:
-        click.echo(f"counterpoint {package_version()}")
-        ctx.exit()
+            sys.exit(128 + signal.SIGINT)
 
 
 @click.group(cls=ErrorReportingGroup, invoke_without_command=True)
 @click.option("--db", metavar="PATH", help="The database; overrides COUNTERPOINT_DB.")
-@click.option("--version", is_flag=True, is_eager=True, help="Print the version.", callback=show_version)
+@click.version_option(package_version(), message="%(prog)s %(version)s", help="Print the version.")
 @click.pass_context
-def counterpoint(ctx: click.Context, db: str | None, version: bool) -> None:  # noqa: ARG001  (eager)
+def counterpoint(ctx: click.Context, db: str | None) -> None:
     """Second opinions: debates between models, run, steered and judged.
 
     Without a command, Counterpoint serves MCP on stdin and stdout.
@@ -90,20 +76,20 @@ def serve(settings: Settings) -> None:
 @click.argument("query", default="")
 @click.option("--status", type=click.Choice(queries.STATUSES))
 @click.option("--limit", type=click.IntRange(1, 10_000), default=queries.PAGE_SIZE, show_default=True)
-@json_option
+@session.json_option
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
     """List debates, newest first; with QUERY those that contain all of its words.
 
     Example: counterpoint list rust --status concluded
     """
-    rows, _ = run_with_manager(
+    rows, _ = session.run_with_manager(
         settings, lambda manager: queries.list_debates(manager, query, status or "", limit=limit)
     )
     if as_json:
-        click.echo(format_json({"debates": [row.model_dump() for row in rows]}))
+        click.echo(session.format_json({"debates": [row.model_dump() for row in rows]}))
         return
-    out = open_terminal() if sys.stdout.isatty() else None
+    out = session.open_terminal() if sys.stdout.isatty() else None
     for row in rows:
         line = sanitize_line(queries.format_list_line(row))
         if out:  # wrapped, with the ids in a column of their own
@@ -115,9 +101,9 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 
 
 @counterpoint.command()
-@debate_id_argument
+@session.debate_id_argument
 @click.option("--view", type=click.Choice([*VIEWS]), default="transcript", show_default=True)
-@json_option
+@session.json_option
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     """Print a debate: its transcript, or another view.
@@ -125,17 +111,19 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
     chosen = VIEWS[view]
-    source = run_with_manager(settings, lambda manager: queries.load_view_source(manager, debate_id, chosen))
+    source = session.run_with_manager(
+        settings, lambda manager: queries.load_view_source(manager, debate_id, chosen)
+    )
     if as_json or not chosen.render:
-        click.echo(format_json(chosen.build(source)))
+        click.echo(session.format_json(chosen.build(source)))
     elif view == "verdict" and not markdown.has_result(source.debate):
         raise click.ClickException(f"There is no verdict yet: the debate is {status(source.debate)}.")
     else:
-        open_terminal().print_markdown(chosen.render(source))
+        session.open_terminal().print_markdown(chosen.render(source))
 
 
 @counterpoint.command()
-@debate_id_argument
+@session.debate_id_argument
 @click.option(
     "--as", "file_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
 )
@@ -149,11 +137,11 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     if file_format == "markdown":
-        snapshot = run_with_manager(settings, lambda manager: manager.load(debate_id))
+        snapshot = session.run_with_manager(settings, lambda manager: manager.load(debate_id))
         text = sanitize_text(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
     else:
-        data = run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
-        text = format_json(data)
+        data = session.run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
+        text = session.format_json(data)
     if output is None:
         click.echo(text)
         return
@@ -175,7 +163,9 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
     Example: counterpoint import debate.json
     """
     data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
-    snapshot, added = run_with_manager(settings, lambda manager: transfer.restore_debate(manager, data))
+    snapshot, added = session.run_with_manager(
+        settings, lambda manager: transfer.restore_debate(manager, data)
+    )
     new = f"{added} of them new" if added else "all of them stored already"
     click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
     if not snapshot.debate.ended:
@@ -183,9 +173,9 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
 
 @counterpoint.command("compare")
-@debate_id_argument
+@session.debate_id_argument
 @click.argument("other_id", metavar="OTHER", required=False)
-@json_option
+@session.json_option
 @click.pass_obj
 def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
     """Compare two debates: their results and costs, what differs, what they share.
@@ -202,11 +192,11 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
         family = await queries.load_debate_family(manager, await manager.load(debate_id))
         return family.relatives, family.as_data()
 
-    pairs, data = run_with_manager(settings, find_pairs)
+    pairs, data = session.run_with_manager(settings, find_pairs)
     if as_json:
-        click.echo(format_json(data))
+        click.echo(session.format_json(data))
         return
-    out = open_terminal()
+    out = session.open_terminal()
     for pair in pairs:
         out.print_markdown(compare.render_comparison(pair))
     if not pairs:

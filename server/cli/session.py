@@ -3,9 +3,10 @@
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import click
@@ -66,21 +67,20 @@ def format_json(data: Any) -> str:
     return catalog.format_json(data) if supports_unicode else json.dumps(data, indent=1)
 
 
-class SigtermAsInterrupt:
-    """Within it SIGTERM does what Ctrl-C does. `exit_code` is the exit code of an interrupted process."""
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[list[int]]:
+    """Within it SIGTERM does what Ctrl-C does. Gives the list of the signals that it handled."""
+    handled: list[int] = []
 
-    exit_code = 128 + signal.SIGINT
-
-    def __enter__(self) -> Self:
-        self.previous_handler = signal.signal(signal.SIGTERM, self.handle_sigterm)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self.previous_handler or signal.SIG_DFL)
-
-    def handle_sigterm(self, signal_number: int, frame: FrameType | None) -> None:
-        self.exit_code = 128 + signal_number
+    def handle(signal_number: int, frame: FrameType | None) -> None:
+        handled.append(signal_number)
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler):  # ignored, as in a background job of a script
             raise KeyboardInterrupt
         handler(signal.SIGINT, frame)
+
+    previous = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield handled
+    finally:
+        signal.signal(signal.SIGTERM, previous or signal.SIG_DFL)

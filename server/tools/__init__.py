@@ -2,7 +2,7 @@
 
 from mcp.types import ToolAnnotations
 
-from server.tools import debates, reading
+from server.tools import debates
 from server.tools.tool import CheckedTool, build_tool
 
 READ = ToolAnnotations(
@@ -22,7 +22,7 @@ def build_all_tools() -> list[CheckedTool]:
         build_tool(debates.intervene, title="Steer a debate", annotations=WRITE),
         build_tool(debates.get_verdict, title="Get the verdict", annotations=REPEATABLE),
         build_tool(debates.submit_turn, title="Write a turn", annotations=WRITE),
-        build_tool(reading.read_debate, title="Read a debate", annotations=READ),
-        build_tool(reading.find_debates, title="Find debates", annotations=READ),
+        build_tool(debates.read_debate, title="Read a debate", annotations=READ),
+        build_tool(debates.find_debates, title="Find debates", annotations=READ),
         build_tool(debates.fork_debate, title="Fork a debate", annotations=WRITE),
     ]

@@ -1,23 +1,67 @@
-"""The tools that open, run and steer a debate. Their docstrings and arguments are what clients see."""
+"""The tools. Their docstrings and arguments are what clients see."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
+from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.views import catalog
 from server.debate.views.state import fork_origin_line
-from server.tools.call import DebateId, ToolCall, ToolContext, WaitSeconds
-from server.tools.results import ProgressResult, VerdictResult, build_verdict_result
+from server.engine import queries
+from server.engine.debates import DebateManager
+from server.engine.store import DebateSnapshot
+from server.tools import results
 
 # The names of arguments are a contract, and the SDK copies defaults.
 # ruff: noqa: A002, B006, B008
 
+PAGE_LENGTH = 60_000
+"""Characters of one page: clients refuse results above about 25,000 tokens."""
+
+PROGRESS_STEP = 0.01
+"""By which a report without a new answer grows: MCP requires that progress grows with every report."""
+
+DebateId = Annotated[str, Field(min_length=1, max_length=64)]
+WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again to wait on")]
 FractionText = Annotated[
     str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)
 ]
 """A fraction as text; numbers are accepted as well."""
+ToolContext = Context[DebateManager, Any]
+ProgressToolResult = Annotated[CallToolResult, results.ProgressResult]
+
+
+class ToolCall:
+    """The debate manager, the caller's name for the journal, and progress reports, for one call of a tool."""
+
+    def __init__(self, ctx: ToolContext) -> None:
+        params = ctx.session.client_params
+        self.manager: DebateManager = ctx.request_context.lifespan_context
+        self.actor = f"client {params.client_info.name[:60] if params else ''}".strip()
+        self._ctx = ctx
+        self._progress = -PROGRESS_STEP
+
+    async def report(self, snapshot: DebateSnapshot) -> None:
+        """Report progress to the client, if it asked for reports."""
+        debate = snapshot.debate
+        answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
+        self._progress = max(float(answers), self._progress + PROGRESS_STEP)
+        phase = debate.phase.name if debate.phase else "opening"
+        message = f"round {debate.round} ({phase}): {answers} answers"
+        await self._ctx.report_progress(self._progress, None, message)
+
+    def build_result(
+        self, snapshot: DebateSnapshot, *, round_number: int = 0, extra: str = ""
+    ) -> CallToolResult:
+        """The state of a debate, with the turns of a round: the latest one for 0."""
+        working = self.manager.is_working(snapshot.id)
+        return results.build_progress_result(
+            snapshot, working=working, round_number=round_number, extra=extra
+        )
 
 
 async def start_debate(
@@ -39,7 +83,7 @@ async def start_debate(
     options: requests.OptionsInput = requests.OptionsInput(),
     run: Annotated[bool, Field(description="Run it to the verdict")] = False,
     wait_seconds: WaitSeconds = 45,
-) -> Annotated[CallToolResult, ProgressResult]:
+) -> ProgressToolResult:
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
     call = ToolCall(ctx)
     request = requests.DebateRequest(
@@ -64,7 +108,7 @@ async def fork_debate(
     ctx: ToolContext,
     changes: requests.ChangesInput = requests.ChangesInput(),
     wait_seconds: WaitSeconds = 45,
-) -> Annotated[CallToolResult, ProgressResult]:
+) -> ProgressToolResult:
     """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
     call = ToolCall(ctx)
     snapshot = await call.manager.fork(debate_id, at_round, changes, actor=call.actor)
@@ -80,7 +124,7 @@ async def step_round(
         int, Field(ge=0, description="The round you expect; one that is over is returned, not run again")
     ] = 0,
     wait_seconds: WaitSeconds = 45,
-) -> Annotated[CallToolResult, ProgressResult]:
+) -> ProgressToolResult:
     """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
     call = ToolCall(ctx)
     snapshot = await call.manager.step(
@@ -95,7 +139,7 @@ async def submit_turn(
     text: str,
     ctx: ToolContext,
     wait_seconds: WaitSeconds = 45,
-) -> Annotated[CallToolResult, ProgressResult]:
+) -> ProgressToolResult:
     """Write the turn of a seat whose model is "caller"; returns when the next such turn is awaited."""
     call = ToolCall(ctx)
     snapshot = await call.manager.submit(
@@ -121,7 +165,7 @@ async def intervene(
         requests.BudgetInput, Field(description="For extend: the limits to change")
     ] = requests.BudgetInput(),
     reason: Annotated[str, Field(max_length=1000, description="Kept in the journal")] = "",
-) -> Annotated[CallToolResult, ProgressResult]:
+) -> ProgressToolResult:
     """Steer a debate, also while it runs. The result says from when on it counts."""
     call = ToolCall(ctx)
     request = InterventionRequest(
@@ -144,10 +188,55 @@ async def get_verdict(
     ctx: ToolContext,
     conclude: Annotated[bool, Field(description="End the talk now and judge what was said")] = False,
     wait_seconds: WaitSeconds = 45,
-) -> Annotated[CallToolResult, VerdictResult]:
+) -> Annotated[CallToolResult, results.VerdictResult]:
     """The verdict of a debate, or its progress."""
     call = ToolCall(ctx)
     if conclude:
         await call.manager.conclude(debate_id, actor=call.actor)
     snapshot = await call.manager.follow(debate_id, wait=wait_seconds, on_change=call.report)
-    return build_verdict_result(snapshot, working=call.manager.is_working(debate_id))
+    return results.build_verdict_result(snapshot, working=call.manager.is_working(debate_id))
+
+
+async def read_debate(
+    debate_id: DebateId,
+    ctx: ToolContext,
+    view: Annotated[str, Field(json_schema_extra={"enum": list(catalog.VIEWS)})] = "transcript",
+    since_round: Annotated[int, Field(ge=0, description="For transcript and events")] = 0,
+    round: Annotated[int, Field(ge=0, description="For round; 0: the latest")] = 0,
+    offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before")] = 0,
+) -> Annotated[CallToolResult, results.ViewResult]:
+    """Read a debate: its transcript, or another view of it."""
+    chosen = catalog.find_view(view)
+    source = await queries.load_view_source(
+        ToolCall(ctx).manager, debate_id, chosen, since_round=since_round, round_number=round
+    )
+    whole = chosen.render_text(source)
+    if offset >= max(len(whole), 1):
+        raise InvalidRequestError(
+            f"offset={offset} is beyond the end: there are {len(whole):,} characters. Begin at 0."
+        )
+    text, end = whole[offset : offset + PAGE_LENGTH], offset + PAGE_LENGTH
+    if end < len(whole):
+        text += f"\n\n[{end:,} of {len(whole):,} characters so far. Go on with offset={end}.]"
+    else:
+        end = 0
+    data = {} if offset or end else chosen.build(source)
+    result = results.ViewResult(debate_id=source.id, view=view, data=data, next_offset=end)
+    return results.build_tool_result(text, result, source)
+
+
+async def find_debates(
+    ctx: ToolContext,
+    query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = "",
+    status: Annotated[
+        str, Field(description="Empty: any", json_schema_extra={"enum": ["", *queries.STATUSES]})
+    ] = "",
+    cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = "",
+) -> Annotated[CallToolResult, results.DebateListResult]:
+    """Search and list debates, newest first."""
+    if status and status not in queries.STATUSES:
+        statuses = ", ".join(queries.STATUSES)
+        raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {statuses}.")
+    rows, next_cursor = await queries.list_debates(ToolCall(ctx).manager, query, status, cursor)
+    result = results.DebateListResult(debates=rows, cursor=next_cursor)
+    return results.build_tool_result(results.format_debate_list(rows, next_cursor), result)

@@ -12,7 +12,7 @@ from server.engine.queries import build_list_row, format_list_line
 from server.mcp.resources import PAGE_SIZE, build_transcript_resource
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.tools.reading import PAGE_LENGTH
+from server.tools.debates import PAGE_LENGTH
 from storage.journal import StreamListing
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
 
