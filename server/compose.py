@@ -58,7 +58,7 @@ async def open_manager(
         journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
     try:
         async with (
-            Research.open(settings.mcp_servers) as research,
+            Research(settings.mcp_servers) as research,
             DebateManager(
                 journal,
                 models,

@@ -140,7 +140,7 @@ async def check_research_servers(settings: Settings) -> list[Check]:
     async def count(name: str) -> None:
         found[name] = await research.count_tools(name)
 
-    async with Research.open(settings.mcp_servers) as research, anyio.create_task_group() as tasks:
+    async with Research(settings.mcp_servers) as research, anyio.create_task_group() as tasks:
         for name in settings.mcp_servers:
             tasks.start_soon(count, name)
     return [

@@ -6,7 +6,7 @@ database share the budget, and a restart forgets nothing. Calls in flight reserv
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -17,9 +17,6 @@ from server.debate.facts.events import Recorded
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.errors import translate_storage_errors
 from storage.journal import Journal
-
-SpendingByDay = dict[str, dict[str, Any]]
-"""By day (ISO 8601): `calls` (requests to models, retries included) and `cost_usd` (a decimal)."""
 
 
 class Reservation(NamedTuple):
@@ -56,10 +53,6 @@ class DailyBudget:
         self.released.set()
         self.released = anyio.Event()
 
-    def next_day_start(self) -> str:
-        """When the next day begins: UTC, ISO 8601."""
-        return f"{self.clock().date() + timedelta(days=1)}T00:00:00.000Z"
-
     async def spending(self) -> tuple[int, Decimal]:
         """(calls, US dollars) of today's answers, as far as their prices are known."""
         day = self.clock().date().isoformat()
@@ -90,10 +83,11 @@ class DailyBudget:
 
 
 def spending_by_day(
-    entries: Sequence[Recorded], inherited_rounds: int, estimated_cost: Decimal = Decimal(0)
-) -> SpendingByDay:
-    """What a debate's own answers took, by the day on which they were recorded.
+    entries: Sequence[Recorded], inherited_rounds: int, estimated_cost: Decimal
+) -> dict[str, dict[str, Any]]:
+    """What a debate's own answers took, by the day on which they were recorded (ISO 8601).
 
+    Of each day: `calls` (requests to models, retries included) and `cost_usd` (a decimal).
     `estimated_cost`: of an answer whose tokens were not counted.
     """
     days: dict[str, tuple[int, Decimal]] = {}

@@ -80,12 +80,12 @@ class DebateManager:
         self._models = models
         self._configured_models = tuple(configured_models)
         self._prices = prices or PriceTable()
-        self._research = research
+        self.research = research or Research({})
         self._commit_listeners: list[OnCommit] = []
         self._text_listeners: list[OnDebateText] = []
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
-        caller = ModelCaller(models, research, leeway)
+        caller = ModelCaller(models, self.research, leeway)
         may_call = self.leases.has_lease
         runner = Runner(self.store, caller, self.daily_budget, may_call, self._find_text_callback)
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
@@ -140,13 +140,17 @@ class DebateManager:
         return await self._create(setup, inherited, actor, terminate_when)
 
     async def _create(
-        self,
-        setup: Opened,
-        inherited: Sequence[Event],
-        actor: str,
-        terminate_when: TerminateWhen | None,
+        self, setup: Opened, inherited: Sequence[Event], actor: str, terminate_when: TerminateWhen | None
     ) -> DebateSnapshot:
-        self._check(setup)
+        """Record a debate, unless it names models or research servers that cannot be used here."""
+        officers = (setup.moderator, setup.referee, setup.synthesizer)
+        names = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
+        for name in dict.fromkeys((*names, *setup.fallback_models)):
+            self._models.check(name, self.environ)
+        if setup.moderator:
+            self.research.check(setup.moderator.tools)
+        for debater in setup.debaters:
+            self.research.check(debater.tools, for_debater=True)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor)
         self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
@@ -155,32 +159,6 @@ class DebateManager:
         if setup.run:
             self._driver.ensure_running(snapshot, TO_END)
         return snapshot
-
-    def _check(self, setup: Opened) -> None:
-        """Refuse models and research servers that cannot be used, before anything is spent.
-
-        Raises:
-            InvalidRequestError: a name is unknown or its key is missing; the text says which.
-        """
-        officers = (setup.moderator, setup.referee, setup.synthesizer)
-        names = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
-        for name in dict.fromkeys((*names, *setup.fallback_models)):
-            self._models.check(name, self.environ)
-        if setup.moderator:
-            self.check_research(setup.moderator.tools)
-        for debater in setup.debaters:
-            self.check_research(debater.tools, for_debater=True)
-
-    def check_research(self, servers: Sequence[str], *, for_debater: bool = False) -> None:
-        """Refuse research servers that this process may not use.
-
-        Raises:
-            InvalidRequestError: the text says which.
-        """
-        if self._research:
-            self._research.check(servers, for_debater=for_debater)
-        elif servers:
-            raise InvalidRequestError("There are no research servers here: leave `tools` out.")
 
     # Running -------------------------------------------------------------------------------------
 

@@ -56,7 +56,11 @@ class DebateDriver:
         """Run a debate as far as requested. Raises nothing: errors are kept in `run.error`."""
         debate_id = run.snapshot.id
         try:
-            while not run.is_finished and await self.acquire_lease(run):
+            while not run.is_finished:
+                if not await self.leases.acquire(debate_id):  # follow what the other process records
+                    await anyio.sleep(POLL_INTERVAL)
+                    await self.store.refresh(run.snapshot)
+                    continue
                 with anyio.CancelScope() as run.cancel_scope, suppress(LeaseLostError):
                     run.started_at = self.store.clock()
                     run.update(await self.store.load(debate_id))
@@ -72,15 +76,6 @@ class DebateDriver:
             run.notify()
             with anyio.move_on_after(2, shield=True):
                 await self.leases.release(debate_id)
-
-    async def acquire_lease(self, run: Run) -> bool:
-        """Wait for the lease of a debate. False once another process has done what was requested."""
-        while not await self.leases.acquire(run.snapshot.id):
-            await self.store.refresh(run.snapshot)
-            if run.is_finished:
-                return False
-            await anyio.sleep(POLL_INTERVAL)
-        return True
 
     async def maintain_leases(self) -> None:
         """Renew the leases of running debates once a heartbeat, and stop those whose lease is lost."""

@@ -14,7 +14,6 @@ import anyio
 from server.debate.facts.events import Event, Lookup, Opened, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
-from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
@@ -42,9 +41,7 @@ logger = logging.getLogger(__name__)
 class ModelCaller:
     """`leeway`: seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
 
-    def __init__(
-        self, models: ModelRegistry, research: Research | None = None, leeway: float = LEEWAY
-    ) -> None:
+    def __init__(self, models: ModelRegistry, research: Research, leeway: float = LEEWAY) -> None:
         self.models = models
         self.research = research
         self.leeway = leeway
@@ -89,8 +86,8 @@ class ModelCaller:
         slot = (call.seat, call.round, call.slot_index)
         batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
         servers = seat_servers(debate.setup, call) if batches < MAX_LOOKUP_BATCHES else ()
-        offered = await self.research.list_functions(servers) if self.research and servers else ()
-        if self.research and not batches and (problems := self.research.find_problems(servers)):
+        offered = await self.research.list_functions(servers) if servers else ()
+        if not batches and (problems := self.research.find_problems(servers)):
             lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
             return researched(lookups=lookups)
         request = Request(
@@ -108,23 +105,15 @@ class ModelCaller:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
-        if self.research and offered and (lookups := await look_up(self.research, reply, servers)):
+        if offered and (lookups := await self.look_up(reply, servers)):
             return researched(lookups=lookups, usage=reply.usage)
         return interpret(debate, call, reply)
 
-
-async def look_up(research: Research, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
-    """Make the research calls of a reply concurrently. Returns their results in the order of the calls."""
-    found: dict[int, Lookup] = {}
-
-    async def look_up_one(index: int, function_call: FunctionCall) -> None:
-        found[index] = await research.look_up(function_call, servers)
-
-    research_calls = [call for call in reply.function_calls if call.name != "handoff"]
-    async with anyio.create_task_group() as lookups:
-        for index, call in enumerate(research_calls[:MAX_LOOKUPS_PER_BATCH]):
-            lookups.start_soon(look_up_one, index, call)
-    return tuple(found[index] for index in sorted(found))
+    async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
+        """Make the research calls of a reply concurrently."""
+        calls = [call for call in reply.function_calls if call.name != "handoff"][:MAX_LOOKUPS_PER_BATCH]
+        lookups = (self.research.look_up(call, servers) for call in calls)
+        return tuple(await asyncio.gather(*lookups))
 
 
 def max_reply_tokens(setup: Opened, call: Call) -> int:

@@ -9,11 +9,10 @@ is recorded as long as the debate still accepts it.
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
 
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Resumed
 from server.debate.facts.state import Debate
@@ -116,7 +115,8 @@ class Runner:
             run.snapshot = await self.store.refresh(run.snapshot)
         else:
             reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
-            paused = Paused(cause="daily_budget", reason=reason, until=self.daily_budget.next_day_start())
+            until = f"{self.store.clock().date() + timedelta(days=1)}T00:00:00.000Z"
+            paused = Paused(cause="daily_budget", reason=reason, until=until)
             run.snapshot = await self.store.record(run.snapshot, (paused,))
 
     async def make_calls(self, run: Run) -> None:
@@ -126,6 +126,16 @@ class Runner:
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
         in_flight: dict[tuple[str, int], Reservation] = {}  # by slot
+
+        async def make_call(
+            snapshot: DebateSnapshot, call: Call, attempts: int, deadline: budget.Deadline
+        ) -> None:
+            if not await self.may_call(snapshot.id):
+                raise LeaseLostError
+            on_text = self.find_text_callback(snapshot.id, call.seat)
+            answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
+            await send.send((call, answer))
+
         try:
             async with anyio.create_task_group() as calls, send, receive:
                 while True:
@@ -139,7 +149,7 @@ class Runner:
                         for call, reservation in await self.reserve_calls(snapshot.debate, new, limit):
                             in_flight[call.slot_key] = reservation
                             attempts, deadline = reservation.requests, step.deadline
-                            calls.start_soon(self.make_call, snapshot, call, attempts, deadline, send)
+                            calls.start_soon(make_call, snapshot, call, attempts, deadline)
                     if not in_flight:
                         break
                     results = [await receive.receive()]
@@ -168,20 +178,6 @@ class Runner:
             (call, self.daily_budget.reserve(attempts, cost))
             for call, attempts in allocate_attempts(calls, remaining)
         ]
-
-    async def make_call(
-        self,
-        snapshot: DebateSnapshot,
-        call: Call,
-        max_attempts: int,
-        deadline: budget.Deadline,
-        results: MemoryObjectSendStream[tuple[Call, Event]],
-    ) -> None:
-        if not await self.may_call(snapshot.id):
-            raise LeaseLostError
-        on_text = self.find_text_callback(snapshot.id, call.seat)
-        answer = await self.model_caller.call(snapshot.debate, call, max_attempts, deadline, on_text)
-        await results.send((call, answer))
 
     async def record_answers(
         self, run: Run, results: Sequence[tuple[Call, Event]], *, with_follow_up: bool

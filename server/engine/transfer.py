@@ -111,7 +111,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
     debate = rebuild_debate([entry.body for entry in entries])
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
-            manager.check_research(debater.tools, for_debater=True)
+            manager.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
             return await manager.store.restore(imported.debate_id, entries, debate)

@@ -7,15 +7,13 @@ kept. Its failures are recorded as results that the model sees; they never stop 
 import logging
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Lookup
@@ -50,35 +48,29 @@ class ToolResult:
 
 
 class Research:
-    """Open it once a process: `async with Research.open(settings.mcp_servers) as research`.
+    """One for each process: `async with Research(settings.mcp_servers) as research`.
 
     `names` always are the tools that a debate asks for: "NAME" for all tools of a server that the settings
     allow, "NAME/tool" for one of them.
     """
 
-    def __init__(self, servers: Mapping[str, ResearchServer], tasks: TaskGroup, retry_delay: float) -> None:
-        self.servers = dict(servers)
-        self.tasks = tasks
+    def __init__(self, servers: Mapping[str, ResearchServer], *, retry_delay: float = RETRY_DELAY) -> None:
+        self.servers = servers
         self.retry_delay = retry_delay
+        self.tasks = anyio.create_task_group()
         self.connections: dict[str, Connection] = {}
         self.closed = False
 
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls, servers: Mapping[str, ResearchServer], *, retry_delay: float = RETRY_DELAY
-    ) -> AsyncIterator[Self]:
-        """Starts no server yet. Leaving it ends every child process within a second."""
-        tasks = anyio.create_task_group()
-        await tasks.__aenter__()
-        research = cls(servers, tasks, retry_delay)
-        try:
-            yield research
-        finally:
-            # Closed by hand: `async with` would wrap the caller's exception in a group.
-            research.closed = True
-            tasks.cancel_scope.cancel()
-            await tasks.__aexit__(None, None, None)
+    async def __aenter__(self) -> Self:
+        """Starts no server yet."""
+        await self.tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End every child process within a second. What the caller raised is not wrapped into a group."""
+        self.closed = True
+        self.tasks.cancel_scope.cancel()
+        await self.tasks.__aexit__(None, None, None)
 
     def check(self, names: Sequence[str], *, for_debater: bool = False) -> None:
         """Check names against the settings; the servers themselves are not asked.

@@ -269,7 +269,7 @@ async def test_research_is_refused_where_no_server_is_configured(database: str) 
     journal = await SqliteJournal.open(database)
     debaters = [DebaterInput(name=name, stance=name, model="scripted", tools=["web"]) for name in "AB"]
     async with DebateManager(journal, ModelRegistry(), environ={}) as running:
-        with pytest.raises(InvalidRequestError, match="no research servers"):
+        with pytest.raises(InvalidRequestError, match="There is no research server 'web'"):
             await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
     await journal.close()
 

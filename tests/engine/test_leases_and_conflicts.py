@@ -21,6 +21,7 @@ from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
+from server.research import Research
 from storage.sqlite import SqliteJournal
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
@@ -39,7 +40,7 @@ def build_runner(journal: SqliteJournal, model: Model, *, may_call: bool = True,
     async def has_lease(_debate: str) -> bool:
         return may_call
 
-    store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}))
+    store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}), Research({}))
     daily_budget = DailyBudget(journal, utc_now)
     return Runner(store, caller, daily_budget, has_lease, lambda _debate, _seat: None, **options)
 

@@ -114,7 +114,7 @@ async def test_leaving_ends_stubborn_children_and_their_children_within_a_second
 
 async def test_leaving_while_a_server_is_being_started_leaves_no_child() -> None:
     servers = {"silent": build_server_config("silent"), "late": build_server_config("bad")}
-    async with anyio.create_task_group() as tasks, Research.open(servers) as research:
+    async with anyio.create_task_group() as tasks, Research(servers) as research:
         tasks.start_soon(research.list_functions, ["silent"])
         await anyio.wait_all_tasks_blocked()
 

@@ -27,6 +27,7 @@ from server.engine.store import DebateSnapshot
 from server.models import Reply, Request
 from server.models.fakes.chaos import FAILURES, Chaos
 from server.models.registry import ModelRegistry
+from server.research import Research
 from server.settings import Settings
 
 pytestmark = pytest.mark.requirement("D16", "D3")
@@ -134,7 +135,7 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
     assert isinstance(step, Ask)
 
     with anyio.fail_after(5):
-        questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), leeway=0.01)
+        questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), Research({}), leeway=0.01)
         event = await questions.call(debate, step.calls[0], 1, NO_DEADLINE)
 
     assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")

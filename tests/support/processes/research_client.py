@@ -23,7 +23,7 @@ def build_server_config(kind: str, **fields: Any) -> ResearchServer:
 
 @asynccontextmanager
 async def open_research(pause: float = 30, **servers: ResearchServer) -> AsyncIterator[Research]:
-    async with Research.open(servers, retry_delay=pause) as research:
+    async with Research(servers, retry_delay=pause) as research:
         with anyio.fail_after(5):
             yield research
 
