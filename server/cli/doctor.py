@@ -64,7 +64,9 @@ async def check_database(settings: Settings) -> list[Check]:
 
     try:
         async with open_manager(settings.model_copy(update={"hooks": ""})) as manager:
-            count = await manager.check_database()
+            newest = await manager.find(limit=1)
+            await manager.leases.acquire("doctor")  # writes
+            await manager.leases.release("doctor")
             calls, cost = await manager.daily_budget.spending()
     except (DebateError, ExceptionGroup) as error:
         return [Check("database", False, sanitize_line(str(session.find_root_cause(error))))]
@@ -72,7 +74,11 @@ async def check_database(settings: Settings) -> list[Check]:
     max_cost = f" of ${settings.daily_cost_usd} allowed" if settings.daily_cost_usd else ""
     spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
     return [
-        Check("database", True, f"{settings.database}, {format_count(count, 'debate')}"),
+        Check(
+            "database",
+            True,
+            f"{settings.database}, {format_count(newest[0].number if newest else 0, 'debate')}",
+        ),
         Check("today", True, spending, needed=False),
     ]
 

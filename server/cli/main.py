@@ -187,7 +187,7 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
 
     async def find_pairs(manager: DebateManager) -> tuple[list[compare.Comparison], dict[str, Any]]:
         if other_id:
-            pair = await queries.compare(manager, debate_id, other_id)
+            pair = compare.build_comparison(await manager.load(debate_id), await manager.load(other_id))
             return [pair], pair.model_dump()
         family = await queries.load_debate_family(manager, await manager.load(debate_id))
         return family.relatives, family.as_data()

@@ -163,7 +163,7 @@ class DebateManager:
     # Running -------------------------------------------------------------------------------------
 
     async def step(
-        self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange | None = None
+        self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange = None
     ) -> DebateSnapshot:
         """Run the next round, or join the one under way.
 
@@ -183,9 +183,7 @@ class DebateManager:
         run = self._driver.ensure_running(snapshot, following)
         return await self._driver.wait(run, wait, on_change, through_round=following)
 
-    async def follow(
-        self, debate_id: str, *, wait: float, on_change: OnChange | None = None
-    ) -> DebateSnapshot:
+    async def follow(self, debate_id: str, *, wait: float, on_change: OnChange = None) -> DebateSnapshot:
         """Wait while this or another process runs the debate."""
         snapshot = await self._load_current(debate_id)
         if run := self._driver.runs.get(debate_id):
@@ -218,7 +216,7 @@ class DebateManager:
         *,
         actor: str,
         wait: float = 0,
-        on_change: OnChange | None = None,
+        on_change: OnChange = None,
     ) -> DebateSnapshot:
         """Record a turn that the caller has written, and continue the round.
 
@@ -274,13 +272,6 @@ class DebateManager:
         with translate_storage_errors():
             return await self._journal.find_changes(position)
 
-    async def check_database(self) -> int:
-        """Read and write the database once. Returns the number of debates."""
-        newest = await self.find(limit=1)
-        await self.leases.acquire("doctor")
-        await self.leases.release("doctor")
-        return newest[0].number if newest else 0  # debates are never deleted
-
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
         self._commit_listeners.append(on_commit)
@@ -299,10 +290,10 @@ class DebateManager:
         return snapshot
 
     async def _record_with_retry(
-        self, snapshot: DebateSnapshot, intervene: Callable[[Debate], Intervention], actor: str
+        self, snapshot: DebateSnapshot, build: Callable[[Debate], Intervention], actor: str
     ) -> tuple[DebateSnapshot, str]:
-        """Record what `intervene` returns; it is called again each time another writer was first."""
-        while events := (intervention := intervene(snapshot.debate)).events:
+        """Record what `build` returns; it is called again each time another writer was first."""
+        while events := (intervention := build(snapshot.debate)).events:
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
                 snapshot = await self.store.record(snapshot, events, actor)
             if snapshot.ends_with(events[-1]):

@@ -22,7 +22,7 @@ POLL_INTERVAL = 0.2
 PROGRESS_INTERVAL = 5.0
 """Seconds between progress reports while nothing new is recorded: clients abandon silent requests."""
 
-OnChange = Callable[[DebateSnapshot], Awaitable[None]]
+OnChange = Callable[[DebateSnapshot], Awaitable[None]] | None
 """Awaited by the request that waits: at each new state, and at least every PROGRESS_INTERVAL."""
 
 
@@ -89,7 +89,7 @@ class DebateDriver:
                 scopes[name].cancel()
 
     async def wait(
-        self, run: Run, seconds: float, on_change: OnChange | None, *, through_round: float = TO_END
+        self, run: Run, seconds: float, on_change: OnChange, *, through_round: float = TO_END
     ) -> DebateSnapshot:
         """Watch a run for at most so many seconds, until it is done or a round is over.
 
@@ -107,7 +107,7 @@ class DebateDriver:
         return run.snapshot
 
     async def wait_for_other_process(
-        self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange | None
+        self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange
     ) -> DebateSnapshot:
         """Watch a debate for at most so many seconds while another process runs it; never takes it over."""
         version, report_at, own = 0, 0.0, self.leases.owner

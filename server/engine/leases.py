@@ -63,7 +63,7 @@ class Leases:
         """Whether this process has the lease now."""
         with translate_storage_errors():
             while True:
-                now = self.now()
+                now = self.clock().timestamp()
                 holder = await self.journal.acquire_lease(
                     debate_id, self.owner, now=now, seconds=LEASE_SECONDS
                 )
@@ -79,12 +79,12 @@ class Leases:
 
         A process that was suspended for longer than that does not know whether another has taken over.
         """
-        is_valid = self.now() < self.expires_at.get(debate_id, 0.0)
+        is_valid = self.clock().timestamp() < self.expires_at.get(debate_id, 0.0)
         return is_valid or debate_id in await self.renew([debate_id])
 
     async def renew(self, debate_ids: Collection[str]) -> set[str]:
         """Renew these leases; returns those that this process still has."""
-        now = self.now()
+        now = self.clock().timestamp()
         try:
             held = await self.journal.renew_leases(self.owner, debate_ids, now=now, seconds=LEASE_SECONDS)
         except Exception:  # the next heartbeat tries again; without a lease, calls may be paid for twice
@@ -96,7 +96,7 @@ class Leases:
     async def find_owners(self) -> dict[str, str]:
         """{debate id: owner} of the leases whose owner may still be alive."""
         with translate_storage_errors():
-            leases = await self.journal.active_leases(now=self.now())
+            leases = await self.journal.active_leases(now=self.clock().timestamp())
         return {debate_id: owner for debate_id, owner in leases.items() if not is_gone(owner)}
 
     async def release(self, debate_id: str) -> None:
@@ -105,6 +105,3 @@ class Leases:
             await self.journal.release_lease(debate_id, self.owner)
         except Exception:  # it expires: nobody renews it any more
             logger.exception("The lease of %s could not be released", debate_id)
-
-    def now(self) -> float:
-        return self.clock().timestamp()

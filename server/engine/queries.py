@@ -1,11 +1,14 @@
-"""Reading stored debates: what a view needs, comparisons of related debates, and pages of the list."""
+"""Reading stored debates: what a view needs, comparisons of related debates, and pages of the list.
+
+What is not there or cannot be read raises DebateNotFoundError or StorageUnavailableError.
+"""
 
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import shorten_to_bytes
 from server.debate.views.catalog import View, ViewSource
-from server.debate.views.compare import Comparison, DebateFamily, build_comparison
+from server.debate.views.compare import DebateFamily, build_comparison
 from server.debate.views.markdown import format_heading
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
@@ -23,24 +26,10 @@ STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
 async def load_view_source(
     manager: DebateManager, debate_id: str, view: View, *, since_round: int = 0, round_number: int = 0
 ) -> ViewSource:
-    """A debate, with its relatives if the view is about them.
-
-    Raises:
-        DebateNotFoundError: the id names none.
-        StorageUnavailableError: its journal was altered or cannot be read.
-    """
+    """A debate, with its relatives if the view is about them."""
     snapshot = await manager.load(debate_id)
     family = await load_debate_family(manager, snapshot) if view.needs_family else None
     return ViewSource(snapshot.id, snapshot.debate, snapshot.entries, since_round, round_number, family)
-
-
-async def compare(manager: DebateManager, one: str, other: str) -> Comparison:
-    """Two debates side by side.
-
-    Raises:
-        DebateNotFoundError: nothing is stored under one of the ids.
-    """
-    return build_comparison(await manager.load(one), await manager.load(other))
 
 
 async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -> DebateFamily:
@@ -81,7 +70,6 @@ async def list_debates(
 
     Raises:
         InvalidRequestError: the cursor was returned by no page.
-        StorageUnavailableError: the database cannot be read.
     """
     if cursor and not (cursor.isascii() and cursor.isdigit()):
         raise InvalidRequestError(

@@ -7,7 +7,7 @@ is recorded as long as the debate still accepts it.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -166,18 +166,19 @@ class Runner:
     async def reserve_calls(
         self, debate: Debate, calls: Sequence[Call], limit: int
     ) -> list[tuple[Call, Reservation]]:
-        """The calls to make now, each with the requests and dollars that it may take of the day's budget.
-
-        `limit`: requests that the debate's own budget still allows.
-        """
+        """The calls to make now, each with what it may take of the day's budget. `limit`: requests in all."""
         cost = Decimal(0)
         if self.daily_budget.max_cost_usd:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
         remaining = min(limit, (await self.daily_budget.remaining(cost)).calls)
-        return [
-            (call, self.daily_budget.reserve(attempts, cost))
-            for call, attempts in allocate_attempts(calls, remaining)
-        ]
+        reserved = []
+        for index, call in enumerate(calls):
+            if remaining < 1:
+                break
+            attempts = min(max(remaining // (len(calls) - index), 1), MAX_ATTEMPTS)
+            remaining -= attempts
+            reserved.append((call, self.daily_budget.reserve(attempts, cost)))
+        return reserved
 
     async def record_answers(
         self, run: Run, results: Sequence[tuple[Call, Event]], *, with_follow_up: bool
@@ -224,16 +225,6 @@ class Runner:
         return budget.ElapsedTime(
             (now - opened_at).total_seconds(), (now - max(run_at, round_at)).total_seconds()
         )
-
-
-def allocate_attempts(calls: Sequence[Call], remaining_requests: int) -> Iterator[tuple[Call, int]]:
-    """The calls that so many requests suffice for, each with its maximum of attempts."""
-    for waiting, call in zip(range(len(calls), 0, -1), calls, strict=True):
-        if remaining_requests < 1:
-            return
-        attempts = min(max(remaining_requests // waiting, 1), MAX_ATTEMPTS)
-        remaining_requests -= attempts
-        yield call, attempts
 
 
 def has_reached(debate: Debate, through_round: float) -> bool:

@@ -48,7 +48,10 @@ OnCommit = Callable[[DebateSnapshot], None]
 
 
 class DebateStore:
-    """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered."""
+    """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered.
+
+    Events that do not make a debate raise IllegalEvent, a bug of ours; nothing is written then.
+    """
 
     def __init__(
         self, journal: Journal, clock: Callable[[], datetime], on_commit: OnCommit = lambda _: None
@@ -58,14 +61,10 @@ class DebateStore:
         self.on_commit = on_commit
 
     async def open(self, events: Sequence[Event], actor: str) -> DebateSnapshot:
-        """Record a new debate under a new id; a fork begins with the events it inherits.
-
-        Raises:
-            IllegalEvent: these events do not make a debate; nothing was written.
-        """
+        """Record a new debate under a new id; a fork begins with the events it inherits."""
         # Twelve letters and digits that are not mistaken for each other: 59 random bits.
         debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
-        return await self.append(debate_id, (), events, replay(events), actor)
+        return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor)
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored, its hash chain checked.
@@ -73,18 +72,11 @@ class DebateStore:
         Raises:
             DebateNotFoundError: nothing is stored under this id.
         """
-        entries = await self.read_entries(debate_id)
         with translate_storage_errors():
-            history = tuple(map(parse_entry, entries))
+            history = tuple(map(parse_entry, await self.journal.read(debate_id)))
+            if not history:
+                raise DebateNotFoundError(debate_id)
             return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
-
-    async def read_entries(self, debate_id: str) -> list[Entry]:
-        """The stored entries, unparsed. Raises as `load`."""
-        with translate_storage_errors():
-            entries = await self.journal.read(debate_id)
-        if not entries:
-            raise DebateNotFoundError(debate_id)
-        return entries
 
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
@@ -100,45 +92,35 @@ class DebateStore:
         """Check events by replaying them, then append them.
 
         After a conflict with another writer nothing was recorded, and the state they wrote is returned.
-
-        Raises:
-            IllegalEvent: a bug of ours; nothing was written.
         """
-        debate = replay(events, snapshot.debate)
+        reached = replace(snapshot, debate=replay(events, snapshot.debate))
         try:
-            return await self.append(snapshot.id, snapshot.entries, events, debate, actor)
+            return await self.append(reached, events, actor)
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
-    async def append(
-        self,
-        debate_id: str,
-        history: tuple[Recorded, ...],
-        events: Sequence[Event],
-        debate: Debate,
-        actor: str,
-    ) -> DebateSnapshot:
-        """Write `events` after `history`. `debate` is the state they lead to.
+    async def append(self, reached: DebateSnapshot, events: Sequence[Event], actor: str) -> DebateSnapshot:
+        """Write the events that lead to this state. Its entries are those before them.
 
         Raises:
             ConflictError: another writer was first.
         """
-        at = format_time(self.clock())
+        at, history = format_time(self.clock()), reached.entries
         unsaved = (Recorded(0, at, actor, "", event) for event in events)
         with translate_storage_errors():
             entries = await self.journal.append(
-                debate_id,
+                reached.id,
                 after=len(history),
                 at=at,
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
-                summary=build_stream_summary(debate, events, (*history, *unsaved)),
+                summary=build_stream_summary(reached.debate, events, (*history, *unsaved)),
             )
         saved = (
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
-        return self.publish(DebateSnapshot(debate_id, debate, (*history, *saved)))
+        return self.publish(replace(reached, entries=(*history, *saved)))
 
     async def restore(
         self, debate_id: str, entries: Sequence[Entry], debate: Debate

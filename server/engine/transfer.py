@@ -69,7 +69,8 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
     """
     snapshot = await manager.load(debate_id)
     # As they are stored: a later release writes more fields, and the hashes cover them.
-    entries = (await manager.store.read_entries(debate_id))[: snapshot.debate.version]
+    with translate_storage_errors():
+        entries = (await manager.store.journal.read(debate_id))[: snapshot.debate.version]
     return {
         "counterpoint": FILE_FORMAT,
         "debate_id": debate_id,
