@@ -147,10 +147,7 @@ class Settings(BaseModel):
     daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
     """Likewise in dollars, counting answers whose price is known. 0: no limit."""
     max_recovery_age_hours: float = Field(24, ge=0, le=8760)
-    """Unattended debates whose process is gone are resumed if they were written to in so many hours.
-
-    0: none.
-    """
+    """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
     recovery_concurrency: int = Field(4, ge=1, le=100)
     """How many debates are resumed at a time."""
 

@@ -26,12 +26,7 @@ from server.models.prices import PriceTable
 from server.research import Research
 from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
 
-HANDSHAKE_TIMEOUT = 20.0
-"""Seconds for a server started as a child: the first start on a slow disk takes some."""
-
-HANDSHAKE_ENVIRONMENT = {f"{PREFIX}MAX_RECOVERY_AGE_HOURS": "0", f"{PREFIX}HOOKS": ""}
-"""A server started by the doctor resumes no debates and runs no hooks."""
-
+HANDSHAKE_TIMEOUT = 20.0  # seconds for a server started as a child: the first start on a slow disk takes some
 REPORTED_PACKAGES = ("counterpoint-mcp", "mcp", "litellm", "aiosqlite", "pydantic")
 
 
@@ -122,7 +117,8 @@ async def check_handshake(settings: Settings) -> Check:
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
 
     launch = find_launch_command()
-    environment = {**os.environ, **launch.env, f"{PREFIX}DB": settings.database, **HANDSHAKE_ENVIRONMENT}
+    environment = {**os.environ, **launch.env, f"{PREFIX}DB": settings.database}
+    environment |= {f"{PREFIX}MAX_RECOVERY_AGE_HOURS": "0", f"{PREFIX}HOOKS": ""}  # resumes and hooks nothing
     server = StdioServerParameters(command=launch.command, args=[*launch.args], env=environment)
     start = perf_counter()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -141,20 +137,17 @@ async def check_handshake(settings: Settings) -> Check:
 
 async def check_research_servers(settings: Settings) -> list[Check]:
     """Start or connect to all research servers at once, and list their tools."""
-    found: dict[str, int | str] = {}
+    found: dict[str, Check] = {}
 
-    async def count(name: str) -> None:
-        found[name] = await research.count_tools(name)
+    async def check(name: str) -> None:
+        count = await research.count_tools(name)
+        detail = count if isinstance(count, str) else format_count(count, "tool")
+        found[name] = Check("research", detail is not count, f"{name}: {detail}", needed=False)
 
     async with Research(settings.mcp_servers) as research, anyio.create_task_group() as tasks:
         for name in settings.mcp_servers:
-            tasks.start_soon(count, name)
-    return [
-        Check("research", True, f"{name}: {format_count(answer, 'tool')}", needed=False)
-        if isinstance(answer := found[name], int)
-        else Check("research", False, f"{name}: {answer}", needed=False)
-        for name in settings.mcp_servers
-    ]
+            tasks.start_soon(check, name)
+    return [found[name] for name in settings.mcp_servers]
 
 
 @click.command()

@@ -14,12 +14,9 @@ from rich.text import Text
 from server.cli.sanitize import sanitize_line, sanitize_text
 
 MIN_WIDTH = 20
-MAX_WIDTH = 100
-"""Columns: longer lines are hard to read."""
-
+MAX_WIDTH = 100  # columns: longer lines are hard to read
 MIN_TEXT_WIDTH = 10
-UNDERLINES = {1: "=", 2: "-"}
-"""By level of heading, so that headings show without styles."""
+UNDERLINES = {1: "=", 2: "-"}  # by level of heading, so that headings show without styles
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")

@@ -15,8 +15,7 @@ from server.engine.errors import DebateNotFoundError
 from server.engine.queries import DebateRow, list_debates, load_view_source
 
 PAGE_SIZE = 50
-MAX_COMPLETIONS = 100
-"""The most values that the protocol allows in a completion."""
+MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
 MAX_DIGITS = 9
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"

@@ -21,14 +21,9 @@ from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, Serv
 from server.engine.debates import DebateManager
 from server.mcp.resources import SCHEME, RequestContext
 
-POLL_INTERVAL = 0.2
-"""Seconds between polls for changes by other processes."""
-
-INDEX_ID = "index"
-"""The id of the list of debates, which changes with every debate."""
-
-UNKNOWN_POSITION = -1
-"""The position in the feed before the first poll."""
+POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
+INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
+UNKNOWN_POSITION = -1  # the position in the feed before the first poll
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,7 @@ from server.tools import results
 # The names of arguments are a contract, and the SDK copies defaults.
 # ruff: noqa: A002, B006, B008
 
-PAGE_LENGTH = 60_000
-"""Characters of one page: clients refuse results above about 25,000 tokens."""
-
+PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
 PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 

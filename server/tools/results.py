@@ -28,8 +28,7 @@ MAX_PROMPTS_BYTES = 20_000
 """Bytes that the prompts in a result share; read_debate(view="prompt") has them whole."""
 MIN_PROMPT_BYTES = 200
 MAX_STANCE_BYTES = 60
-MIN_TURN_BYTES = 20
-"""Less than this of a turn is not worth showing."""
+MIN_TURN_BYTES = 20  # less than this of a turn is not worth showing
 
 Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
 ViewData = Annotated[

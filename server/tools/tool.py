@@ -51,32 +51,24 @@ class CheckedTool(Tool):
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> Any:
+        given = self.fn_metadata.pre_parse_json(arguments)
+        validate = self.fn_metadata.arg_model.model_validate
         try:
-            arguments = self.validate_arguments(arguments)
+            try:
+                validate(given)
+            except ValidationError as error:
+                for wrong in error.errors(include_url=False):  # a null counts as an argument left out
+                    if wrong["input"] is None and wrong["type"] != "extra_forbidden":
+                        given = remove_path(given, wrong["loc"])
+                validate(given)
         except ValidationError as error:
             raise ToolError(describe_errors(error, self.parameters)) from error
         try:
-            return await super().run(arguments, context, convert_result)
+            return await super().run(given, context, convert_result)
         except UnexpectedToolError as error:
             if isinstance(cause := error.__cause__, DebateError):
                 raise ToolError(f"{error}: {cause}") from cause
             raise
-
-    def validate_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments without nulls, which count as arguments left out.
-
-        Raises:
-            ValidationError: an argument is unknown, missing or wrong.
-        """
-        given = self.fn_metadata.pre_parse_json(arguments)
-        try:
-            self.fn_metadata.arg_model.model_validate(given)
-        except ValidationError as error:
-            for wrong in error.errors(include_url=False):
-                if wrong["input"] is None and wrong["type"] != "extra_forbidden":
-                    given = remove_path(given, wrong["loc"])
-            self.fn_metadata.arg_model.model_validate(given)
-        return given
 
 
 def build_tool(
