@@ -1,11 +1,10 @@
 """Hooks: what they hear, what they do, and what becomes of it when things break."""
 
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import timedelta
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,7 +16,6 @@ from server.engine.debates import DebateManager, utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot
 from server.hooks.scanner import build_delivery_id
-from storage.connection import Connection
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 from tests.support.hook_debates import (
@@ -26,10 +24,10 @@ from tests.support.hook_debates import (
     hook,
     open_manager_with_hooks,
     open_manager_with_retry_delays,
+    post_at_start,
     run_debate,
     start_debate,
     webhook,
-    write_hooks_file,
 )
 from tests.support.processes.webhook_receiver import open_receiver
 
@@ -47,26 +45,23 @@ def notes(snapshot: DebateSnapshot) -> list[tuple[str, str]]:
     return [(e.actor, e.event.text) for e in snapshot.entries if isinstance(e.event, NoteAdded)]
 
 
-async def test_a_line_is_logged_with_what_is_known_of_the_event(
-    database: str, tmp_path: Path, log_lines: LogLines
-) -> None:
+async def test_a_line_is_logged_with_what_is_known_of_the_event(database: str, log_lines: LogLines) -> None:
     debaters, models = build_failing_team()
-    path = write_hooks_file(
-        tmp_path,
+    async with open_manager_with_hooks(
+        database,
         hook("tell", "agent_error", logs("{hook}: {seat} in {debate_id}, {cause}: {detail} {{{winner}}}")),
-    )
-    async with open_manager_with_hooks(database, path, models) as manager:
+        models=models,
+    ) as manager:
         snapshot = await run_debate(manager, debaters=debaters, max_rounds=1)
         await log_lines.wait_for("tell: ")
 
     assert log_lines.messages[0] == f"tell: Cy in {snapshot.id}, timeout: Cy did not answer. {{}}"
 
 
-async def test_a_line_stays_one_line_however_the_debate_is_worded(
-    database: str, tmp_path: Path, log_lines: LogLines
-) -> None:
-    path = write_hooks_file(tmp_path, hook("tell", "debate_start", logs("asked: {question}")))
-    async with open_manager_with_hooks(database, path) as manager:
+async def test_a_line_stays_one_line_however_the_debate_is_worded(database: str, log_lines: LogLines) -> None:
+    async with open_manager_with_hooks(
+        database, hook("tell", "debate_start", logs("asked: {question}"))
+    ) as manager:
         await start_debate(manager, question="Ship\nit\x1b[31m? " + "x" * 9000)
         line = await log_lines.wait_for("asked")
 
@@ -96,13 +91,13 @@ CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
 
 
 async def test_a_hook_hears_the_events_it_names_under_the_conditions_it_sets(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
     hooks = [
         hook(f"hook-{number}", on, logs("{hook}"), **when) for number, (on, when, _) in enumerate(CONDITIONS)
     ]
     debaters = [{"name": name, "stance": name} for name in ("For", "Against")]
-    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, *hooks)) as manager:
+    async with open_manager_with_hooks(database, *hooks) as manager:
         await run_debate(manager, debaters=debaters, options={"tags": ["prod", "x"]})
     # Closing the manager does what can be done at once, and a line can.
 
@@ -111,19 +106,21 @@ async def test_a_hook_hears_the_events_it_names_under_the_conditions_it_sets(
     ]
 
 
-async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str, tmp_path: Path) -> None:
+async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> None:
     debaters, models = build_failing_team()
     question = {"intervene": {"action": "inject", "text": "Who answers the question of {seat}?", "to": "Ada"}}
-    async with open_receiver() as receiver:
-        path = write_hooks_file(
-            tmp_path,
+    async with (
+        open_receiver() as receiver,
+        open_manager_with_hooks(
+            database,
             hook("stand-in", "agent_error", question),
             hook("ops", "intervention", webhook(receiver.url)),
-        )
-        async with open_manager_with_hooks(database, path, models) as manager:
-            snapshot = await start_with_failure(manager, debaters)
-            [posted] = await receiver.wait_for(1)
-            snapshot = await manager.load(snapshot.id)
+            models=models,
+        ) as manager,
+    ):
+        snapshot = await start_with_failure(manager, debaters)
+        [posted] = await receiver.wait_for(1)
+        snapshot = await manager.load(snapshot.id)
 
     [(entry, note)] = [
         (entry, entry.event) for entry in snapshot.entries if isinstance(entry.event, NoteAdded)
@@ -140,15 +137,14 @@ async def start_with_failure(manager: DebateManager, debaters: object) -> Debate
 
 
 async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
     again = {"intervene": {"action": "inject", "text": "Again."}}
-    path = write_hooks_file(
-        tmp_path,
+    async with open_manager_with_hooks(
+        database,
         hook("loop", "intervention", again, logs("heard {actor}")),
         hook("first", "debate_start", again),
-    )
-    async with open_manager_with_hooks(database, path) as manager:
+    ) as manager:
         snapshot = await start_debate(manager)
         await log_lines.wait_for("heard hook first")
         await manager.intervene(snapshot.id, "inject", InterventionRequest(text="By hand."), actor="me")
@@ -164,10 +160,9 @@ async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
 
 
 async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
-    path = write_hooks_file(tmp_path, hook("eager", "debate_pause", RESUME))
-    async with open_manager_with_hooks(database, path) as manager:
+    async with open_manager_with_hooks(database, hook("eager", "debate_pause", RESUME)) as manager:
         snapshot = await start_debate(manager)
         for count in range(1, 21):
             await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
@@ -199,10 +194,11 @@ async def resumed(manager: DebateManager, debate_id: str, count: int) -> None:
 
 
 async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
-    path = write_hooks_file(tmp_path, hook("late", "debate_end", {"intervene": {"action": "pause"}}))
-    async with open_manager_with_hooks(database, path) as manager:
+    async with open_manager_with_hooks(
+        database, hook("late", "debate_end", {"intervene": {"action": "pause"}})
+    ) as manager:
         snapshot = await run_debate(manager)
         said = await log_lines.wait_for("gave up")
 
@@ -213,82 +209,90 @@ async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
 
 
 async def test_a_webhook_that_hangs_holds_up_neither_the_debate_nor_other_hooks(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
-    async with open_receiver(hangs=True) as receiver:
-        path = write_hooks_file(
-            tmp_path,
+    async with (
+        open_receiver(hangs=True) as receiver,
+        open_manager_with_hooks(
+            database,
             hook("slow", "*", webhook(receiver.url), logs("slow hook's own {kind}")),
             hook("quick", "debate_end", logs("over")),
-        )
-        async with open_manager_with_hooks(database, path) as manager:
-            snapshot = await run_debate(manager)
-            await log_lines.wait_for("over")
-            await log_lines.wait_for("slow hook's own ended")
-            assert len(await receiver.wait_for(1)) == 1
+        ) as manager,
+    ):
+        snapshot = await run_debate(manager)
+        await log_lines.wait_for("over")
+        await log_lines.wait_for("slow hook's own ended")
+        assert len(await receiver.wait_for(1)) == 1
 
     assert snapshot.status == "concluded"
 
 
 async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_by_the_next(
-    database: str, tmp_path: Path
+    database: str,
 ) -> None:
     async with open_receiver(hangs=True) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
+        hooks = [post_at_start(receiver.url)]
         with anyio.fail_after(2):
-            async with open_manager_with_hooks(database, path) as manager:
+            async with open_manager_with_hooks(database, *hooks) as manager:
                 snapshot = await start_debate(manager)
                 await receiver.wait_for(1)
         receiver.release.set()
-        async with open_manager_with_hooks(database, path):
+        async with open_manager_with_hooks(database, *hooks):
             first, second = await receiver.wait_for(2)
 
     assert first.id == second.id
     assert second.json["debate"]["id"] == snapshot.id
 
 
-async def test_closing_with_a_webhook_that_hangs_takes_less_than_a_second(
-    database: str, tmp_path: Path
-) -> None:
+async def test_closing_with_a_webhook_that_hangs_takes_less_than_a_second(database: str) -> None:
     async with open_receiver(hangs=True) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as manager:
+        async with open_manager_with_hooks(database, post_at_start(receiver.url)) as manager:
             await start_debate(manager)
             await receiver.wait_for(1)
             left = anyio.current_time()
         assert anyio.current_time() - left < 1
 
 
-async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(
-    database: str, tmp_path: Path
-) -> None:
+async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(database: str) -> None:
     async with open_receiver() as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path):
+        hooks = [post_at_start(receiver.url)]
+        async with open_manager_with_hooks(database, *hooks):
             pass
-        async with open_manager_with_hooks(database, "") as bare:
+        async with open_manager_with_hooks(database) as bare:
             snapshot = await start_debate(bare)
-        async with open_manager_with_hooks(database, path), open_manager_with_hooks(database, "") as bare:
+        async with open_manager_with_hooks(database, *hooks), open_manager_with_hooks(database) as bare:
             other = await start_debate(bare)
             posted = await receiver.wait_for(2)
 
     assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
 
 
-async def test_of_two_processes_one_delivers(database: str, tmp_path: Path) -> None:
+async def test_a_hook_challenges_in_words_of_its_own(database: str, log_lines: LogLines) -> None:
+    challenge = {"intervene": {"action": "challenge", "text": "Prove {actor}'s point.", "to": "Proponent"}}
+    hooks = (
+        hook("doubt", "debate_pause", challenge),
+        hook("tell", "intervention", logs("{action} to {to}: {text}"), actor="hook doubt"),
+    )
+    async with open_manager_with_hooks(database, *hooks) as manager:
+        snapshot = await start_debate(manager)
+        await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="somebody")
+        told = await log_lines.wait_for("challenge to")
+
+    assert told == "challenge to Proponent: Prove somebody's point."
+
+
+async def test_of_two_processes_one_delivers(database: str) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     async with open_receiver() as receiver:
-        path = write_hooks_file(
-            tmp_path, hook("ops", "*", webhook(receiver.url)), hook("add", "debate_start", note)
-        )
+        hooks = [hook("ops", "*", webhook(receiver.url)), hook("add", "debate_start", note)]
         async with (
-            open_manager_with_hooks(database, path) as one,
-            open_manager_with_hooks(database, path) as two,
+            open_manager_with_hooks(database, *hooks) as one,
+            open_manager_with_hooks(database, *hooks) as two,
         ):
             began = [await start_debate(manager) for manager in (one, two) * 3]
             stepped = [await two.step(snapshot.id, wait=5) for snapshot in began]
             await receiver.wait_for(sum(len(snapshot.entries) for snapshot in stepped))
-        async with open_manager_with_hooks(database, "") as bare:
+        async with open_manager_with_hooks(database) as bare:
             snapshots = [await bare.load(snapshot.id) for snapshot in began]
 
     assert [notes(snapshot) for snapshot in snapshots] == [[("hook add", "Mind the cost.")]] * 6
@@ -298,45 +302,40 @@ async def test_of_two_processes_one_delivers(database: str, tmp_path: Path) -> N
     assert len({posted.id for posted in receiver.requests}) == len(receiver.requests)
 
 
-async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once(
-    database: str, tmp_path: Path
-) -> None:
+async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once(database: str) -> None:
     async with open_receiver(hangs=True) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as manager:
+        hooks = [post_at_start(receiver.url)]
+        async with open_manager_with_hooks(database, *hooks) as manager:
             await start_debate(manager)
             await receiver.wait_for(1)
         child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
-        async with open_manager_with_hooks(database, "") as bare, outbox_of(database) as outbox:
+        async with open_manager_with_hooks(database) as bare, outbox_of(database) as outbox:
             now = bare.clock().timestamp()
             assert await outbox.claim("ops", 0, dead, now=now + 1, seconds=600)
         receiver.release.set()
-        async with open_manager_with_hooks(database, path):
+        async with open_manager_with_hooks(database, *hooks):
             await receiver.wait_for(2)
 
 
 async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
-    path = write_hooks_file(tmp_path, hook("add", "debate_start", note), hook("tell", "*", logs("{kind}")))
-    async with open_manager_with_hooks(database, path) as manager:
+    hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]
+    async with open_manager_with_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         await log_lines.wait_for("note_added")
-    raw = await Connection.open(database, lock_timeout=5)
     unnoted = build_delivery_id("add", snapshot.id, 1, 0)
-    await raw.fetch_all(
-        "insert into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until) "
-        "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
-        unnoted,
-        snapshot.id,
-        manager.clock().timestamp(),
-    )
-    await raw.close()
-    async with open_manager_with_hooks(database, path) as manager:
+    with closing(sqlite3.connect(database)) as raw, raw:
+        raw.execute(
+            "insert into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until) "
+            "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
+            (unnoted, snapshot.id, manager.clock().timestamp()),
+        )
+    async with open_manager_with_hooks(database, *hooks) as manager:
         pass
-    async with open_manager_with_hooks(database, path) as manager, outbox_of(database) as outbox:
+    async with open_manager_with_hooks(database, *hooks) as manager, outbox_of(database) as outbox:
         assert await outbox.due_queues(manager.clock().timestamp() + 99) == []
         assert notes(await manager.load(snapshot.id)) == [("hook add", "Mind the cost.")]
 
@@ -351,17 +350,17 @@ async def outbox_of(database: str) -> AsyncIterator[Outbox]:
 
 
 async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
-    async with open_manager_with_hooks(database, "") as manager:
+    async with open_manager_with_hooks(database) as manager:
         old = await start_debate(manager)
     early = hook("early", "*", logs("early {debate_id} {kind}"))
-    async with open_manager_with_hooks(database, write_hooks_file(tmp_path, early)) as manager:
+    async with open_manager_with_hooks(database, early) as manager:
         await manager.step(old.id, wait=5)
         between = await start_debate(manager)
         await log_lines.wait_for("early")
-    path = write_hooks_file(tmp_path, early, hook("late", "*", logs("late {debate_id} {kind}")))
-    async with open_manager_with_hooks(database, path) as manager:
+    late = hook("late", "*", logs("late {debate_id} {kind}"))
+    async with open_manager_with_hooks(database, early, late) as manager:
         await manager.intervene(between.id, "pause", InterventionRequest(), actor="me")
         new = await start_debate(manager)
         await log_lines.wait_for(f"early {new.id}")
@@ -371,19 +370,14 @@ async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
     assert sorted(log_lines.messages[2:]) == [f"early {new.id} opened", f"late {new.id} opened"]
 
 
-async def test_what_happened_too_long_ago_is_left_alone(
-    database: str, tmp_path: Path, log_lines: LogLines
-) -> None:
-    path = write_hooks_file(
-        tmp_path, hook("ops", "debate_start", logs("began {question}")), max_age_hours=0.01
-    )
-    async with open_manager_with_hooks(database, path):
+async def test_what_happened_too_long_ago_is_left_alone(database: str, log_lines: LogLines) -> None:
+    began = hook("ops", "debate_start", logs("began {question}"))
+    async with open_manager_with_hooks(database, began, max_age_hours=0.01):
         pass
-    (tmp_path / "none").mkdir()
-    yesterday = partial(open_manager_with_retry_delays, clock=lambda: utc_now() - timedelta(days=1))
-    async with yesterday(database, write_hooks_file(tmp_path / "none")) as bare:
+    yesterday = utc_now() - timedelta(days=1)
+    async with open_manager_with_retry_delays(database, clock=lambda: yesterday) as bare:
         await start_debate(bare, question="Then?")
-    async with open_manager_with_hooks(database, path) as manager:
+    async with open_manager_with_hooks(database, began, max_age_hours=0.01) as manager:
         await start_debate(manager, question="Now?")
         await log_lines.wait_for("began Now?")
 
@@ -391,24 +385,19 @@ async def test_what_happened_too_long_ago_is_left_alone(
 
 
 async def test_a_debate_whose_record_was_altered_keeps_no_other_from_being_heard_of(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
-    path = write_hooks_file(tmp_path, hook("ops", "debate_start", logs("began {question}")))
-    async with open_manager_with_hooks(database, path):
+    hooks = [hook("ops", "debate_start", logs("began {question}"))]
+    async with open_manager_with_hooks(database, *hooks):
         pass
-    async with open_manager_with_hooks(database, "") as bare:
+    async with open_manager_with_hooks(database) as bare:
         damaged = await start_debate(bare, question="One?")
         await start_debate(bare, question="Two?")
-    await damage(database, damaged.id)
-    async with open_manager_with_hooks(database, path):
+    with closing(sqlite3.connect(database)) as raw, raw:
+        raw.execute("drop trigger journal_no_update")
+        raw.execute("update journal set hash = 'x' where stream = ?", [damaged.id])
+    async with open_manager_with_hooks(database, *hooks):
         await log_lines.wait_for("began Two?")
 
     assert "Hooks skip debate" in log_lines.messages[0]
     assert "altered" in log_lines.messages[0]
-
-
-async def damage(database: str, debate_id: str) -> None:
-    raw = await Connection.open(database, lock_timeout=5)
-    await raw.fetch_all("drop trigger journal_no_update")
-    await raw.fetch_all("update journal set hash = 'x' where stream = ?", debate_id)
-    await raw.close()

@@ -14,7 +14,7 @@ from server.debate.commands.intervene import HOOK_ACTIONS
 from server.hooks.config import InterventionAction, load_hooks_config
 from server.hooks.matching import NAMED_EVENTS
 from server.settings import InvalidSettingsError, Settings
-from tests.support.hook_debates import ENVIRON
+from tests.support.hook_debates import ENVIRON, hook, webhook, write_hooks_file
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("D6")
@@ -276,3 +276,30 @@ def test_a_secret_with_the_standard_prefix_must_be_base64(tmp_path: Path) -> Non
     assert load_hooks_config(str(path), ENVIRON | {"HOOK_SECRET": "whsec_c2VjcmV0"}).hooks
     with pytest.raises(InvalidSettingsError, match="the value of HOOK_SECRET begins with whsec_ but is not"):
         load_hooks_config(str(path), ENVIRON | {"HOOK_SECRET": "whsec_not base64"})
+
+
+@pytest.mark.parametrize("action", ["challenge", "inject"])
+def test_what_says_something_needs_a_text(action: str, tmp_path: Path) -> None:
+    path = write_hooks_file(tmp_path, hook("mute", "vote", {"intervene": {"action": action}}))
+
+    with pytest.raises(InvalidSettingsError, match=r"intervene: a text is needed by inject"):
+        load_hooks_config(str(path), ENVIRON)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]"])
+def test_a_private_address_is_refused_when_the_file_is_read(host: str, tmp_path: Path) -> None:
+    hooked_up = hook("inside", "vote", webhook(f"https://{host}/x"))
+
+    with pytest.raises(InvalidSettingsError, match=r"line 1: .*webhook\.url: .* is a private address"):
+        load_hooks_config(str(write_hooks_file(tmp_path, hooked_up, allow={"hosts": [host]})), ENVIRON)
+    assert load_hooks_config(
+        str(write_hooks_file(tmp_path, hooked_up, allow={"private": [host]})), ENVIRON
+    ).hooks
+
+
+def test_a_public_address_is_as_good_as_a_name(tmp_path: Path) -> None:
+    path = write_hooks_file(
+        tmp_path, hook("out", "vote", webhook("https://9.9.9.9/x")), allow={"hosts": ["9.9.9.9"]}
+    )
+
+    assert load_hooks_config(str(path), ENVIRON).hooks

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -23,10 +24,10 @@ from tests.support.hook_debates import (
     hook,
     open_manager_with_hooks,
     open_manager_with_retry_delays,
+    post_at_start,
     run_debate,
     start_debate,
     webhook,
-    write_hooks_file,
 )
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
 
@@ -34,13 +35,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
 
 async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can_be_checked(
-    database: str, tmp_path: Path
+    database: str,
 ) -> None:
     async with open_receiver() as receiver:
-        path = write_hooks_file(
-            tmp_path, hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")
-        )
-        async with open_manager_with_hooks(database, path) as manager:
+        hooks = [hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")]
+        async with open_manager_with_hooks(database, *hooks) as manager:
             await run_debate(manager)
             snapshot = await run_debate(manager, options={"tags": ["test", "prod"]})
             [posted] = await receiver.wait_for(1)
@@ -63,12 +62,13 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
     }
 
 
-async def test_a_signature_does_not_fit_another_body_or_time(database: str, tmp_path: Path) -> None:
-    async with open_receiver() as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as manager:
-            await start_debate(manager)
-            [posted] = await receiver.wait_for(1)
+async def test_a_signature_does_not_fit_another_body_or_time(database: str) -> None:
+    async with (
+        open_receiver() as receiver,
+        open_manager_with_hooks(database, post_at_start(receiver.url)) as manager,
+    ):
+        await start_debate(manager)
+        [posted] = await receiver.wait_for(1)
 
     assert posted.is_signed
     assert not replace(posted, body=posted.body + b" ").is_signed
@@ -94,40 +94,38 @@ async def test_the_signature_is_what_the_reference_library_standardwebhooks_make
 
 
 @pytest.mark.parametrize("answer", ["500 Oh", "503 Busy", "429 Slow down"])
-async def test_what_may_work_later_is_tried_again_under_the_same_id(
-    database: str, tmp_path: Path, answer: str
-) -> None:
-    async with open_receiver(status_lines=[answer, answer]) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_retry_delays(database, path) as manager:
-            await start_debate(manager)
-            posted = await receiver.wait_for(3)
+async def test_what_may_work_later_is_tried_again_under_the_same_id(database: str, answer: str) -> None:
+    async with (
+        open_receiver(status_lines=[answer, answer]) as receiver,
+        open_manager_with_retry_delays(database, post_at_start(receiver.url)) as manager,
+    ):
+        await start_debate(manager)
+        posted = await receiver.wait_for(3)
 
     assert len(posted) == 3
     assert len({one.id for one in posted}) == 1
     assert len({one.body for one in posted}) == 1
 
 
-async def test_attempts_are_counted_and_end(database: str, tmp_path: Path, log_lines: LogLines) -> None:
+async def wait_for_giving_up(database: str, log_lines: LogLines, ops: dict[str, Any], **options: Any) -> str:
+    """Start a debate with a hook that fails; what is said in the end."""
+    async with open_manager_with_retry_delays(database, ops, **options) as manager:
+        await start_debate(manager)
+        return await log_lines.wait_for("gave up")
+
+
+async def test_attempts_are_counted_and_end(database: str, log_lines: LogLines) -> None:
     async with open_receiver(status_lines=["500 Oh"] * 9) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
-        async with open_manager_with_retry_delays(database, path) as manager:
-            await start_debate(manager)
-            said = await log_lines.wait_for("gave up")
+        said = await wait_for_giving_up(database, log_lines, post_at_start(receiver.url, attempts=3))
 
     assert len(receiver.requests) == 3
     assert said.endswith("attempt 3: it answered with HTTP 500")
 
 
 @pytest.mark.parametrize("answer", ["400 No", "404 Where", "410 Gone", "302 Found\r\nLocation: /elsewhere"])
-async def test_a_refusal_or_a_redirect_is_final(
-    database: str, tmp_path: Path, answer: str, log_lines: LogLines
-) -> None:
+async def test_a_refusal_or_a_redirect_is_final(database: str, answer: str, log_lines: LogLines) -> None:
     async with open_receiver(status_lines=[answer]) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_retry_delays(database, path) as manager:
-            await start_debate(manager)
-            said = await log_lines.wait_for("gave up")
+        said = await wait_for_giving_up(database, log_lines, post_at_start(receiver.url))
 
     assert [one.path for one in receiver.requests] == ["/hook"]
     assert said.endswith(f"attempt 1: it answered with HTTP {answer[:3]}")
@@ -135,20 +133,20 @@ async def test_a_refusal_or_a_redirect_is_final(
 
 @pytest.mark.parametrize("date", [False, True])
 async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restart(
-    database: str, tmp_path: Path, date: bool
+    database: str, date: bool
 ) -> None:
     ahead = timedelta()
     wanted = format_datetime(utc_now() + timedelta(seconds=900), usegmt=True) if date else "900"
     async with open_receiver(status_lines=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=3)))
+        hooks = [post_at_start(receiver.url, attempts=3)]
 
         async def process() -> None:
             async with open_manager_with_retry_delays(
-                database, path, clock=lambda: utc_now() + ahead, retry_delays=(1, 60)
+                database, *hooks, clock=lambda: utc_now() + ahead, retry_delays=(1, 60)
             ):
                 pass
 
-        async with open_manager_with_retry_delays(database, path, retry_delays=(1, 60)) as manager:
+        async with open_manager_with_retry_delays(database, *hooks, retry_delays=(1, 60)) as manager:
             await start_debate(manager)
             await receiver.wait_for(1)
         counts = []
@@ -160,65 +158,43 @@ async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restar
     assert counts == [1, 1, 2, 2, 3, 3]
 
 
-async def test_nobody_listening_is_an_attempt_that_may_work_later(
-    database: str, tmp_path: Path, log_lines: LogLines
-) -> None:
+async def test_nobody_listening_is_an_attempt_that_may_work_later(database: str, log_lines: LogLines) -> None:
     async with open_receiver() as gone:
         url = gone.url
-    path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(url, attempts=2)))
-    async with open_manager_with_retry_delays(database, path) as manager:
-        await start_debate(manager)
-        said = await log_lines.wait_for("gave up")
+    said = await wait_for_giving_up(database, log_lines, post_at_start(url, attempts=2))
 
     assert said.endswith("attempt 2: 127.0.0.1 cannot be reached (ConnectError)")
 
 
-async def test_a_server_that_does_not_answer_in_time_is_left(
-    database: str, tmp_path: Path, log_lines: LogLines
-) -> None:
+async def test_a_server_that_does_not_answer_in_time_is_left(database: str, log_lines: LogLines) -> None:
     async with open_receiver(hangs=True) as receiver:
-        path = write_hooks_file(
-            tmp_path, hook("ops", "debate_start", webhook(receiver.url, attempts=1, timeout=0.1))
-        )
-        async with open_manager_with_retry_delays(database, path) as manager:
-            await start_debate(manager)
-            said = await log_lines.wait_for("gave up")
+        ops = post_at_start(receiver.url, attempts=1, timeout=0.1)
+        said = await wait_for_giving_up(database, log_lines, ops)
 
     assert said.endswith("there was no answer within 0.1 s")
 
 
 async def test_a_host_whose_address_is_private_is_not_called_unless_that_is_allowed_by_name(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
+    allow = {"hosts": ["localhost"], "private": ["localhost:1"]}
     async with open_receiver() as receiver:
-        url = f"https://localhost:{receiver.port}/hook"
-        path = write_hooks_file(
-            tmp_path,
-            hook("ops", "debate_start", webhook(url)),
-            allow={"hosts": ["localhost"], "private": ["localhost:1"]},
-        )
-        async with open_manager_with_retry_delays(database, path) as manager:
-            await start_debate(manager)
-            said = await log_lines.wait_for("gave up")
+        ops = post_at_start(f"https://localhost:{receiver.port}/hook")
+        said = await wait_for_giving_up(database, log_lines, ops, allow=allow)
 
     assert receiver.connection_count == 0
     assert said.endswith("attempt 1: localhost has a private address and is not under allow.private")
 
 
 async def test_a_name_with_one_private_address_among_public_ones_is_not_called(
-    database: str, tmp_path: Path, log_lines: LogLines
+    database: str, log_lines: LogLines
 ) -> None:
     async def two(_host: str, _port: int) -> list[str]:
         return ["93.184.216.34", "10.0.0.1"]
 
-    path = write_hooks_file(
-        tmp_path,
-        hook("ops", "debate_start", webhook("https://hooks.example.org/x")),
-        allow={"hosts": ["hooks.example.org"]},
-    )
-    async with open_manager_with_retry_delays(database, path, resolver=two) as manager:
-        await start_debate(manager)
-        assert "has a private address" in await log_lines.wait_for("gave up")
+    ops, allow = post_at_start("https://hooks.example.org/x"), {"hosts": ["hooks.example.org"]}
+    said = await wait_for_giving_up(database, log_lines, ops, allow=allow, resolver=two)
+    assert "has a private address" in said
 
 
 @pytest.mark.parametrize(
@@ -284,7 +260,7 @@ def certified(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     return path, context
 
 
-async def posted_by_name(database: str, folder: Path, receiver: WebhookReceiver) -> int:
+async def posted_by_name(database: str, receiver: WebhookReceiver) -> int:
     """Post to hooks.example.org, which a name server says is here; how often it was asked."""
     asked = 0
 
@@ -295,12 +271,10 @@ async def posted_by_name(database: str, folder: Path, receiver: WebhookReceiver)
         return ["127.0.0.1"]
 
     place = f"hooks.example.org:{receiver.port}"
-    path = write_hooks_file(
-        folder,
-        hook("ops", "debate_start", webhook(f"https://{place}/x", attempts=1)),
-        allow={"private": [place]},
-    )
-    async with open_manager_with_retry_delays(database, path, resolver=here) as manager:
+    ops = post_at_start(f"https://{place}/x", attempts=1)
+    async with open_manager_with_retry_delays(
+        database, ops, resolver=here, allow={"private": [place]}
+    ) as manager:
         await start_debate(manager)
     return asked
 
@@ -311,7 +285,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked_and_the_certi
     certificate, context = certified(tmp_path, "hooks.example.org")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     async with open_receiver(tls=context) as receiver:
-        asked = await posted_by_name(database, tmp_path, receiver)
+        asked = await posted_by_name(database, receiver)
         [posted] = await receiver.wait_for(1)
 
     assert asked == 1
@@ -331,19 +305,20 @@ async def test_a_certificate_of_another_name_or_of_nobody_is_not_spoken_to(
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     async with open_receiver(tls=context) as receiver:
-        await posted_by_name(database, tmp_path, receiver)
+        await posted_by_name(database, receiver)
 
     assert receiver.requests == []
     assert "cannot be reached (ConnectError)" in "".join(log_lines.messages)
 
 
-async def test_a_very_long_event_is_sent_without_its_texts(database: str, tmp_path: Path) -> None:
+async def test_a_very_long_event_is_sent_without_its_texts(database: str) -> None:
     documents = [{"title": f"D{number}", "text": "\N{SNOWMAN}" * 190_000} for number in range(2)]
-    async with open_receiver() as receiver:
-        path = write_hooks_file(tmp_path, hook("ops", "debate_start", webhook(receiver.url)))
-        async with open_manager_with_hooks(database, path) as manager:
-            await start_debate(manager, documents=documents)
-            [posted] = await receiver.wait_for(1)
+    async with (
+        open_receiver() as receiver,
+        open_manager_with_hooks(database, post_at_start(receiver.url)) as manager,
+    ):
+        await start_debate(manager, documents=documents)
+        [posted] = await receiver.wait_for(1)
 
     assert len(posted.body) < 10_000
     assert posted.json["event"]["cut"] is True

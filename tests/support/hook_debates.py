@@ -13,6 +13,7 @@ from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager, utc_now
 from server.engine.store import DebateSnapshot
+from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import load_hooks_config
 from server.hooks.runner import HookRunner
 from server.models import Model, ModelError, Request
@@ -55,6 +56,10 @@ def hook(name: str, on: str, *do: dict[str, Any], **when: Any) -> dict[str, Any]
     return {"name": name, "on": [on], "when": when, "do": list(do)}
 
 
+def post_at_start(url: str, **fields: Any) -> dict[str, Any]:
+    return hook("ops", "debate_start", webhook(url, **fields))
+
+
 def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Path:
     """Write a hooks file, as JSON. Webhooks to this machine are allowed unless `fields` say otherwise."""
     path = folder / "hooks.yaml"
@@ -64,9 +69,10 @@ def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Pat
 
 @asynccontextmanager
 async def open_manager_with_hooks(
-    database: str, path: Path | str, models: Mapping[str, Model] | None = None
+    database: str, *hooks: dict[str, Any], models: Mapping[str, Model] | None = None, **fields: Any
 ) -> AsyncIterator[DebateManager]:
-    """Open the manager as the server and the terminal do."""
+    """Open the manager as the server and the terminal do. `fields` as in `write_hooks_file`."""
+    path = write_hooks_file(Path(database).parent, *hooks, **fields) if hooks else ""
     settings = Settings(db=database, models=("scripted",), hooks=str(path))
     async with open_manager(settings, models, environ=ENVIRON) as manager:
         yield manager
@@ -74,22 +80,22 @@ async def open_manager_with_hooks(
 
 @asynccontextmanager
 async def open_manager_with_retry_delays(
-    database: str, path: Path, *, retry_delays: Sequence[float] = (0,), clock: Any = utc_now, **options: Any
+    database: str,
+    *hooks: dict[str, Any],
+    retry_delays: Sequence[float] = (0,),
+    clock: Any = utc_now,
+    resolver: Resolver = resolve,
+    **fields: Any,
 ) -> AsyncIterator[DebateManager]:
-    """Open a manager with given delays between delivery attempts."""
+    """Open a manager with given delays between delivery attempts. `fields` as in `write_hooks_file`."""
+    config = load_hooks_config(str(write_hooks_file(Path(database).parent, *hooks, **fields)), ENVIRON)
     journal = await SqliteJournal.open(database)
     try:
         async with (
             DebateManager(
                 journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
             ) as manager,
-            HookRunner.open(
-                load_hooks_config(str(path), ENVIRON),
-                manager,
-                journal.outbox,
-                retry_delays=retry_delays,
-                **options,
-            ),
+            HookRunner.open(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
         ):
             yield manager
     finally:
