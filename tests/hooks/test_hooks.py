@@ -12,7 +12,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
-from server.engine.debates import DebateManager, utc_now
+from server.engine.debates import utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot
 from server.hooks.scanner import build_delivery_id
@@ -32,8 +32,6 @@ from tests.support.hook_debates import (
 from tests.support.processes.webhook_receiver import open_receiver
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
-
-RESUME = {"intervene": {"action": "resume"}}
 
 
 def logs(text: str) -> dict[str, str]:
@@ -118,7 +116,8 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> No
             models=models,
         ) as manager,
     ):
-        snapshot = await start_with_failure(manager, debaters)
+        snapshot = await start_debate(manager, debaters=debaters)
+        await manager.step(snapshot.id, wait=5)
         [posted] = await receiver.wait_for(1)
         snapshot = await manager.load(snapshot.id)
 
@@ -128,12 +127,6 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> No
     assert notes(snapshot) == [("hook stand-in", "Who answers the question of Cy?")]
     assert (note.to, posted.json["event"]["seq"]) == ("Ada", entry.seq)
     assert posted.json["event"]["actor"] == "hook stand-in"
-
-
-async def start_with_failure(manager: DebateManager, debaters: object) -> DebateSnapshot:
-    """A debate in whose first round one debater has failed."""
-    snapshot = await start_debate(manager, debaters=debaters)
-    return await manager.step(snapshot.id, wait=5)
 
 
 async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
@@ -162,35 +155,19 @@ async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
 async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
     database: str, log_lines: LogLines
 ) -> None:
-    async with open_manager_with_hooks(database, hook("eager", "debate_pause", RESUME)) as manager:
+    resume = {"intervene": {"action": "resume"}}
+    hooks = (hook("eager", "debate_pause", resume), hook("tell", "*", logs("{kind}"), kind="resumed"))
+    async with open_manager_with_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         for count in range(1, 21):
             await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
-            await resumed(manager, snapshot.id, count)
+            await log_lines.wait_for("resumed", count)
         await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
         said = await log_lines.wait_for("gave up")
         snapshot = await manager.load(snapshot.id)
 
     assert "hooks have intervened 20 times" in said
     assert snapshot.status == "paused"
-
-
-async def resumed(manager: DebateManager, debate_id: str, count: int) -> None:
-    """Wait until hooks have resumed a debate so often."""
-    with anyio.fail_after(5):
-        while True:
-            changed = anyio.Event()
-
-            def tell(_snapshot: DebateSnapshot, changed: anyio.Event = changed) -> None:
-                changed.set()
-
-            unsubscribe = manager.subscribe(tell)
-            snapshot = await manager.load(debate_id)
-            if sum(entry.event.kind == "resumed" for entry in snapshot.entries) >= count:
-                unsubscribe()
-                return
-            await changed.wait()
-            unsubscribe()
 
 
 async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
