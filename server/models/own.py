@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from importlib.metadata import EntryPoints
+from dataclasses import dataclass
+from importlib.metadata import entry_points
 from inspect import isawaitable
 from typing import cast
 
@@ -18,26 +19,26 @@ ReplyFunction = Callable[[list[dict[str, str]]], str | Awaitable[str]]
 OwnModel = Model | ReplyFunction
 
 
+@dataclass(eq=False)
 class FunctionModel:
     """A model made of a plain or async function. A plain function runs in a thread, which ends by itself."""
 
-    def __init__(self, name: str, function: ReplyFunction) -> None:
-        self._name = name
-        self._function = function
+    name: str
+    function: ReplyFunction
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         messages = [{"role": message.role, "content": message.content} for message in request.prompt.messages]
         start = anyio.current_time()
-        with limit_time(self._name, request.timeout):
-            text = await to_thread.run_sync(self._function, messages, abandon_on_cancel=True)
+        with limit_time(self.name, request.timeout):
+            text = await to_thread.run_sync(self.function, messages, abandon_on_cancel=True)
             if isawaitable(text):
                 text = await text
         if not isinstance(text, str):
-            detail = f"{self._name} returned {type(text).__name__} instead of a string."
+            detail = f"{self.name} returned {type(text).__name__} instead of a string."
             raise ModelError("unreadable", detail)
         if on_text:
             on_text(text)
-        return Reply(text, Usage(model=self._name, milliseconds=round((anyio.current_time() - start) * 1000)))
+        return Reply(text, Usage(model=self.name, milliseconds=round((anyio.current_time() - start) * 1000)))
 
 
 def as_model(name: str, given: object) -> Model:
@@ -49,10 +50,10 @@ def as_model(name: str, given: object) -> Model:
     raise TypeError(f"{type(given).__name__} is neither a function nor an object with a reply method")
 
 
-def load_own_model(name: str, installed: EntryPoints) -> Model | None:
+def load_own_model(name: str) -> Model | None:
     """The model of `NAME` or `NAME/ANYTHING`, or None. Raises ModelError if its entry point fails."""
     key, _, argument = name.partition("/")
-    candidates = list(installed.select(name=key))
+    candidates = list(entry_points(group="counterpoint.models", name=key))
     if not candidates:
         return None
     values = " and ".join(sorted(one.value for one in candidates))

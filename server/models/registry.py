@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from importlib.metadata import EntryPoints, entry_points
 
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError
@@ -92,17 +90,10 @@ class ModelRegistry:
         self._models: dict[str, Model] = {}
         self._chaos = chaos
 
-    @cached_property
-    def _installed(self) -> EntryPoints:
-        """Own models from entry points. Takes milliseconds: it reads all installed metadata."""
-        return entry_points(group="counterpoint.models")
-
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.
 
-        Raises:
-            InvalidRequestError: no model can have this name.
-            ModelError: it comes from an entry point that cannot be used.
+        Raises InvalidRequestError if no model can have it, ModelError if it is of an entry point that fails.
         """
         if name not in self._models:
             model = self._own_models[name] if name in self._own_models else self._build(name)
@@ -122,7 +113,7 @@ class ModelRegistry:
             return ScriptedModel.from_name(name)
         if name == "local":
             return embedded.LocalModel()
-        if own := load_own_model(name, self._installed):
+        if own := load_own_model(name):
             return own
         provider, guard, price = find_provider(name), self._guard, self._prices.own_prices.get(name)
         model = LitellmModel(name, sleep=guard.sleep, cooldown=guard.cooldown(provider), price=price)
@@ -194,9 +185,7 @@ def find_default_models(
 
     configured: the value of COUNTERPOINT_MODELS.
     debater_models: one for each debater, "" for none. They come before `local`, which is no better judge.
-
-    Raises:
-        NoModelError: there is none.
+    Raises NoModelError if there is none.
     """
     found = tuple(configured) or tuple(
         provider.default_model

@@ -18,6 +18,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 import anyio
 
@@ -37,18 +38,18 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
 
+@dataclass(slots=True)
 class Cooldown:
     """The time during which a provider gets no requests because of its Retry-After."""
 
-    def __init__(self, now: Clock) -> None:
-        self._now = now
-        self._ends_at = 0.0
+    now: Clock
+    ends_at: float = 0.0
 
     def extend(self, duration: float) -> None:
-        self._ends_at = max(self._ends_at, self._now() + min(duration, MAX_COOLDOWN))
+        self.ends_at = max(self.ends_at, self.now() + min(duration, MAX_COOLDOWN))
 
     def seconds_left(self) -> float:
-        return max(0.0, self._ends_at - self._now())
+        return max(0.0, self.ends_at - self.now())
 
 
 def build_limit(places: int) -> anyio.Semaphore:
@@ -140,45 +141,45 @@ class GuardedModel:
         return left
 
 
+@dataclass(slots=True)
 class _CircuitBreaker:
     """The breaker of one model, and a short memory for a refused key."""
 
-    def __init__(self, name: str, now: Clock) -> None:
-        self._name = name
-        self._now = now
-        self._failures = 0  # in a row
-        self._last_cause = ""
-        self._open_seconds = OPEN_SECONDS
-        self._open_until: float | None = None
-        self._is_probing = False
-        self._key_error = ""  # the last error about the key
-        self._key_refused_until = 0.0
+    name: str
+    now: Clock
+    failures: int = 0  # in a row
+    last_cause: str = ""
+    open_seconds: float = OPEN_SECONDS
+    open_until: float | None = None
+    is_probing: bool = False
+    key_error: str = ""  # the last error about the key
+    key_refused_until: float = 0.0
 
     def check(self) -> None:
         """Raises ModelError if the model should not be called now."""
-        now = self._now()
-        if self._key_error and now < self._key_refused_until:
-            raise ModelError("unauthorized", self._key_error, attempts=0)
-        if self._open_until is None:
+        now = self.now()
+        if self.key_error and now < self.key_refused_until:
+            raise ModelError("unauthorized", self.key_error, attempts=0)
+        if self.open_until is None:
             return
-        count = f"{self._failures} times in a row (last: {self._last_cause})"
-        failed = f"{self._name} was not asked: it failed {count}"
-        if self._is_probing:
+        count = f"{self.failures} times in a row (last: {self.last_cause})"
+        failed = f"{self.name} was not asked: it failed {count}"
+        if self.is_probing:
             raise ModelError("unavailable", f"{failed}, and one request is trying it now.", attempts=0)
-        if now < self._open_until:
-            again = f"{failed} and is tried again in {format_seconds(self._open_until - now)}."
+        if now < self.open_until:
+            again = f"{failed} and is tried again in {format_seconds(self.open_until - now)}."
             raise ModelError("unavailable", again, attempts=0)
 
     @contextmanager
     def watch_request(self, timeout: float) -> Iterator[None]:
         """Check, then record how a request with `timeout` seconds ends. Raises ModelError as `check`."""
         self.check()
-        probe = self._is_probing = self._open_until is not None
+        probe = self.is_probing = self.open_until is not None
         try:
             yield
         except ModelError as error:
             if error.cause == "unauthorized":
-                self._key_error, self._key_refused_until = error.detail, self._now() + REFUSED_KEY_SECONDS
+                self.key_error, self.key_refused_until = error.detail, self.now() + REFUSED_KEY_SECONDS
             if error.cause not in ("unavailable", "timeout", "crashed"):
                 self._close()
             elif error.cause == "unavailable" or (
@@ -190,21 +191,21 @@ class _CircuitBreaker:
             self._close()
         finally:
             if probe:
-                self._is_probing = False
+                self.is_probing = False
 
     def _count_failure(self, cause: str, *, is_probe: bool) -> None:
-        self._failures += 1
-        self._last_cause = cause
-        if is_probe and self._open_until is not None:  # else another request has closed the breaker
-            self._open_seconds = min(2 * self._open_seconds, MAX_OPEN_SECONDS)
-        elif self._open_until is not None or self._failures < FAILURE_THRESHOLD:
+        self.failures += 1
+        self.last_cause = cause
+        if is_probe and self.open_until is not None:  # else another request has closed the breaker
+            self.open_seconds = min(2 * self.open_seconds, MAX_OPEN_SECONDS)
+        elif self.open_until is not None or self.failures < FAILURE_THRESHOLD:
             return
-        self._open_until = self._now() + self._open_seconds
+        self.open_until = self.now() + self.open_seconds
 
     def _close(self) -> None:
-        self._failures = 0
-        self._open_seconds = OPEN_SECONDS
-        self._open_until = None
+        self.failures = 0
+        self.open_seconds = OPEN_SECONDS
+        self.open_until = None
 
 
 def format_seconds(duration: float) -> str:

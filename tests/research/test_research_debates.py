@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from server.cli.main import counterpoint
 from server.models import FunctionCall, Request
-from server.models.fakes.default_script import build_reply_text
-from server.models.fakes.scripted import ScriptedModel, ScriptOutput
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import ResearchServer
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.mcp_debates import find_prompts, read_events, read_view

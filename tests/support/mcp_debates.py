@@ -7,8 +7,7 @@ from typing import Any
 from mcp import Client
 
 from server.models import FunctionCall, ModelError, Request
-from server.models.fakes.default_script import build_function_calls, build_reply_text
-from server.models.fakes.scripted import ScriptedModel, ScriptOutput
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_function_calls, build_reply_text
 from tests.support.client_calls import call
 
 TaskAnswer = ScriptOutput | dict[str, Any] | ModelError

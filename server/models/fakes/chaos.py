@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from hashlib import sha256
 from itertools import accumulate
 from typing import Any, Literal, Self, TypeVar, cast, get_args
@@ -193,13 +193,14 @@ def unwrap_faulty_name(name: str) -> str:
     return name
 
 
+@dataclass(eq=False)
 class FaultyModel:
     """Answers as `model` does, apart from the faults of `chaos`. Injected errors say "(chaos)"."""
 
-    def __init__(self, model: Model, chaos: Chaos, *, name: str = "faulty") -> None:
-        self.model = model
-        self.chaos = chaos
-        self._name = name
+    model: Model
+    chaos: Chaos
+    _: KW_ONLY
+    name: str = "faulty"
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         fault, choose = self.chaos.choose_fault(request), self.chaos.choose_item
@@ -212,7 +213,7 @@ class FaultyModel:
             case "failure":
                 cause, detail, attempts = choose(request, "cause", FAILURES)
                 tried = min(attempts, request.max_attempts)
-                raise ModelError(cause, f"{self._name}: {detail} (chaos).", attempts=tried)
+                raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=tried)
             case "timeout":
                 await self._wait(request.timeout, request)
             case "crash":
@@ -231,6 +232,6 @@ class FaultyModel:
         """The request with the time left after so many seconds. Raises ModelError if none is left."""
         await anyio.sleep(min(seconds, request.timeout))
         if seconds >= request.timeout:
-            detail = f"{self._name} did not answer within {request.timeout:.3g} seconds (chaos)."
+            detail = f"{self.name} did not answer within {request.timeout:.3g} seconds (chaos)."
             raise ModelError("timeout", detail)
         return replace(request, timeout=request.timeout - seconds)

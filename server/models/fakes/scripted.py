@@ -1,23 +1,48 @@
 """A model that follows a script: no key, no network, no delay.
 
-Its answers depend on the request alone: the same debate gives the same words.
+Its answers depend on the request alone: the same debate gives the same words. Unless it is given a script it
+has a text for every task of a seat: sentences are chosen by the request's hash, and names in turn.
 """
 
+import json
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from inspect import isawaitable
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
 import anyio
 
-from server.models import FunctionCall, OnText, Reply, Request, Usage, limit_time
-from server.models.fakes.default_script import build_function_calls, build_reply_text
+from server.models import FunctionCall, ModelError, OnText, PromptSummary, Reply, Request, Usage, limit_time
+from server.models.fakes.instances import build_instance, fit_text, hash_to_int
 
 ScriptOutput = str | tuple[FunctionCall, ...]
 """A text, or function calls in place of one."""
 
 Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
+
+HANDOFF = "handoff"  # the function that chooses the next speaker; all others look something up
+
+_LOOKUP_SECTION = re.compile(r"^#* ?What you looked up[^\n]*\n(.*)", re.MULTILINE | re.DOTALL)
+
+_SENTENCES = (
+    "The strongest reason for {stance} is what it spares people later, when changing course is dear.",
+    "Where {stance} was tried, the effort fell on those who could carry it and the gain went to everybody.",
+    "The costs of {stance} are known in advance; the costs of the alternatives appear afterwards.",
+    "Nobody has to take {stance} on faith, because it can be tried small and undone.",
+    "Much that is said against {stance} describes a careless version that nobody here defends.",
+    "I am unsure how large the effect is, but its direction favours {stance} in every case I know.",
+    "Those who decide this live with it for years, and {stance} leaves them the most room to move.",
+    "A decision has to work on a bad day too, and on a bad day {stance} fails gently.",
+    "What is easy to measure speaks against it, what matters in the end speaks for {stance}.",
+    "Simple arrangements are the ones people keep to, and {stance} is the simplest on offer.",
+)
+_TURN_WORDS = 80
+
+to_json = partial(json.dumps, ensure_ascii=False)
 
 _MAX_DELAY = 3600
 _MAX_CHARS = 1_000_000  # built without a pause, while the event loop waits
@@ -27,26 +52,22 @@ def is_scripted(name: str) -> bool:
     return name.partition("?")[0] == "scripted"
 
 
+@dataclass(eq=False)
 class ScriptedModel:
     """Follows `script`, which may raise a `ModelError`, or the default script."""
 
-    def __init__(
-        self,
-        script: Script | None = None,
-        *,
-        delay: float = 0.0,
-        name: str = "scripted",
-        chars: int = 0,
-        record_requests: bool = True,
-    ) -> None:
-        self.script = script or (
-            lambda request: build_function_calls(request, chars) or build_reply_text(request, chars)
-        )
-        self.delay = delay  # seconds before an answer
-        self.name = name
-        self.chars = chars  # the exact length of an argument; 0 for about 80 words
-        self.record_requests = record_requests
-        self.requests: list[Request] = []  # for tests; empty without `record_requests`
+    script: Script | None = None
+    _: KW_ONLY
+    delay: float = 0.0  # seconds before an answer
+    name: str = "scripted"
+    chars: int = 0  # the exact length of an argument; 0 for about 80 words
+    record_requests: bool = True
+    requests: list[Request] = field(default_factory=list)  # for tests; empty without `record_requests`
+
+    def follow_script(self, request: Request) -> ScriptOutput | Awaitable[ScriptOutput]:
+        if self.script:
+            return self.script(request)
+        return build_function_calls(request, self.chars) or build_reply_text(request, self.chars)
 
     @classmethod
     def from_name(cls, name: str) -> Self:
@@ -70,7 +91,7 @@ class ScriptedModel:
         started = anyio.current_time()
         with limit_time(self.name, request.timeout):
             await anyio.sleep(self.delay)
-            output = self.script(request)
+            output = self.follow_script(request)
             answer = await output if isawaitable(output) else output
         text, calls = (answer, ()) if isinstance(answer, str) else ("", answer)
         if on_text:
@@ -84,3 +105,204 @@ class ScriptedModel:
             milliseconds=round((anyio.current_time() - started) * 1000),
         )
         return Reply(text, usage, function_calls=calls)
+
+
+def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall, ...]:
+    """The functions that it calls in place of an answer: one look-up, then a hand-off, where offered."""
+    summary = request.prompt.summary
+    lookups = [function for function in request.functions if function.name != HANDOFF]
+    if lookups and not find_lookup_result(request):
+        question = excerpt(summary.question)
+        with suppress(ModelError):  # a function without arguments that fit is not called
+            arguments = build_instance(lookups[0].parameters, summary.question, lambda _: question)
+            return (FunctionCall(lookups[0].name, to_json(arguments)),)
+    if summary.handoff_mode == "tool" and len(lookups) < len(request.functions):
+        return (FunctionCall(HANDOFF, to_json(build_handoff(request, chars))),)
+    return ()
+
+
+def build_reply_text(request: Request, chars: int = 0) -> str:
+    """The answer: prose, or JSON if the prompt has a schema. Raises ModelError if no value fits it."""
+    schema, summary = request.prompt.schema, request.prompt.summary
+    if schema is None:
+        return build_prose(request, chars)
+    properties = schema.get("properties", {})
+    fields = {
+        name: fit_text(value, 0, properties[name].get("maxLength", len(value)))
+        if isinstance(value, str)
+        else value
+        for name, value in build_fields(request, chars).items()
+        if name in properties
+    }
+    if fields and fields.keys() >= set(schema.get("required", [])):
+        return to_json(fields)
+    values = build_instance(schema, summary.question, lambda name: build_filler_text(summary, name))
+    return to_json(values | fields if isinstance(values, dict) else values)
+
+
+def build_prose(request: Request, chars: int) -> str:
+    summary = request.prompt.summary
+    question, said = excerpt(summary.question), summary.opponent_text
+    match summary.task:
+        case "answer":
+            stance = format_stance(summary)
+            turn = hash_to_int(request.seat, said, str(summary.round))
+            asked = f'Asked: "{excerpt(said)}" ' if said else ""
+            opening = (
+                f"{asked}I would change my mind if nothing came of {stance} where it was tried in earnest."
+            )
+            return f"{opening} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+        case "audit" if not said:
+            return "There is nothing to check yet: no claim was made in this round."
+        case "audit":
+            claim = excerpt(said.partition(". ")[2] or said)
+            return (
+                f'This can be checked: "{claim}" It names no source and no number. Whoever said it should say where '
+                "it was seen; until then it counts as an opinion. I found no argument that attacks a person."
+            )
+        case "deliverable":
+            sides = " and ".join(f'"{excerpt(stance)}"' for _, stance in summary.positions[:3])
+            compared = f" Compared were {sides}." if sides else ""
+            return (
+                f"The question was: {question}{compared} What holds on every side: begin small, "
+                "measure, and keep the way back open. What stays open is how large the effect is."
+            )
+    to = request.find_next_speaker() if summary.handoff_mode == "text" else ""
+    return build_argument(request, chars) + (f"\n\nTransition to {to}" if to else "")
+
+
+def build_argument(request: Request, chars: int) -> str:
+    summary = request.prompt.summary
+    stance = format_stance(summary)
+    turn = hash_to_int(request.seat, summary.stance, str(summary.round), str(request.seed))
+    parts = [f"The question is: {excerpt(summary.question)} My answer is {stance}."]
+    if summary.opponent_text:
+        parts = [f'The other side says: "{excerpt(summary.opponent_text)}" That does not settle the matter.']
+    # 3 and the number of sentences have no common divisor: none is repeated before all were used.
+    order = ((turn + 3 * step) % len(_SENTENCES) for step in range(len(_SENTENCES)))
+    sentences = [_SENTENCES[index].format(stance=stance) for index in order]
+    if not chars:
+        for sentence in sentences:
+            parts += [sentence] if len(" ".join(parts).split()) < _TURN_WORDS else []
+        return " ".join(parts)
+    whole = " ".join(sentences) + " "
+    text = f"{parts[0]} {whole * (chars // len(whole) + 1)}"[: chars - 1]
+    return text.rstrip().ljust(chars - 1, ".") + "."
+
+
+def build_handoff(request: Request, chars: int) -> dict[str, Any]:
+    speaker = request.find_next_speaker()
+    values = {"response": build_argument(request, chars)}
+    return values | {"next_agent_name": speaker} if speaker else values
+
+
+def build_fields(request: Request, chars: int) -> dict[str, Any]:
+    """The fields that it can fill, by task. The schema decides which are used."""
+    summary = request.prompt.summary
+    fields: dict[str, Any] = {}
+    match summary.task:
+        case "argument":
+            fields = build_handoff(request, chars)
+        case "message":
+            fields = build_message(request)
+        case "opening":
+            fields = build_round_briefing(request)
+        case "closing":
+            fields = build_round_summary(summary)
+        case "ballot" if summary.positions:
+            choice, stance = choose_position(summary, "choice")
+            reasoning = f'The points for "{stance}" ({choice}) were answered least of all.'
+            fields = {"reasoning": reasoning, "choice": choice}
+        case "judgment" if summary.positions:
+            winner, stance = choose_position(summary, "winner")
+            verdict = f'"{stance}" ({winner}) was better supported.'
+            reasoning = f"{winner} answered what was said against it; the others left points open."
+            fields = {"reasoning": reasoning, "verdict": verdict, "winner": winner, "margin": 2}
+    return fields
+
+
+def build_message(request: Request) -> dict[str, Any]:
+    """A question to another debater, one place further each round."""
+    summary = request.prompt.summary
+    to = request.find_next_speaker(summary.round)
+    if not to:
+        return {}
+    stance = dict(summary.positions).get(to, "")
+    side = f'"{excerpt(stance)}"' if stance else "your position"
+    questions = (
+        f"{to}, what would have to be observed within a year for you to give up {side}?",
+        f"{to}, who bears the cost if {side} turns out to be wrong, and how do they get out of it?",
+        f"{to}, which single fact does {side} depend on most, and where can it be looked up?",
+    )
+    return {"to": to, "kind": "question", "text": questions[hash_to_int(request.seat, to) % len(questions)]}
+
+
+def build_round_briefing(request: Request) -> dict[str, Any]:
+    summary = request.prompt.summary
+    briefing = f"Round {summary.round}: answer what was said against you before you bring anything new."
+    if found := find_lookup_result(request):
+        briefing = f'What was looked up says: "{excerpt(found)}" Weigh that in round {summary.round}.'
+    elif summary.round == 1:
+        briefing = "Begin with the strongest reason you have, and say what it rests on."
+    angles = (
+        "What does each position cost those who did not choose it?",
+        "What would be seen first if the position were wrong?",
+        "How does the answer change if circumstances become worse?",
+    )
+    angle = angles[summary.round % len(angles)] if summary.round > 1 else None
+    speakers = list(summary.choices)
+    return {"briefing": briefing, "new_angle": angle, "next_speakers": speakers, "done": False}
+
+
+def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
+    if summary.round == 1:
+        text = "Round 1: the cases were made; nobody has answered the other side yet."
+        return {"summary": text, "status": "CONTINUE", "decision": ""}
+    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
+    text = f"Round {summary.round}: the objections were answered; what is left is to try it."
+    decision = f"Try {chosen} on a small scale first, and look again when there are results."
+    return {"summary": text, "status": "SETTLED", "decision": decision}
+
+
+def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:
+    """(letter, stance) of a position, by the question's hash. Seats on this model agree."""
+    positions = sorted(summary.positions)
+    letter, stance = positions[hash_to_int(summary.question, purpose) % len(positions)]
+    return letter, excerpt(stance)
+
+
+def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:
+    """The stance that decisions and results name, whatever the order of the positions."""
+    stances = sorted(stance for _, stance in summary.positions)
+    return excerpt(stances[hash_to_int(summary.question, "decision") % len(stances)], max_length)
+
+
+def build_filler_text(summary: PromptSummary, name: str) -> str:
+    """A sentence for a property that `build_fields` does not fill."""
+    label = (" ".join(re.findall(r"[^\W_]+", name)) or "this").capitalize()
+    if summary.task != "deliverable" or not summary.positions:
+        return f"{label}: nothing more to say."
+    return f'{label}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
+
+
+def find_lookup_result(request: Request) -> str:
+    """The first quoted line of the look-up's results; "" before a look-up."""
+    found = _LOOKUP_SECTION.search(request.prompt.messages[-1].content)
+    if not found:
+        return ""
+    lines = (line.lstrip("> ").strip() for line in found[1].splitlines() if line.startswith(">"))
+    return next(filter(None, lines), "nothing was found")
+
+
+def format_stance(summary: PromptSummary) -> str:
+    """The stance as part of a sentence."""
+    stance = " ".join(summary.stance.split()).rstrip(".")
+    if stance.casefold() in ("", "for", "against", "pro", "con", "yes", "no"):
+        return f'the answer "{stance}"' if stance else "this side"
+    return f'"{stance}"'
+
+
+def excerpt(text: str, max_length: int = 120) -> str:
+    line = " ".join(text.split())
+    head = line[:max_length]
+    return line if len(line) <= max_length else (head.rpartition(" ")[0] or head) + "…"

@@ -8,9 +8,9 @@ import logging
 import os
 import random
 import re
-import threading
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,27 +34,15 @@ _NO_SCHEMAS = (*_BOUNDS, "properties")
 # Their login prints a device code to standard output, which carries the protocol.
 UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
 
-_import_lock = threading.Lock()
-_litellm: Any = None
 
-
+@dataclass(eq=False)
 class LitellmModel:
-    """`price`: the operator's price; None for litellm's price table. `cooldown`: that of the provider."""
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        api_base: str = "",
-        sleep: Sleep = anyio.sleep,
-        cooldown: Cooldown | None = None,
-        price: Price | None = None,
-    ) -> None:
-        self.name = name
-        self._price = price
-        self._api_base = api_base
-        self._sleep = sleep
-        self._cooldown = cooldown
+    name: str
+    _: KW_ONLY
+    api_base: str = ""
+    sleep: Sleep = anyio.sleep
+    cooldown: Cooldown | None = None  # that of the provider
+    price: Price | None = None  # the operator's price; None for litellm's price table
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         self._check_allowed()
@@ -88,7 +76,7 @@ class LitellmModel:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
         return build_reply(
-            litellm, self.name, completion, self._price, attempt, anyio.current_time() - started
+            litellm, self.name, completion, self.price, attempt, anyio.current_time() - started
         )
 
     def _check_allowed(self) -> None:
@@ -104,14 +92,23 @@ class LitellmModel:
         """The configured address of the provider; "" for litellm's default."""
         provider = parse_provider(self.name).upper()
         variables = (f"{provider}_API_BASE", f"{provider}_BASE_URL")
-        return self._api_base or next(filter(None, map(os.environ.get, variables)), "")
+        return self.api_base or next(filter(None, map(os.environ.get, variables)), "")
 
     async def _request_completion(
         self, litellm: Any, request: Request, on_text: OnText | None, extras: dict[str, Any]
     ) -> Completion:
-        arguments = build_arguments(litellm, self.name, request) | extras
+        is_reasoning = litellm.supports_reasoning(model=self.name)
+        arguments: dict[str, Any] = extras | {
+            "model": self.name,
+            "messages": build_messages(self.name, request.prompt),
+            "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
+            "timeout": request.timeout,
+            "num_retries": 0,
+            "max_retries": 0,  # of the OpenAI client below litellm
+            "drop_params": True,
+        }
         # Offline, the address that was checked is the one that is used.
-        if base := self._base_url() if is_offline() else self._api_base:
+        if base := self._base_url() if is_offline() else self.api_base:
             arguments["api_base"] = base
         if on_text is None:
             return read_completion(await litellm.acompletion(**arguments))
@@ -126,7 +123,7 @@ class LitellmModel:
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
-        pause, cooldown = failure.retry_after, self._cooldown
+        pause, cooldown = failure.retry_after, self.cooldown
         if cooldown and failure.cause == "rate_limited" and pause:
             cooldown.extend(pause)
         if not pause:  # also for Retry-After: 0
@@ -136,7 +133,7 @@ class LitellmModel:
             pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
             if anyio.current_time() + pause >= anyio.current_effective_deadline():
                 break
-            await self._sleep(pause)
+            await self.sleep(pause)
             pause = cooldown.seconds_left() if cooldown else 0.0
             if not pause:
                 return
@@ -145,8 +142,8 @@ class LitellmModel:
 
 async def get_litellm() -> Any:
     """The litellm module, or ModelError. After a cancellation the import finishes in its thread."""
-    if _litellm is not None:
-        return _litellm
+    if import_litellm.cache_info().currsize:
+        return import_litellm()
     try:
         return await to_thread.run_sync(import_litellm, abandon_on_cancel=True)
     except ImportError as error:
@@ -154,20 +151,17 @@ async def get_litellm() -> Any:
         raise ModelError("unavailable", detail) from error
 
 
+@cache
 def import_litellm() -> Any:
-    global _litellm  # noqa: PLW0603  (one per process)
-    with _import_lock:
-        if _litellm is None:
-            # Else the import fetches a price list, and waits for seconds when offline.
-            os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-            litellm: Any = import_module("litellm")
-            litellm.suppress_debug_info = True  # else errors print to standard output
-            litellm.telemetry = False
-            for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
-                # Its log records contain requests, keys and tracebacks.
-                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-            _litellm = litellm
-    return _litellm
+    # Else the import fetches a price list, and waits for seconds when offline.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    litellm: Any = import_module("litellm")
+    litellm.suppress_debug_info = True  # else errors print to standard output
+    litellm.telemetry = False
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        # Its log records contain requests, keys and tracebacks.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return litellm
 
 
 def unsupported_reason(name: str) -> str:
@@ -184,19 +178,6 @@ def is_offline() -> bool:
 
 def parse_provider(name: str) -> str:
     return name.partition("/")[0].lower() if "/" in name else "openai"
-
-
-def build_arguments(litellm: Any, name: str, request: Request) -> dict[str, Any]:
-    is_reasoning = litellm.supports_reasoning(model=name)
-    return {
-        "model": name,
-        "messages": build_messages(name, request.prompt),
-        "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
-        "timeout": request.timeout,
-        "num_retries": 0,
-        "max_retries": 0,  # of the OpenAI client below litellm
-        "drop_params": True,
-    }
 
 
 def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:

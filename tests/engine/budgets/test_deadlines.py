@@ -10,8 +10,7 @@ from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.store import DebateSnapshot
 from server.models import ModelError, Request
-from server.models.fakes.default_script import build_reply_text
-from server.models.fakes.scripted import ScriptedModel, ScriptOutput
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]

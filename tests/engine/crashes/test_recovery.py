@@ -19,8 +19,7 @@ from server.engine.debates import DebateManager
 from server.engine.errors import StorageUnavailableError
 from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
-from server.models.fakes.default_script import build_reply_text
-from server.models.fakes.scripted import ScriptedModel, ScriptOutput
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
