@@ -25,7 +25,7 @@ from server.debate.rules.decide import Over, decide, status
 from server.debate.rules.transitions import replay
 from server.debate.views.events import build_receipt
 from server.debate.views.markdown import render_transcript
-from server.debate.views.state import build_state, status_reason, sum_usage
+from server.debate.views.state import StoredDebate, build_state, status_reason, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
 from storage.chain import verify_stored_entries
@@ -257,10 +257,11 @@ def without_new_fields(read_back: Any, body: Any) -> Any:
 
 @each_debate
 def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
-    log = [Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept]
+    log = tuple(Recorded(e["seq"], e["at"], e["actor"], e["hash"], load(e["body"])) for e in kept)
     debate = replay(entry.event for entry in log)
-    assert build_state(stream, debate, log)["entries"] == len(kept)
-    assert build_receipt(stream, debate, log)["head"] == kept[-1]["hash"]
+    stored = StoredDebate(stream, debate, log)
+    assert build_state(stored)["entries"] == len(kept)
+    assert build_receipt(stored)["head"] == kept[-1]["hash"]
     assert "## Verdict: " in render_transcript(debate, log)
 
 

@@ -173,7 +173,7 @@ def run_debate(
     if as_json:
         summary = {
             "debate_id": snapshot.id,
-            "state": state.build_state(snapshot.id, debate, snapshot.entries),
+            "state": state.build_state(snapshot),
             "result": verdict.build_result(debate),
             "verdict": verdict.build_verdict(debate).model_dump(),
         }

@@ -15,6 +15,7 @@ from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
+from server.debate.views.state import StoredDebate
 from server.debate.views.verdict import winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
@@ -27,12 +28,8 @@ SYSTEM_ACTOR = "counterpoint"
 
 
 @dataclass(frozen=True, slots=True)
-class DebateSnapshot:
-    """A debate under its id, with its entries."""
-
-    id: str
-    debate: Debate
-    entries: tuple[Recorded, ...]
+class DebateSnapshot(StoredDebate):
+    """A stored debate as this process knows it."""
 
     @property
     def status(self) -> str:

@@ -77,7 +77,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
         "question": snapshot.debate.setup.question,
         "status": snapshot.status,
         "entries": [asdict(entry) for entry in entries],
-        "receipt": build_receipt(snapshot.id, snapshot.debate, snapshot.entries),
+        "receipt": build_receipt(snapshot),
         "result": build_result(snapshot.debate),
     }
 

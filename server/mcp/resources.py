@@ -42,7 +42,7 @@ def build_template(path: str, view: View) -> types.ResourceTemplate:
         uri_template=f"{SCHEME}{{debate_id}}{path and '/'}{path}{number}"
         + (f"{{?{','.join(query)}}}" if query else ""),
         name=view.name,
-        title=view.title,
+        title=view.name.capitalize(),
         description=view.description,
         mime_type=view.media_type,
     )

@@ -12,7 +12,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.rules.decide import is_unattended
 from server.debate.views import awaited, markdown, state, verdict
-from server.debate.views.compare import StoredDebate
+from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import failure_lines
 from server.engine.debates import next_round
 from server.engine.queries import DebateRow, format_list_line
@@ -101,6 +101,8 @@ def build_progress_result(
     debate = snapshot.debate
     shown = min(round_number or debate.round, debate.round)
     turns = awaited.awaited_turns(debate)
+    for turn in turns:
+        turn.prompt = awaited.truncate_start(turn.prompt, MAX_PROMPTS_BYTES // len(turns))
     families = {family(debater.model) for debater in debate.setup.debaters}
     result = ProgressResult(
         debate_id=snapshot.id,
@@ -111,7 +113,7 @@ def build_progress_result(
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in verdict.visible_turns(debate, shown) if turn.round == shown],
         moderator=markdown.render_moderation(debate, shown),
-        awaited=[turn.shorten(MAX_PROMPTS_BYTES // len(turns)) for turn in turns],
+        awaited=turns,
         failures=failure_lines(debate),
         warnings=find_setup_warnings(debate.setup, len(families)),
         estimate=markdown.estimate_line(debate.setup),

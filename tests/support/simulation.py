@@ -25,7 +25,7 @@ from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.rounds import build_analysis
-from server.debate.views.state import sum_usage
+from server.debate.views.state import StoredDebate, sum_usage
 from server.debate.views.verdict import build_result, build_verdict
 
 FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
@@ -184,6 +184,9 @@ class DebateSimulation:
             Recorded(seq, f"2026-12-01T10:00:{seq:02}.000Z", "tester", f"{seq:064x}", event)
             for seq, event in enumerate(self.events, start=1)
         )
+
+    def stored(self, debate_id: str = "d-1") -> StoredDebate:
+        return StoredDebate(debate_id, self.debate, self.log)
 
 
 def simulate(

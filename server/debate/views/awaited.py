@@ -15,12 +15,9 @@ class AwaitedTurn(BaseModel):
     task: str
     prompt: str
 
-    def shorten(self, max_bytes: int) -> "AwaitedTurn":
-        """A copy whose prompt is cut at its start: the instruction stands at the end."""
-        return self.model_copy(update={"prompt": truncate_start(self.prompt, max_bytes)})
-
 
 def truncate_start(text: str, max_bytes: int) -> str:
+    """Cut a prompt at its start: the instruction stands at its end."""
     if count_bytes(text) <= max_bytes:
         return text
     note = "[The beginning is left out here: read_debate(view='prompt').]\n"

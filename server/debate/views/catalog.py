@@ -1,35 +1,31 @@
 """The views of a debate: one table for the tool `read_debate`, the resources and the terminal."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Recorded
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.awaited import awaited_turns
 from server.debate.views.compare import DebateFamily
+from server.debate.views.state import StoredDebate
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
 
 
+ViewData = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
-class ViewSource:
+class ViewSource(StoredDebate):
     """What a view is made from: a debate, and which part of it is wanted."""
 
-    id: str
-    debate: Debate
-    entries: Sequence[Recorded]
     since_round: int = 0
     round: int = 0  # 0: the latest
     family: DebateFamily | None = None  # loaded for views that need it
-
-
-ViewData = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,6 @@ class View:
     """A view as data and as text. Without a `render` of its own the text is the data as JSON."""
 
     name: str
-    title: str
     description: str
     build: Callable[[ViewSource], ViewData]
     render: Callable[[ViewSource], str] | None = None
@@ -88,6 +83,10 @@ def render_verdict(source: ViewSource) -> str:
     return f"{missing}: the debate is {status(debate)}, round {debate.round}.\n"
 
 
+def build_prompts(source: ViewSource) -> ViewData:
+    return {"awaited": [turn.model_dump() for turn in awaited_turns(source.debate)]}
+
+
 def render_prompts(source: ViewSource) -> str:
     turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited_turns(source.debate)]
     return "\n\n".join(turns) or "No turn of the caller's is awaited."
@@ -96,77 +95,33 @@ def render_prompts(source: ViewSource) -> str:
 ALL_VIEWS = (
     View(
         "transcript",
-        "Transcript",
         "Everything said, then the verdict.",
         build_transcript,
         lambda of: markdown.render_transcript(of.debate, of.entries, of.since_round),
         ("since_round",),
     ),
-    View(
-        "state",
-        "State",
-        "Participants, progress, cost and outcome.",
-        lambda of: state.build_state(of.id, of.debate, of.entries),
-    ),
+    View("state", "Participants, progress, cost and outcome.", state.build_state),
     View(
         "verdict",
-        "Verdict",
         "The finding with its votes, dissent and cost.",
         lambda of: verdict.build_verdict(of.debate).model_dump(),
         render_verdict,
     ),
-    View("result", "Result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),
+    View("result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),
+    View("round", "The turns, ballots, judgments and failures of one round.", build_round, None, ("round",)),
+    View("analysis", "Counts by round, debater and judge.", lambda of: rounds.build_analysis(of.debate)),
+    View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
+    View("receipt", "The head of the journal's hash chain.", events.build_receipt),
+    View("usage", "Calls, tokens and cost, in all and by model.", lambda of: state.build_usage(of.debate)),
+    View("events", "Every recorded event, in order.", build_events, None, ("since_round",)),
     View(
-        "round",
-        "One round",
-        "The turns, ballots, judgments and failures of one round.",
-        build_round,
-        parameters=("round",),
+        "tasks", "Every model call: open, done or failed.", lambda of: {"tasks": rounds.list_tasks(of.debate)}
     ),
     View(
-        "analysis",
-        "Analysis",
-        "Counts by round, debater and judge.",
-        lambda of: rounds.build_analysis(of.debate),
+        "prompt", "The turns that the caller is to write, with their prompts.", build_prompts, render_prompts
     ),
     View(
-        "interventions",
-        "Interventions",
-        "Who steered it, how and why, and what is in force.",
-        lambda of: events.build_interventions(of.debate, of.entries),
-    ),
-    View(
-        "receipt",
-        "Receipt",
-        "The head of the journal's hash chain.",
-        lambda of: events.build_receipt(of.id, of.debate, of.entries),
-    ),
-    View(
-        "usage",
-        "Usage",
-        "Calls, tokens and cost, in all and by model.",
-        lambda of: state.build_usage(of.debate),
-    ),
-    View("events", "Events", "Every recorded event, in order.", build_events, None, ("since_round",)),
-    View(
-        "tasks",
-        "Tasks",
-        "Every model call: open, done or failed.",
-        lambda of: {"tasks": rounds.list_tasks(of.debate)},
-    ),
-    View(
-        "prompt",
-        "Prompt",
-        "The turns that the caller is to write, with their prompts.",
-        lambda of: {"awaited": [turn.model_dump() for turn in awaited_turns(of.debate)]},
-        render_prompts,
-    ),
-    View(
-        "family",
-        "Family",
-        "Comparisons with its parent, its forks and its siblings.",
-        build_family,
-        needs_family=True,
+        "family", "Comparisons with its parent, its forks and its siblings.", build_family, needs_family=True
     ),
 )
 VIEWS = {view.name: view for view in ALL_VIEWS}

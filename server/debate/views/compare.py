@@ -2,34 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
 from server.debate.commands.fork import find_inherited_entries
 from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed
 from server.debate.facts.interventions import InterventionFact
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
 from server.debate.views.markdown import cost_line, format_heading
-from server.debate.views.state import UsageSum, sum_usage
+from server.debate.views.state import StoredDebate, UsageSum, sum_usage
 from server.debate.views.verdict import build_verdict
 
 MAX_VALUE_LENGTH = 300
 """Bytes of each value that differs in the setups; the events have it whole."""
-
-
-class StoredDebate(Protocol):
-    """A debate under its id, with its entries."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def debate(self) -> Debate: ...
-    @property
-    def entries(self) -> Sequence[Recorded]: ...
 
 
 class ComparedDebate(BaseModel):
@@ -79,19 +67,24 @@ class DebateFamily(BaseModel):
 
 
 def build_comparison(one: StoredDebate, other: StoredDebate) -> Comparison:
-    relation = find_relation(one, other)
+    relation, forks = find_relation(one, other)
+    shared = count_shared_rounds(one, other, forks)
+    provenance = ""
+    if len(forks) == 1:
+        parent = one if relation == "fork" else other
+        is_known = forks[0].debate.setup.forked_hash in (entry.hash for entry in parent.entries)
+        provenance = "verified" if is_known else "broken"
     ours, theirs = describe_debate(one), describe_debate(other)
     agree = "open"
     if ours.outcome and theirs.outcome:
         agree = "yes" if ours.winner_stance == theirs.winner_stance else "no"
-    shared = count_shared_rounds(one, other, relation)
     return Comparison(
         one=ours,
         other=theirs,
         agree=agree,
         relation=relation,
         shared_rounds=shared,
-        provenance=verify_provenance(one, other, relation),
+        provenance=provenance,
         differences=find_differences(one.debate.setup, other.debate.setup),
         summary=render_summary(ours, theirs, relation, one.debate.setup.forked_from, shared, agree),
     )
@@ -117,21 +110,20 @@ def describe_debate(stored: StoredDebate) -> ComparedDebate:
     )
 
 
-def find_relation(one: StoredDebate, other: StoredDebate) -> str:
-    """The relation of the other debate to this one."""
+def find_relation(one: StoredDebate, other: StoredDebate) -> tuple[str, list[StoredDebate]]:
+    """What the other debate is to this one, and which of the two are the forks."""
     mine, theirs = one.debate.setup.forked_from, other.debate.setup.forked_from
     if theirs == one.id:
-        return "fork"
+        return "fork", [other]
     if mine == other.id:
-        return "parent"
-    return "sibling" if mine and mine == theirs else ""
+        return "parent", [one]
+    return ("sibling", [one, other]) if mine and mine == theirs else ("", [])
 
 
-def count_shared_rounds(one: StoredDebate, other: StoredDebate, relation: str) -> int:
+def count_shared_rounds(one: StoredDebate, other: StoredDebate, forks: list[StoredDebate]) -> int:
     """The number of first rounds with equal events, at most as many as were inherited."""
     if not (one.debate.setup.forked_from or other.debate.setup.forked_from):
         return 0
-    forks = {"fork": [other], "parent": [one], "sibling": [one, other]}.get(relation, [])
     most = min(one.debate.round, other.debate.round, *(fork.debate.setup.forked_at_round for fork in forks))
     equal = (
         find_round_events(one.entries, number) == find_round_events(other.entries, number)
@@ -144,15 +136,6 @@ def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
     """The events of the rounds without interventions, which may follow after the fork."""
     inherited = (entry.event for entry in find_inherited_entries(log, last_round))
     return [event for event in inherited if not isinstance(event, InterventionFact | Paused | Resumed)]
-
-
-def verify_provenance(one: StoredDebate, other: StoredDebate, relation: str) -> str:
-    """Whether the entry after which the fork was made is in the parent's journal."""
-    if relation not in ("fork", "parent"):
-        return ""
-    parent, fork = (one, other) if relation == "fork" else (other, one)
-    is_known = any(entry.hash == fork.debate.setup.forked_hash for entry in parent.entries)
-    return "verified" if is_known else "broken"
 
 
 def find_differences(one: Opened, other: Opened) -> list[Difference]:

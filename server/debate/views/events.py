@@ -1,15 +1,17 @@
 """The events of a debate as rows for clients and hooks: all, the interventions, and the receipt of their chain."""
 
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.config import SeatKind
 from server.debate.facts.events import AnswerEvent, Event, Paused, Recorded, Researched, Resumed
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
-from server.debate.facts.state import Debate, seat_kind
+from server.debate.facts.state import seat_kind
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import current_model, seat_models
+from server.debate.views.state import StoredDebate
 
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
@@ -67,27 +69,26 @@ def entries_since(entries: Sequence[Recorded], since_round: int) -> Sequence[Rec
     """The entries from the start of a round; all of them for 0, all but the opening for 1."""
     if since_round <= 1:
         return entries[since_round:]
-    for index, entry in enumerate(entries):
-        if entry.event.kind == "phase_entered" and entry.event.round >= since_round:
-            return entries[index:]
-    return ()
+    return tuple(dropwhile(lambda e: e.event.kind != "phase_entered" or e.event.round < since_round, entries))
 
 
-def build_receipt(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+def build_receipt(stored: StoredDebate) -> dict[str, Any]:
     """The head of the hash chain: kept elsewhere, it proves later that nothing was altered."""
+    head = stored.entries[-1]
     return {
-        "debate_id": debate_id,
-        "status": status(debate),
-        "entries": entries[-1].seq,
-        "head": entries[-1].hash,
+        "debate_id": stored.id,
+        "status": status(stored.debate),
+        "entries": head.seq,
+        "head": head.hash,
         "algorithm": "sha256(tag + previous + JCS(entry)), tag counterpoint/entry/1",
         "verified": "every entry was checked against the chain when this was read",
-        "at": entries[-1].at,
+        "at": head.at,
     }
 
 
-def build_interventions(debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+def build_interventions(stored: StoredDebate) -> dict[str, Any]:
     """{"settings": those in force, "log": a row for each intervention, the oldest first}."""
+    debate = stored.debate
     settings = {
         "paused": debate.paused is not None,
         "concluding": debate.is_concluding,
@@ -100,7 +101,7 @@ def build_interventions(debate: Debate, entries: Sequence[Recorded]) -> dict[str
         "actions": ACTIONS,
     }
     log = []
-    for entry in entries:
+    for entry in stored.entries:
         event, seat, text = entry.event, "", ""
         if isinstance(event, InterventionFact):
             action, (seat, text) = event.action, describe_change(event)

@@ -6,15 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from server.debate.facts.events import (
-    Audited,
-    DefaultPlanUsed,
-    EndCause,
-    Opened,
-    Recorded,
-    RoundClosed,
-    Spoke,
-)
+from server.debate.facts import events
 from server.debate.facts.interventions import TextIntervention
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
@@ -33,14 +25,7 @@ MIN_REASONING_BYTES = 100
 """Less of the reasoning is not worth showing."""
 MAX_HEADING_LENGTH = 200
 
-OUTCOME_TEXTS = {
-    "decided": "Decided",
-    "leaning": "Leaning",
-    "contested": "Contested: no side prevailed",
-    "undecided": "Undecided",
-}
-
-END_CAUSE_TEXTS: dict[EndCause, str] = {
+END_CAUSE_TEXTS: dict[events.EndCause, str] = {
     "max_rounds": "the last round was held",
     "max_turns": "the last turn was spoken",
     "settled": "the moderator settled it",
@@ -49,13 +34,13 @@ END_CAUSE_TEXTS: dict[EndCause, str] = {
 }
 """Causes for the end of the talk as text; the reasons of other causes are texts already."""
 
-OfficerEvent = RoundPlan | Audited | RoundClosed
+OfficerEvent = RoundPlan | events.Audited | events.RoundClosed
 
 _BLOCK_MARKUP = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
 """The start of a heading, its underline, or the start of an HTML or code block."""
 
 
-def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: int = 0) -> str:
+def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_round: int = 0) -> str:
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {format_heading(debate.setup.question)}"]
     if since_round <= 1:
@@ -109,7 +94,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     ]
 
 
-def turn_block(debate: Debate, turn: Spoke) -> str:
+def turn_block(debate: Debate, turn: events.Spoke) -> str:
     stance = format_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
     title = f"\n### {debater_letter(debate, turn.seat)}. {turn.seat} ({stance}){recipient}"
@@ -126,22 +111,22 @@ def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEve
         officer_block(fact)
         for fact in facts
         if fact.round == round_number
-        and is_visible(debate, "referee" if isinstance(fact, Audited) else "moderator")
+        and is_visible(debate, "referee" if isinstance(fact, events.Audited) else "moderator")
     ]
 
 
 def officer_block(written: OfficerEvent) -> str:
     title, parts = "Moderator", []
     match written:
-        case Audited():
+        case events.Audited():
             title, parts = "Referee", [written.text]
-        case RoundClosed():
+        case events.RoundClosed():
             standing = "SETTLED" if written.settled else "CONTINUE"
             title, parts = "Moderator's summary", [written.summary, f"**Status**: {standing}"]
             parts += [f"**Decision**: {written.decision}"] if written.decision else []
         case _:
             parts.append(f"Speakers: {', '.join(written.next_speakers) or 'nobody'}.")
-            if isinstance(written, DefaultPlanUsed):
+            if isinstance(written, events.DefaultPlanUsed):
                 parts.append(f"*{format_heading(written.reason)}*")
             else:
                 parts += ["**Briefing**", written.briefing] if written.briefing else []
@@ -204,9 +189,9 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
 def verdict_heading(debate: Debate, verdict: Verdict) -> str:
     if not verdict.outcome:
         return "Result"
-    heading = f"Verdict: {OUTCOME_TEXTS.get(verdict.outcome, verdict.outcome)}"
+    heading = f"Verdict: {verdict.outcome.capitalize()}"
     if not verdict.winner:
-        return heading
+        return f"{heading}: no side prevailed" if verdict.outcome == "contested" else heading
     letter = debater_letter(debate, verdict.winner)
     return f"{heading}: {format_heading(verdict.winner_stance)} ({letter}. {verdict.winner})"
 
@@ -239,16 +224,13 @@ def cost_line(usage: UsageSum) -> str:
     tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
     if not usage.calls:
         return "No calls yet."
-    if usage.calls_of_unknown_cost == usage.calls:
-        price = "price unknown"
-    elif usage.calls_of_unknown_cost:
-        price = f"${usage.cost_usd} and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    else:
-        price = f"${usage.cost_usd}"
+    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
+    if usage.cost_usd and usage.calls_of_unknown_cost:
+        price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
     return f"{format_count(usage.calls, 'call')}, {tokens}, {price}."
 
 
-def estimate_line(setup: Opened) -> str:
+def estimate_line(setup: events.Opened) -> str:
     """The estimated calls, tokens and cost of the whole debate in a sentence."""
     found = estimate(setup)
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))

@@ -1,16 +1,17 @@
 """The rounds of a debate: one in detail, every model call as a task, and counts."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from server.debate.facts import events
-from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER
+from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
 from server.debate.facts.state import Debate, judge_seats, seat_kind
-from server.debate.rules.decide import is_round_over, pending_calls
+from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.views.state import count_failures, is_visible
-from server.debate.views.verdict import build_moderator_decision, visible_judgments, visible_turns
+from server.debate.views.verdict import Turn, build_moderator_decision, visible_judgments, visible_turns
 
-JUDGMENT_FIELDS = {"seat", "slot_index", "winner", "margin", "verdict", "reasoning"}
+T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
 
 ANSWER_TASKS: dict[str, str] = {
     "round_opened": "opening",
@@ -26,60 +27,53 @@ ANSWER_TASKS: dict[str, str] = {
 
 def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
     """What was said, judged and decided in a round, its failures, and whether it is over."""
+
+    def held(facts: Iterable[T], kind: SeatKind | None = None) -> list[T]:
+        return [f for f in facts if f.round == round_number and (kind is None or is_visible(debate, kind))]
+
+    def dump(facts: Iterable[Fact], *fields: str) -> list[dict[str, Any]]:
+        return [fact.model_dump(include=set(fields)) for fact in facts]
+
     entered = debate.rounds[round_number - 1]
-    plans = debate.round_plans if is_visible(debate, "moderator") else ()
-    closings = debate.round_summaries if is_visible(debate, "moderator") else ()
-    audits = debate.audits if is_visible(debate, "referee") else ()
     ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
-    turns = [turn for turn in visible_turns(debate, round_number) if turn.round == round_number]
-    judgments = [judged for judged in visible_judgments(debate) if judged.round == round_number]
-    failures = [failed for failed in debate.all_failures if failed.round == round_number]
+    judgments = held(visible_judgments(debate))
     return {
         "round": round_number,
         "phase": entered.phase,
         "because": events.format_end_cause(entered.because, entered.detail),
         "over": round_number < debate.round or is_round_over(debate),
-        "openings": [build_moderator_decision(plan) for plan in plans if plan.round == round_number],
-        "turns": [turn.model_dump(exclude_defaults=True) for turn in turns],
-        "audits": [audit.text for audit in audits if audit.round == round_number],
-        "closings": [
-            closing.model_dump(include={"summary", "settled", "decision"})
-            for closing in closings
-            if closing.round == round_number
+        "openings": [build_moderator_decision(plan) for plan in held(debate.round_plans, "moderator")],
+        "turns": [
+            turn.model_dump(exclude_defaults=True) for turn in held(visible_turns(debate, round_number))
         ],
-        "ballots": [ballot.model_dump(include={"seat", "choice", "reasoning"}) for ballot in ballots],
-        "judgments": [judged.model_dump(include=JUDGMENT_FIELDS) for judged in judgments],
-        "failures": [f.model_dump(include={"seat", "slot_index", "cause", "detail"}) for f in failures],
+        "audits": [audit.text for audit in held(debate.audits, "referee")],
+        "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
+        "ballots": dump(ballots, "seat", "choice", "reasoning"),
+        "judgments": dump(judgments, "seat", "slot_index", "winner", "margin", "verdict", "reasoning"),
+        "failures": dump(held(debate.all_failures), "seat", "slot_index", "cause", "detail"),
     }
 
 
 def list_tasks(debate: Debate) -> list[dict[str, Any]]:
     """Every model call as a task of a seat (requirement C16), by round: the done, the failed, the open ones."""
-    rows = [
-        build_task(debate, answer.round, answer.seat, answered_task(answer), "done", answer.usage)
+    tasks = [
+        build_task(debate, answer, answered_task(answer), "done", answer.usage)
         for answer in (*debate.answers, *debate.research)
-        if answer.usage is not None
+        if answer.usage
     ]
-    rows += [
-        build_task(debate, f.round, f.seat, failed_task(debate, f), "failed", f.usage, f.attempts, f.detail)
-        for f in debate.failures
+    tasks += [
+        build_task(debate, lost, failed_task(debate, lost), "failed", lost.usage, lost.attempts, lost.detail)
+        for lost in debate.failures
     ]
-    rows += [
-        build_task(debate, failed.round, failed.seat, "handoff", "failed", detail=failed.detail)
-        for failed in debate.handoff_failures
-    ]
+    tasks += [build_task(debate, f, "handoff", "failed", detail=f.detail) for f in debate.handoff_failures]
     if not debate.ended:
-        rows += [
-            build_task(debate, call.round, call.seat, call.task, "open", attempts=call.attempt)
-            for call in pending_calls(debate)
-        ]
-    return sorted(rows, key=lambda row: int(row["round"]))
+        tasks += [build_task(debate, c, c.task, "open", attempts=c.attempt) for c in pending_calls(debate)]
+    return sorted(tasks, key=lambda task: int(task["round"]))
 
 
 def build_task(
     debate: Debate,
-    round_number: int,
-    seat: str,
+    slot: events.SlotEvent | Call,
     task: str,
     state: str,
     usage: events.Usage | None = None,
@@ -87,12 +81,12 @@ def build_task(
     detail: str = "",
 ) -> dict[str, Any]:
     return {
-        "round": round_number,
-        "phase": debate.rounds[round_number - 1].phase,
-        "seat": seat,
+        "round": slot.round,
+        "phase": debate.rounds[slot.round - 1].phase,
+        "seat": slot.seat,
         "task": task,
         "state": state,
-        "model": usage.model if usage else current_model(debate, seat),
+        "model": usage.model if usage else current_model(debate, slot.seat),
         "milliseconds": usage.milliseconds if usage else 0,
         "attempts": usage.attempts if usage else attempts,
         "detail": detail,

@@ -1,6 +1,7 @@
 """The state of a debate: participants, progress, outcome and usage."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,15 @@ from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
 from server.debate.views.warnings import failure_lines
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDebate:
+    """A debate under its id, with its entries."""
+
+    id: str
+    debate: Debate
+    entries: tuple[Recorded, ...]
 
 
 class UsageSum(BaseModel):
@@ -52,13 +62,14 @@ def build_usage(debate: Debate) -> dict[str, Any]:
     }
 
 
-def build_state(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> dict[str, Any]:
+def build_state(stored: StoredDebate) -> dict[str, Any]:
     """Participants, progress, cost and outcome; "" for what there is not. Times are UTC, in ISO 8601."""
+    debate = stored.debate
     setup, verdict = debate.setup, debate.verdict
     is_settled = bool(debate.round_summaries) and debate.round_summaries[-1].settled
     judges = zip(judge_seats(setup), setup.judges.models, strict=True)
     return {
-        "debate_id": debate_id,
+        "debate_id": stored.id,
         "question": setup.question,
         "format": setup.format,
         "status": status(debate),
@@ -94,8 +105,8 @@ def build_state(debate_id: str, debate: Debate, entries: Sequence[Recorded]) -> 
         "tags": list(setup.tags),
         "forked_from": setup.forked_from,
         "forked_at_round": setup.forked_at_round,
-        "opened_at": entries[0].at,
-        "changed_at": entries[-1].at,
+        "opened_at": stored.entries[0].at,
+        "changed_at": stored.entries[-1].at,
         "entries": debate.version,
     }
 

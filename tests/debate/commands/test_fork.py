@@ -17,7 +17,6 @@ from server.debate.views.compare import Comparison, build_comparison, render_com
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
 from server.debate.views.warnings import find_verdict_warnings
-from server.engine.store import DebateSnapshot
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -56,10 +55,7 @@ def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
 
 def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
     first, second = names.split()
-    return build_comparison(
-        DebateSnapshot(first, one.debate, tuple(one.log)),
-        DebateSnapshot(second, other.debate, tuple(other.log)),
-    )
+    return build_comparison(one.stored(first), other.stored(second))
 
 
 class TestThePast:
@@ -175,7 +171,7 @@ class TestTheCost:
         child.play()
 
         assert len(child.debate.usage) == len(parent.debate.usage) - 2
-        assert build_state("x", child.debate, child.log)["usage"]["calls"] == len(child.debate.usage)
+        assert build_state(child.stored())["usage"]["calls"] == len(child.debate.usage)
         assert f"{len(child.debate.usage)} calls" in render_verdict(child.debate)
 
     def test_the_verdict_and_the_transcript_say_where_the_past_is_from(self) -> None:

@@ -12,7 +12,6 @@ from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.transitions import replay
 from server.debate.views.compare import Comparison, build_comparison
 from server.debate.views.events import build_interventions
-from server.engine.store import DebateSnapshot
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N9", "D4")
@@ -31,14 +30,11 @@ def forked(of: DebateSimulation, at_round: int, **changes: Any) -> DebateSimulat
 
 
 def beside(parent: DebateSimulation, child: DebateSimulation) -> Comparison:
-    return build_comparison(
-        DebateSnapshot("parent", parent.debate, tuple(parent.log)),
-        DebateSnapshot("fork", child.debate, tuple(child.log)),
-    )
+    return build_comparison(parent.stored("parent"), child.stored("fork"))
 
 
 def in_force(at: DebateSimulation) -> dict[str, Any]:
-    return dict(build_interventions(at.debate, at.log)["settings"])
+    return dict(build_interventions(at.stored())["settings"])
 
 
 def test_rounds_are_shared_whoever_sits_on_the_bench_of_the_fork() -> None:

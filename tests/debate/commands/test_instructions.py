@@ -51,7 +51,7 @@ def test_an_instruction_for_one_seat_is_given_to_no_other(seat: str) -> None:
 def test_an_instruction_is_shown_with_the_other_interventions() -> None:
     at = simulate().play_through_round(1)
     instruct(at)
-    (row,) = build_interventions(at.debate, at.log)["log"]
+    (row,) = build_interventions(at.stored())["log"]
     assert (row["action"], row["text"], row["reason"]) == ("instruct", TEXT, "clarity")
     assert f"### Instruction to everybody\n\n{TEXT}" in render_transcript(at.debate, at.log)
 

@@ -69,7 +69,7 @@ class TestMoreRounds:
         assert "2 rounds more, 4 in all" in steer(at, "extend", rounds=2)
         at.play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", *["rebuttal"] * 3, "verdict"]
-        assert build_state("d", at.debate, at.log)["max_rounds"] == 4
+        assert build_state(at.stored())["max_rounds"] == 4
 
     def test_in_the_last_round_it_still_counts(self) -> None:
         at = simulate(build_setup(max_rounds=1)).play_to_round(1)
@@ -322,7 +322,7 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
     steer(at, "replace_model", to="Opponent", model="x/new")
     steer(at, "retract", to="Opponent", round=1)
     steer(at, "challenge", text="Why?")
-    found = build_interventions(at.debate, at.log)
+    found = build_interventions(at.stored())
     assert found["settings"] | {"actions": (), "limits": {}} == {
         "limits": {},
         "paused": False,

@@ -56,7 +56,7 @@ class TestWaiting:
         at = sitting_in()
         assert at.status == "waiting"
         assert decide(at.debate) == Wait("The caller is to write for Ada: call submit_turn.")
-        state = build_state("d-1", at.debate, at.log)
+        state = build_state(at.stored())
         assert (state["status"], state["awaiting"]) == ("waiting", ["Ada"])
         assert state["reason"] == "The caller is to write for Ada: call submit_turn."
         assert render_transcript(at.debate, at.log).endswith(

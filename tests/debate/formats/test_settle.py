@@ -283,7 +283,7 @@ def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
     at = simulate(
         build_setup(format="settle", question="Buy or rent?"), task_script(settles_in(2))
     ).play_through_round(1)
-    state = build_state("d-1", at.debate, at.log)
+    state = build_state(at.stored())
     assert (state["question"], state["round"], state["max_rounds"], state["settled"]) == (
         "Buy or rent?",
         1,
@@ -293,7 +293,7 @@ def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
     assert (state["moderator_summary"], state["final_decision"]) == ("So far 1.", "")
     assert [seat["name"] for seat in state["debaters"]] == ["Proponent", "Opponent"]
     sooner = at.debate.transcript_events
-    state = build_state("d-1", at.play().debate, at.log)
+    state = build_state(at.play().stored())
     assert (state["moderator_summary"], state["final_decision"]) == ("Both agree.", "Buy in round 2.")
     assert (state["settled"], state["status"], state["turns"]) == (True, "concluded", 4)
     assert at.debate.transcript_events[: len(sooner)] == sooner

@@ -76,7 +76,7 @@ def client_text(at: DebateSimulation) -> str:
     rounds = [build_round(at.debate, entered.round) for entered in at.debate.rounds]
     events = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
     prompt_text = [event for event in events if event["kind"] != "concluded"]
-    state = build_state("d-1", at.debate, at.log) | {"verdict": ""}
+    state = build_state(at.stored()) | {"verdict": ""}
     result = {k: v for k, v in build_result(at.debate).items() if k != "verdict"}
     transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict: ")
     return json.dumps([rounds, prompt_text, state, result, transcript])

@@ -51,7 +51,7 @@ from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import VERDICT_LIMIT, render_transcript, render_verdict
 from server.debate.views.rounds import build_analysis, build_round, list_tasks
-from server.debate.views.state import build_state
+from server.debate.views.state import StoredDebate, build_state
 from server.debate.views.verdict import build_result, visible_turns
 from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
 from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, build_usage
@@ -206,7 +206,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
     """Whatever was accepted can be stored, read back and shown."""
     assert [load(event.model_dump(mode="json")) for event in accepted] == accepted
     log = [Recorded(seq, "2026-12-01T10:00:00.000Z", "x", "0" * 64, e) for seq, e in enumerate(accepted, 1)]
-    state = build_state("d", debate, log)
+    state = build_state(StoredDebate("d", debate, tuple(log)))
     assert state["entries"] == len(accepted)
     assert bool(state["awaiting"]) <= (not debate.ended)
     assert len(visible_turns(debate)) == len(debate.turns)

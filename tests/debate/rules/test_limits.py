@@ -249,7 +249,7 @@ class TestRaisingThem:
     def test_those_that_are_named_change_and_the_others_stay(self) -> None:
         at = self.extended(max_calls=9, on_budget="pause")
         assert at.debate.limits == Limits(max_calls=9, max_seconds=60, on_budget="pause")
-        (row,) = build_interventions(at.debate, at.log)["log"]
+        (row,) = build_interventions(at.stored())["log"]
         assert row["text"] == "max_calls=9, max_seconds=60, on_budget=pause"
 
     def test_rounds_can_be_added_with_them(self) -> None:

@@ -32,7 +32,7 @@ class TestInterventions:
         at = simulate().add_events(NoteAdded(text="Mind.", to="Opponent", reason="they forget"))
         at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
         at.play_through_round(1).add_events(TalkConcluded(reason="enough"))
-        found = build_interventions(at.debate, at.log)
+        found = build_interventions(at.stored())
         assert (found["settings"]["paused"], found["settings"]["concluding"]) == (False, True)
         assert found["settings"]["actions"] == ACTIONS
         assert [(row["action"], row["reason"], row["text"], row["to"]) for row in found["log"]] == [
@@ -47,7 +47,7 @@ class TestInterventions:
 
     def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
         at = simulate().add_events(Paused(reason="lunch"))
-        assert build_interventions(at.debate, at.log)["settings"]["paused"]
+        assert build_interventions(at.stored())["settings"]["paused"]
 
 
 class TestAnalysis:
@@ -108,7 +108,7 @@ class TestRounds:
 class TestRecord:
     def test_the_receipt_is_the_head_of_the_chain(self) -> None:
         at = play_debate()
-        receipt = build_receipt("d-1", at.debate, at.log)
+        receipt = build_receipt(at.stored())
         assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
         assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
 

@@ -155,7 +155,7 @@ class TestFailures:
 
     def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
         at = self.failing()
-        state = build_state("d-1", at.debate, at.log)
+        state = build_state(at.stored())
         assert {seat["name"]: (seat["turns"], seat["failures"]) for seat in state["debaters"]} == {
             "Speaker 1": (2, 0),
             "Speaker 2": (1, 2),
@@ -201,7 +201,7 @@ class TestState:
             "options": {"tags": ["x"]},
         }
         at = over(**asked)
-        assert build_state("d-1", at.debate, at.log) == {
+        assert build_state(at.stored()) == {
             "debate_id": "d-1",
             "question": QUESTION,
             "format": "second_opinion",
@@ -234,19 +234,19 @@ class TestState:
 
     def test_a_debate_that_was_just_opened_is_empty(self) -> None:
         at = simulate()
-        state = build_state("d-1", at.debate, at.log)
+        state = build_state(at.stored())
         assert (state["status"], state["phase"], state["round"], state["awaiting"]) == ("running", "", 0, [])
         assert (state["outcome"], state["winner"], state["verdict"], state["reason"]) == ("", "", "", "")
 
     def test_it_says_who_is_awaited(self) -> None:
         at = simulate().play_to_round(1)
-        assert build_state("d-1", at.debate, at.log)["awaiting"] == ["Proponent", "Opponent"]
+        assert build_state(at.stored())["awaiting"] == ["Proponent", "Opponent"]
         at.play_to_round(3)
         assert awaited_seats(at.debate) == ["judge 1"]
 
     def test_a_pause_is_told_with_its_reason(self) -> None:
         at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
-        state = build_state("d-1", at.debate, at.log)
+        state = build_state(at.stored())
         assert (state["status"], state["reason"]) == ("paused", "lunch")
 
 
