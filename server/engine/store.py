@@ -124,12 +124,7 @@ class DebateStore:
     ) -> tuple[DebateSnapshot, int]:
         """Write entries exported elsewhere as they are. Returns the debate and how many entries were new.
 
-        The debate is marked as stepped, so that recovery never spends money on it.
-
-        Raises:
-            DamagedStreamError: the entries are not a chain of this debate.
-            DivergenceError: other entries are stored under this id.
-            ValueError: an entry is not JSON that can be stored exactly.
+        The debate is marked as stepped, so that recovery never spends money on it. Raises as `Journal.restore`.
         """
         summary = build_stream_summary(debate, [debate.setup], [parse_entry(entry) for entry in entries])
         summary = replace(summary, details={**summary.details, "runs_by_itself": False})

@@ -61,12 +61,7 @@ class ImportedDebate(Imported):
 
 
 async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any]:
-    """The content of the file.
-
-    Raises:
-        DebateNotFoundError: nothing is stored under this id.
-        StorageUnavailableError: an entry was altered, or the database cannot be read.
-    """
+    """The content of the file. Raises as `DebateManager.load`."""
     snapshot = await manager.load(debate_id)
     # As they are stored: a later release writes more fields, and the hashes cover them.
     with translate_storage_errors():
@@ -89,8 +84,7 @@ def parse_export(content: bytes) -> Any:
         InvalidRequestError: it is too large, or not JSON in UTF-8.
     """
     if len(content) > MAX_FILE_BYTES:
-        limit = MAX_FILE_BYTES // 1024**2
-        raise InvalidRequestError(f"The file is larger than {limit} MB, which no debate is.")
+        raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB, which no debate is.")
     try:
         return json.loads(content.decode("utf-8-sig"))  # with or without a byte order mark
     except RecursionError:
@@ -103,8 +97,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
     """Store an exported debate. Returns it, and how many of its entries were not stored here before.
 
     Raises:
-        InvalidRequestError: the file is not a valid export, or another debate is stored under its id.
-            Nothing was written.
+        InvalidRequestError: it is not a valid export, or its id is taken. Nothing was written.
         StorageUnavailableError: the database cannot be written.
     """
     imported = validate_export(data)
@@ -128,11 +121,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
 
 
 def validate_export(data: Any) -> ImportedDebate:
-    """The entries and the receipt, of the right shape and consistent.
-
-    Raises:
-        InvalidRequestError: the text names the first problem.
-    """
+    """The entries and the receipt, consistent and of the right shape; else InvalidRequestError says what is not."""
     kind = data.get("counterpoint") if isinstance(data, dict) else None
     if not isinstance(kind, str) or not kind.startswith("debate/"):
         raise InvalidRequestError(

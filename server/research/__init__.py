@@ -84,11 +84,9 @@ class Research:
             if server is None:
                 known = ", ".join(sorted(self.servers))
                 hint = (
-                    f"Configured: {known}."
-                    if known
-                    else "None is configured: see mcpServers in the settings."
+                    f"Configured: {known}" if known else "None is configured: see mcpServers in the settings"
                 )
-                raise InvalidRequestError(f"There is no research server {server_name[:60]!r}. {hint}")
+                raise InvalidRequestError(f"There is no research server {server_name[:60]!r}. {hint}.")
             if slash and not (tool and server.is_tool_allowed(tool)):
                 allowed = "NAME or NAME/tool" if server.tools is None else ", ".join(server.tools) or "none"
                 raise InvalidRequestError(
@@ -112,20 +110,16 @@ class Research:
             for server in servers:
                 tasks.start_soon(self.get_connection, server)
         connections = [(server, self.connections[server]) for server in servers]
-        offered = [
-            (server, tool) for server, each in connections if not each.has_ended for tool in each.tools
-        ]
+        tools = [(server, tool) for server, it in connections if not it.has_ended for tool in it.tools]
+        asked = [each for each in tools if each[0] in names or f"{each[0]}/{each[1].name}" in names]
         functions: dict[str, tuple[Function, str]] = {}
-        for server, tool in offered:
-            path = f"{server}/{tool.name}"
-            if len(functions) == MAX_FUNCTIONS or not (server in names or path in names):
-                continue
+        for server, tool in asked[:MAX_FUNCTIONS]:
             plain = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool.name}")
             name, count = plain[:MAX_FUNCTION_NAME_LENGTH], 1
             while name in functions:
                 count += 1
                 name = f"{plain[: MAX_FUNCTION_NAME_LENGTH - 3]}_{count}"
-            functions[name] = replace(tool, name=name), path
+            functions[name] = replace(tool, name=name), f"{server}/{tool.name}"
         return functions
 
     def find_problems(self, names: Sequence[str]) -> tuple[str, ...]:

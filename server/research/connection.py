@@ -115,27 +115,23 @@ class Connection:
 
     async def refresh(self, max_age: float) -> None:
         """List the tools again if the list is older than `max_age` seconds. Raises nothing."""
-        client = self.client
-        if client is None or anyio.current_time() - self.listed_at < max_age:
-            return
         try:
-            with anyio.fail_after(self.server.timeout):
-                await self.list_tools(client)
+            if self.client and anyio.current_time() - self.listed_at >= max_age:
+                with anyio.fail_after(self.server.timeout):
+                    await self.list_tools(self.client)
         except Exception as error:  # noqa: BLE001  (whatever it is, the server cannot be used)
             self.drop(self.describe(error))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
         """Call a tool. Raises nothing; a call that times out ends the connection."""
-        client = self.client
-        if client is None:
+        if self.client is None:
             return ToolResult(error=self.problem)
-        params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
         try:
             with anyio.fail_after(self.server.timeout):
                 # Not `client.call_tool`: it validates results against the server's own schema, and a
                 # pattern in that can keep the whole process busy.
-                request = types.CallToolRequest(params=params)
-                result = await client.session.send_request(request, _RESULT_ADAPTER)
+                result = await self.client.session.send_request(request, _RESULT_ADAPTER)
         except TimeoutError:
             self.drop("the connection was closed after a call that took too long")
             return ToolResult(error=f"there was no answer within {self.server.timeout:g} s")

@@ -41,7 +41,7 @@ LINE_COST = 256
 """Bytes counted for each line besides its own: handling a short line takes time, too."""
 
 EXIT_TIMEOUT = 0.25
-"""Seconds in which a child may exit after its stdin is closed."""
+"""Seconds in which a child may exit after its stdin or stdout is closed."""
 
 KILL_TIMEOUT = 0.2
 """Seconds between SIGTERM and SIGKILL, and between SIGKILL and giving up."""
@@ -114,21 +114,6 @@ async def open_http_transport(
 # A child process -------------------------------------------------------------------------------------
 
 
-@dataclass
-class OutputBudget:
-    """What a child has sent since the last request to it."""
-
-    byte_count: int = 0
-    request_count: int = 0
-
-    def count(self, message: SessionMessage | None, size: int) -> None:
-        """Raises OutputLimitError when a limit is exceeded."""
-        self.byte_count += size + LINE_COST
-        self.request_count += message is not None and isinstance(message.message, JSONRPCRequest)
-        if self.byte_count > MAX_UNSOLICITED_BYTES or self.request_count > MAX_UNSOLICITED_REQUESTS:
-            raise OutputLimitError("too much unsolicited output")
-
-
 @asynccontextmanager
 async def open_stdio_transport(
     server: ResearchServer, on_exit: Callable[[str], None]
@@ -141,23 +126,21 @@ async def open_stdio_transport(
         OSError: the process cannot be started.
     """
     with anyio.CancelScope(shield=True):  # a cancelled start would leave a process without an owner
-        process = await start_process(server)
-    budget = OutputBudget()
+        child = Child(await start_process(server))
     to_client, from_child = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_child, from_client = anyio.create_memory_object_stream[SessionMessage](QUEUE_SIZE)
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read_output, process, to_client, budget, on_exit)
-            tasks.start_soon(write_input, process, from_client, budget)
-            try:
-                yield from_child, to_child
-            finally:
-                tasks.cancel_scope.cancel()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await end_process(process)
-        for stream in (to_client, from_child, to_child, from_client):
-            stream.close()
+    with to_client, from_child, to_child, from_client:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(child.read_output, to_client, on_exit)
+                tasks.start_soon(child.write_input, from_client)
+                try:
+                    yield from_child, to_child
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await child.end()
 
 
 async def start_process(server: ResearchServer) -> Process:
@@ -174,74 +157,76 @@ async def start_process(server: ResearchServer) -> Process:
     )
 
 
-async def read_output(
-    process: Process, target: Target, budget: OutputBudget, on_exit: Callable[[str], None]
-) -> None:
-    """Forward the child's messages until it exits or exceeds a limit; then close the target."""
-    assert process.stdout
-    lines = BufferedByteReceiveStream(process.stdout)
-    async with target:
-        try:
-            while True:
-                await forward_line(await lines.receive_until(b"\n", MAX_MESSAGE_BYTES), target, budget)
-                # Reading buffered bytes never yields, and a child that floods us would block the event loop.
-                await anyio.lowlevel.checkpoint()
-        except anyio.DelimiterNotFound:
-            reason = f"it sent a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB"
-        except OutputLimitError as error:
-            reason = f"it sent {error}"
-        except anyio.IncompleteRead:
-            code = await wait_for_exit_code(process, EXIT_TIMEOUT)
-            reason = "it closed the connection" if code is None else f"it ended (exit code {code})"
-        except BROKEN_STREAM_ERRORS:
-            reason = "the connection to it broke"
-        on_exit(reason)
+class Child:
+    """A child process, and what it has sent since the last request to it."""
 
+    def __init__(self, process: Process) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.process = process
+        self.stdin = process.stdin
+        self.lines = BufferedByteReceiveStream(process.stdout)
+        self.byte_count = self.request_count = 0
 
-async def forward_line(line: bytes, target: Target, budget: OutputBudget) -> None:
-    """Pass on a message. Notifications, which nothing uses, and greetings and warnings are dropped."""
-    message = None
-    if line.lstrip().startswith(b"{"):
-        with suppress(ValidationError):
-            message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    budget.count(message, len(line))
-    if message and not isinstance(message.message, JSONRPCNotification):
-        await target.send(message)
+    async def read_output(self, target: Target, on_exit: Callable[[str], None]) -> None:
+        """Forward the child's messages until it exits or exceeds a limit; then close the target."""
+        async with target:
+            try:
+                while True:
+                    await self.forward_line(await self.lines.receive_until(b"\n", MAX_MESSAGE_BYTES), target)
+                    # Reading buffered bytes never yields, and a child that floods us would block the event loop.
+                    await anyio.lowlevel.checkpoint()
+            except anyio.DelimiterNotFound:
+                reason = f"it sent a message of over {MAX_MESSAGE_BYTES // 1_000_000} MB"
+            except OutputLimitError as error:
+                reason = f"it sent {error}"
+            except anyio.IncompleteRead:
+                code = await self.wait_for_exit_code()
+                reason = "it closed the connection" if code is None else f"it ended (exit code {code})"
+            except BROKEN_STREAM_ERRORS:
+                reason = "the connection to it broke"
+            on_exit(reason)
 
+    async def forward_line(self, line: bytes, target: Target) -> None:
+        """Pass on a message. Notifications, which nothing uses, and greetings and warnings are dropped."""
+        message = None
+        if line.lstrip().startswith(b"{"):
+            with suppress(ValidationError):
+                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        self.byte_count += len(line) + LINE_COST
+        self.request_count += message is not None and isinstance(message.message, JSONRPCRequest)
+        if self.byte_count > MAX_UNSOLICITED_BYTES or self.request_count > MAX_UNSOLICITED_REQUESTS:
+            raise OutputLimitError("too much unsolicited output")
+        if message and not isinstance(message.message, JSONRPCNotification):
+            await target.send(message)
 
-async def write_input(
-    process: Process, source: ObjectReceiveStream[SessionMessage], budget: OutputBudget
-) -> None:
-    """Send the client's messages. A child that is gone is noticed by the reader."""
-    assert process.stdin
-    with suppress(*BROKEN_STREAM_ERRORS):
-        async for message in source:
-            if isinstance(message.message, JSONRPCRequest):
-                budget.byte_count = budget.request_count = 0
-            # Not model_dump_json, which refuses the lone surrogates that a model's arguments may hold.
-            body = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            await process.stdin.send(json.dumps(body).encode() + b"\n")
+    async def write_input(self, source: ObjectReceiveStream[SessionMessage]) -> None:
+        """Send the client's messages. A child that is gone is noticed by the reader."""
+        with suppress(*BROKEN_STREAM_ERRORS):
+            async for message in source:
+                if isinstance(message.message, JSONRPCRequest):
+                    self.byte_count = self.request_count = 0
+                # Not model_dump_json, which refuses the lone surrogates that a model's arguments may hold.
+                body = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                await self.stdin.send(json.dumps(body).encode() + b"\n")
 
+    async def end(self) -> None:
+        """Close stdin, then terminate what is left of the process and its children."""
+        with suppress(*BROKEN_STREAM_ERRORS):
+            await self.stdin.aclose()
+        await self.wait_for_exit_code()
+        if sys.platform == "win32":
+            await windows.terminate_windows_process_tree(self.process)
+            windows.close_process_job(self.process)
+        else:
+            await terminate_posix_process_tree(self.process, KILL_TIMEOUT)
+        # Bounded: a process that survives may hold stdout open, and asyncio waits for that.
+        with anyio.move_on_after(KILL_TIMEOUT):
+            await self.process.aclose()
 
-async def end_process(process: Process) -> None:
-    """Close stdin, then terminate what is left of the process and its children."""
-    assert process.stdin
-    with suppress(*BROKEN_STREAM_ERRORS):
-        await process.stdin.aclose()
-    await wait_for_exit_code(process, EXIT_TIMEOUT)
-    if sys.platform == "win32":
-        await windows.terminate_windows_process_tree(process)
-        windows.close_process_job(process)
-    else:
-        await terminate_posix_process_tree(process, KILL_TIMEOUT)
-    # Bounded: a process that survives may hold stdout open, and asyncio waits for that.
-    with anyio.move_on_after(KILL_TIMEOUT):
-        await process.aclose()
-
-
-async def wait_for_exit_code(process: Process, seconds: float) -> int | None:
-    """The exit code; None while it runs. Not `process.wait`, which also waits for the end of stdout."""
-    with anyio.move_on_after(seconds):
-        while process.returncode is None:  # noqa: ASYNC110  (the process has no event to wait for)
-            await anyio.sleep(POLL_INTERVAL)
-    return process.returncode
+    async def wait_for_exit_code(self) -> int | None:
+        """The exit code; None while it runs. Not `process.wait`, which also waits for the end of stdout."""
+        with anyio.move_on_after(EXIT_TIMEOUT):
+            while self.process.returncode is None:  # noqa: ASYNC110  (the process has no event to wait for)
+                await anyio.sleep(POLL_INTERVAL)
+        return self.process.returncode
