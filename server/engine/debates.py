@@ -31,16 +31,12 @@ from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, ModelCaller
-from server.engine.runner import TO_END, Runner
+from server.engine.runner import TO_END, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
-from server.models import OnText
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
 from server.research import Research
 from storage.journal import Journal, StreamListing
-
-OnDebateText = Callable[[str, str, str], None]
-"""Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
 
 def utc_now() -> datetime:
@@ -50,9 +46,14 @@ def utc_now() -> datetime:
 class DebateManager:
     """One for each process: `async with DebateManager(journal, models) as manager`.
 
-    Every method that reads or writes debates may raise StorageUnavailableError, and every method that takes a
-    debate's id DebateNotFoundError. `actor`: who asked for it, for the record. `wait`: the most seconds to
-    wait for a result; `on_change`: awaited meanwhile.
+    `actor`: who asks for it, for the record. `wait`: the most seconds to wait for a result; `on_change`: awaited
+    meanwhile.
+
+    Raises:
+        InvalidRequestError: what is asked for is not possible; nothing has changed.
+        DebateNotFoundError: nothing is stored under this id.
+        NoModelError: a new debate names no model, and none is configured.
+        StorageUnavailableError: the database cannot be used, or an entry was altered.
     """
 
     def __init__(
@@ -74,20 +75,18 @@ class DebateManager:
         self.daily_budget = daily_budget or DailyBudget(journal, clock)
         self.leases = Leases(journal, clock)
         self.owner = self.leases.owner  # names this process in leases and claims
-        self.store = DebateStore(journal, clock, self._publish)
+        self.store = DebateStore(journal, clock)
         self.load = self.store.load
         self._journal = journal
         self._models = models
         self._configured_models = tuple(configured_models)
         self._prices = prices or PriceTable()
         self.research = research or Research({})
-        self._commit_listeners: list[OnCommit] = []
         self._text_listeners: list[OnDebateText] = []
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
-        caller = ModelCaller(models, self.research, leeway)
-        may_call = self.leases.has_lease
-        runner = Runner(self.store, caller, self.daily_budget, may_call, self._find_text_callback)
+        caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
+        runner = Runner(self.store, caller, self.daily_budget, has_lease, self._text_listeners)
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working = self._driver.is_working
 
@@ -101,18 +100,12 @@ class DebateManager:
         self._task_group.cancel_scope.cancel()
         await self._task_group.__aexit__(None, None, None)
 
-    # Opening -------------------------------------------------------------------------------------
-
     async def start(
         self, request: DebateRequest, *, actor: str, terminate_when: TerminateWhen | None = None
     ) -> DebateSnapshot:
         """Open a debate, and run it if `request.run` is set.
 
         `terminate_when` is called after each round of talk, by this process only.
-
-        Raises:
-            InvalidRequestError: the request cannot be debated as it stands.
-            NoModelError: no model is configured.
         """
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
@@ -129,11 +122,7 @@ class DebateManager:
         actor: str,
         terminate_when: TerminateWhen | None = None,
     ) -> DebateSnapshot:
-        """Open a new debate with the first rounds of this one; run it if `changes.run` is set.
-
-        Raises:
-            InvalidRequestError: that round is not over, nothing could follow it, or a change is not possible.
-        """
+        """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._prices.find_price)
@@ -160,16 +149,10 @@ class DebateManager:
             self._driver.ensure_running(snapshot, TO_END)
         return snapshot
 
-    # Running -------------------------------------------------------------------------------------
-
     async def step(
         self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange = None
     ) -> DebateSnapshot:
-        """Run the next round, or join the one under way.
-
-        Raises:
-            InvalidRequestError: `expected_round` is later than the next round.
-        """
+        """Run the next round, or join the one under way. `expected_round`: at most the next one, or 0."""
         snapshot = await self._load_current(debate_id)
         if snapshot.debate.ended:
             return snapshot
@@ -218,11 +201,7 @@ class DebateManager:
         wait: float = 0,
         on_change: OnChange = None,
     ) -> DebateSnapshot:
-        """Record a turn that the caller has written, and continue the round.
-
-        Raises:
-            InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
-        """
+        """Record a turn that the caller has written, and continue the round."""
 
         def submit(debate: Debate) -> Intervention:
             return Intervention((build_submission(debate, speaker, text),), "")
@@ -237,11 +216,7 @@ class DebateManager:
     async def intervene(
         self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
     ) -> tuple[DebateSnapshot, str]:
-        """Change the course of a debate. Returns it, and a sentence on when the change takes effect.
-
-        Raises:
-            InvalidRequestError: it is not possible now.
-        """
+        """Change the course of a debate. Returns it, and a sentence on when the change takes effect."""
         if action == "replace_model" and (model := request.model.strip()):
             self._models.check(model, self.environ)
             request = replace(request, price=self._prices.find_price(model))
@@ -254,8 +229,6 @@ class DebateManager:
         if is_unattended(snapshot.debate):
             self.run_to_end(snapshot)
         return snapshot, effect
-
-    # Reading -------------------------------------------------------------------------------------
 
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""
@@ -274,8 +247,8 @@ class DebateManager:
 
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
-        self._commit_listeners.append(on_commit)
-        return partial(self._commit_listeners.remove, on_commit)
+        self.store.listeners.append(on_commit)
+        return partial(self.store.listeners.remove, on_commit)
 
     def subscribe_to_text(self, on_text: OnDebateText) -> Callable[[], None]:
         """Call `on_text` with each chunk of a reply. Replies are streamed only while somebody subscribes."""
@@ -299,19 +272,6 @@ class DebateManager:
             if snapshot.ends_with(events[-1]):
                 break
         return snapshot, intervention.effect
-
-    def _publish(self, snapshot: DebateSnapshot) -> None:
-        if run := self._driver.runs.get(snapshot.id):
-            run.update(snapshot)
-        for listener in self._commit_listeners:
-            listener(snapshot)
-
-    def _find_text_callback(self, debate_id: str, seat: str) -> OnText | None:
-        def on_text(chunk: str) -> None:
-            for listener in self._text_listeners:
-                listener(debate_id, seat, chunk)
-
-        return on_text if self._text_listeners else None
 
 
 def next_round(debate: Debate) -> int:

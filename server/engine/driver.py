@@ -35,6 +35,11 @@ class DebateDriver:
         self.runs: dict[str, Run] = {}  # by debate id
         self.predicates: dict[str, TerminateWhen] = {}  # by debate id, of this process only
         self.run_added = anyio.Event()
+        store.listeners.append(self.update)
+
+    def update(self, snapshot: DebateSnapshot) -> None:
+        if run := self.runs.get(snapshot.id):
+            run.update(snapshot)
 
     def ensure_running(self, snapshot: DebateSnapshot, through_round: float) -> Run:
         """The run of this debate: the one there is, which never gets shorter, or a new one."""

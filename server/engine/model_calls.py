@@ -11,7 +11,8 @@ from functools import partial
 
 import anyio
 
-from server.debate.facts.events import Event, Lookup, Opened, Researched
+from server.debate.facts.config import Debater
+from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply, build_failure
@@ -50,8 +51,8 @@ class ModelCaller:
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
         """The event that results from a call. Raises nothing."""
-        setup = debate.setup
-        own = next((d.turn_timeout for d in setup.debaters if d.name == call.seat), 0) or setup.turn_timeout
+        debater = find_debater(debate, call)
+        own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
         attempts = 1
         with anyio.move_on_after(deadline.seconds_left):
@@ -85,15 +86,20 @@ class ModelCaller:
         )
         slot = (call.seat, call.round, call.slot_index)
         batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
-        servers = seat_servers(debate.setup, call) if batches < MAX_LOOKUP_BATCHES else ()
+        debater = find_debater(debate, call)
+        seat = {"opening": debate.setup.moderator, "argument": debater}.get(call.task)
+        servers = seat.tools if seat and batches < MAX_LOOKUP_BATCHES else ()
         offered = await self.research.list_functions(servers) if servers else ()
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
             return researched(lookups=lookups)
+        max_tokens = (debater and debater.max_turn_tokens) or debate.setup.max_turn_tokens
+        if call.task not in ("argument", "message", "answer"):
+            max_tokens = max(max_tokens, MIN_STRUCTURED_REPLY_TOKENS)
         request = Request(
             prompt=prompt,
             seat=call.seat,
-            max_tokens=max_reply_tokens(debate.setup, call),
+            max_tokens=max_tokens,
             timeout=timeout_seconds,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
@@ -116,14 +122,5 @@ class ModelCaller:
         return tuple(await asyncio.gather(*lookups))
 
 
-def max_reply_tokens(setup: Opened, call: Call) -> int:
-    own = next((d.max_turn_tokens for d in setup.debaters if d.name == call.seat), 0)
-    most = own or setup.max_turn_tokens
-    return most if call.task in ("argument", "message", "answer") else max(most, MIN_STRUCTURED_REPLY_TOKENS)
-
-
-def seat_servers(setup: Opened, call: Call) -> tuple[str, ...]:
-    """The research servers that a seat may use for this answer."""
-    if call.task == "opening":
-        return setup.moderator.tools if setup.moderator else ()
-    return next((d.tools for d in setup.debaters if d.name == call.seat and call.task == "argument"), ())
+def find_debater(debate: Debate, call: Call) -> Debater | None:
+    return next((debater for debater in debate.setup.debaters if debater.name == call.seat), None)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 import anyio
 
@@ -31,7 +32,10 @@ from server.engine.daily_budget import DailyBudget, Reservation
 from server.engine.errors import StorageUnavailableError
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot, DebateStore
-from server.models import MAX_ATTEMPTS, OnText
+from server.models import MAX_ATTEMPTS
+
+OnDebateText = Callable[[str, str, str], None]
+"""Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
 TO_END = math.inf
 """The round through which a debate is run that runs to its end."""
@@ -78,15 +82,15 @@ class Run:
 class Runner:
     """One for each process; it keeps no state of any debate.
 
-    `may_call(debate_id)` is asked before each model call. `find_text_callback(debate_id, seat)` returns where
-    to send the text of a reply while it is generated, or None: streaming costs CPU time for each chunk.
+    `may_call(debate_id)` is asked before each model call. Without `text_listeners`, replies are not streamed:
+    that costs CPU time for each chunk.
     """
 
     store: DebateStore
     model_caller: ModelCaller
     daily_budget: DailyBudget
     may_call: Callable[[str], Awaitable[bool]]
-    find_text_callback: Callable[[str, str], OnText | None]
+    text_listeners: Sequence[OnDebateText] = ()
     record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS
 
     async def run(self, run: Run) -> None:
@@ -132,7 +136,7 @@ class Runner:
         ) -> None:
             if not await self.may_call(snapshot.id):
                 raise LeaseLostError
-            on_text = self.find_text_callback(snapshot.id, call.seat)
+            on_text = partial(self.send_text, snapshot.id, call.seat) if self.text_listeners else None
             answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
             await send.send((call, answer))
 
@@ -212,6 +216,10 @@ class Runner:
             else:
                 if run.snapshot.ends_with(events[-1]):
                     return
+
+    def send_text(self, debate_id: str, seat: str, chunk: str) -> None:
+        for listener in self.text_listeners:
+            listener(debate_id, seat, chunk)
 
     def compute_elapsed(self, run: Run) -> budget.ElapsedTime:
         """Time since the debate was opened, and since its round began or this run started, the later of them."""

@@ -6,7 +6,7 @@ changes; recording returns the next one. Errors of the journal leave here as `St
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from server.debate.facts.events import Event, Recorded, Resumed, load
@@ -44,18 +44,16 @@ OnCommit = Callable[[DebateSnapshot], None]
 """Called with each new state of a debate. Must not raise or block."""
 
 
+@dataclass
 class DebateStore:
     """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered.
 
     Events that do not make a debate raise IllegalEvent, a bug of ours; nothing is written then.
     """
 
-    def __init__(
-        self, journal: Journal, clock: Callable[[], datetime], on_commit: OnCommit = lambda _: None
-    ) -> None:
-        self.journal = journal
-        self.clock = clock
-        self.on_commit = on_commit
+    journal: Journal
+    clock: Callable[[], datetime]
+    listeners: list[OnCommit] = field(default_factory=list)
 
     async def open(self, events: Sequence[Event], actor: str) -> DebateSnapshot:
         """Record a new debate under a new id; a fork begins with the events it inherits."""
@@ -139,7 +137,8 @@ class DebateStore:
         return snapshot
 
     def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
-        self.on_commit(snapshot)
+        for listener in self.listeners:
+            listener(snapshot)
         return snapshot
 
 

@@ -42,7 +42,7 @@ def build_runner(journal: SqliteJournal, model: Model, *, may_call: bool = True,
 
     store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}), Research({}))
     daily_budget = DailyBudget(journal, utc_now)
-    return Runner(store, caller, daily_budget, has_lease, lambda _debate, _seat: None, **options)
+    return Runner(store, caller, daily_budget, has_lease, **options)
 
 
 @pytest.fixture
