@@ -29,8 +29,8 @@ DIFFICULT_JSON = {
 }
 
 
+@pytest.mark.asyncio
 class AppendContract:
-    @pytest.mark.asyncio
     async def test_what_was_appended_is_read_back(self, journal: Journal) -> None:
         first = await append_entries(journal, "s", 0, {"n": 1}, {"n": 2})
         second = await journal.append("s", after=2, at=LATER, actor="bob", bodies=[{"n": 3}])
@@ -42,19 +42,16 @@ class AppendContract:
             (3, LATER, "bob", {"n": 3}),
         ]
 
-    @pytest.mark.asyncio
     async def test_a_read_can_start_later(self, journal: Journal) -> None:
         entries = await append_entries(journal, "s", 0, {"n": 1}, {"n": 2}, {"n": 3})
 
         assert await journal.read("s", after=2) == entries[2:]
         assert await journal.read("s", after=3) == []
 
-    @pytest.mark.asyncio
     async def test_the_version_is_the_number_of_the_last_entry(self, journal: Journal) -> None:
         await append_entries(journal, "s", 0, {}, {})
         assert await journal.version("s") == 2
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize("stream", ["never", "", "\0", "half a pair \ud800"])
     async def test_a_stream_that_was_never_begun_is_empty(self, journal: Journal, stream: str) -> None:
         assert await journal.read(stream) == []
@@ -62,7 +59,6 @@ class AppendContract:
         assert await get_listing(journal, stream) is None
         assert await journal.find_by_prefix(stream + "x") == []
 
-    @pytest.mark.asyncio
     async def test_streams_do_not_mix(self, journal: Journal) -> None:
         a, b = (
             await append_entries(journal, "a", 0, {"of": "a"}),
@@ -73,14 +69,12 @@ class AppendContract:
         assert await journal.read("b") == b
         assert a[0].hash != b[0].hash
 
-    @pytest.mark.asyncio
     async def test_any_json_comes_back_as_it_was(self, journal: Journal) -> None:
         appended = await append_entries(journal, "s", 0, DIFFICULT_JSON)
 
         assert appended[0].body == DIFFICULT_JSON
         assert await journal.read("s") == appended
 
-    @pytest.mark.asyncio
     async def test_each_hash_is_a_link_to_all_before_it(self, journal: Journal) -> None:
         entries = await append_entries(journal, "s", 0, {"b": 1, "a": 2.0}, {"text": "ü"})
 
@@ -90,7 +84,6 @@ class AppendContract:
         second = link_hash(first, encode_canonical(2, AT, "alice", {"text": "ü"}))
         assert [e.hash for e in entries] == [first.hex(), second.hex()]
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "bodies",
         [[{"n": 2**60}], [{"n": float("nan")}], [{"s": "\ud800"}], [{"x": object()}], [{}, {1: 2}], []],
@@ -102,7 +95,6 @@ class AppendContract:
             await append_entries(journal, "s", 0, *bodies)
         assert await journal.read("s") == []
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "heading",
         [
@@ -121,8 +113,8 @@ class AppendContract:
 
 
 @pytest.mark.requirement("N8")
+@pytest.mark.asyncio
 class ConflictContract:
-    @pytest.mark.asyncio
     @pytest.mark.parametrize("after", [0, 1, 3, -1])
     async def test_an_append_that_does_not_follow_is_a_conflict_and_leaves_nothing(
         self, journal: Journal, after: int
@@ -142,13 +134,11 @@ class ConflictContract:
         assert await find_streams(journal, "lost") == []
         assert await journal.find_changes(position) == (position, [])
 
-    @pytest.mark.asyncio
     async def test_the_first_entry_needs_no_stream_and_the_second_does(self, journal: Journal) -> None:
         with pytest.raises(ConflictError):
             await append_entries(journal, "s", 1, {})
         assert await get_listing(journal, "s") is None
 
-    @pytest.mark.asyncio
     async def test_of_many_who_write_the_same_entry_one_wins(self, journal: Journal) -> None:
         async with asyncio.timeout(TIMEOUT):
             outcomes = await asyncio.gather(
@@ -161,7 +151,6 @@ class ConflictContract:
         assert sum(isinstance(outcome, ConflictError) for outcome in outcomes) == 19
         assert await journal.read("s") == winners[0]
 
-    @pytest.mark.asyncio
     async def test_appends_to_many_streams_at_once_all_land(self, journal: Journal) -> None:
         async def debate(stream: str) -> list[Entry]:
             return [(await append_entries(journal, stream, n, {"n": n}))[0] for n in range(3)]
@@ -174,7 +163,6 @@ class ConflictContract:
             assert await journal.read(stream) == entries
         assert len(await journal.find_by_prefix("s", limit=1000)) == 200
 
-    @pytest.mark.asyncio
     async def test_a_conflict_does_not_fail_those_who_write_at_the_same_time(self, journal: Journal) -> None:
         await append_entries(journal, "taken", 0, {})
 
@@ -192,7 +180,6 @@ class ConflictContract:
         assert [await journal.version(stream) for stream in ("a", "b", "taken")] == [1, 2, 2]
         assert [(b.title, b.opened_at) for b in await journal.find("first")] == [("second", AT)]
 
-    @pytest.mark.asyncio
     async def test_a_cancelled_append_is_whole_or_absent_and_hurts_nobody(self, journal: Journal) -> None:
         async with asyncio.timeout(TIMEOUT):
             for steps in range(20):
@@ -209,7 +196,6 @@ class ConflictContract:
             assert await journal.version(f"mine{steps}") == len(await journal.read(f"mine{steps}"))
             assert len(await journal.read(f"others{steps}")) == 2
 
-    @pytest.mark.asyncio
     async def test_an_append_whose_scope_is_cancelled_hurts_nobody(self, journal: Journal) -> None:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
@@ -221,7 +207,6 @@ class ConflictContract:
             await append_entries(journal, "others", 0, {})
         assert len(await journal.read("mine")) in {0, 2}
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize("steps", range(16))
     async def test_when_every_task_is_cancelled_nothing_is_left_by_halves(
         self, journal: Journal, steps: int
@@ -239,33 +224,29 @@ class ConflictContract:
 
 
 @pytest.mark.requirement("N8")
+@pytest.mark.asyncio
 class LeaseContract:
-    @pytest.mark.asyncio
     async def test_the_leases_in_force_are_told_with_their_owners(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         await journal.acquire_lease("other", "you", now=105, seconds=10)
         assert await journal.active_leases(now=109) == {"s": "me", "other": "you"}
         assert await journal.active_leases(now=110) == {"other": "you"}
 
-    @pytest.mark.asyncio
     async def test_a_stream_has_one_owner(self, journal: Journal) -> None:
         assert await journal.acquire_lease("s", "me", now=100, seconds=10) == "me"
         assert await journal.acquire_lease("s", "you", now=109, seconds=10) == "me"
         assert await journal.acquire_lease("other", "you", now=109, seconds=10) == "you"
 
-    @pytest.mark.asyncio
     async def test_an_owner_can_stay(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         assert await journal.acquire_lease("s", "me", now=105, seconds=10) == "me"
         assert await journal.acquire_lease("s", "you", now=114, seconds=10) == "me"
 
-    @pytest.mark.asyncio
     async def test_a_lease_that_ran_out_is_free(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         assert await journal.acquire_lease("s", "you", now=110, seconds=10) == "you"
         assert await journal.acquire_lease("s", "me", now=111, seconds=10) == "you"
 
-    @pytest.mark.asyncio
     async def test_an_owner_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
         for stream, owner in (("a", "me"), ("b", "me"), ("c", "you")):
             await journal.acquire_lease(stream, owner, now=100, seconds=10)
@@ -277,18 +258,15 @@ class LeaseContract:
         ]
         assert taken == ["me", "me", "third"]
 
-    @pytest.mark.asyncio
     async def test_a_lease_that_is_not_named_is_not_renewed(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         assert await journal.renew_leases("me", [], now=109, seconds=10) == set()
         assert await journal.acquire_lease("s", "you", now=111, seconds=10) == "you"
 
-    @pytest.mark.asyncio
     async def test_a_lease_given_by_a_clock_that_was_far_ahead_is_free(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=1_000_000, seconds=10)
         assert await journal.acquire_lease("s", "you", now=100, seconds=10) == "you"
 
-    @pytest.mark.asyncio
     async def test_a_released_stream_is_free_and_only_its_owner_releases_it(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         await journal.release_lease("s", "you")
@@ -298,7 +276,6 @@ class LeaseContract:
         assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "you"
         await journal.release_lease("never leased", "me")
 
-    @pytest.mark.asyncio
     async def test_leases_asked_for_during_appends_do_not_disturb_them(self, journal: Journal) -> None:
         async with asyncio.timeout(TIMEOUT):
             *_, mine, yours = await asyncio.gather(

@@ -16,8 +16,8 @@ READ_ONLY_FUZZ_SETTINGS = settings(
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.asyncio
 class ListContract:
-    @pytest.mark.asyncio
     async def test_a_heading_is_listed(self, journal: Journal) -> None:
         details = {"rounds": 3, "cost": "0.10", "ü": [None, {}]}
         await append_entries(
@@ -28,12 +28,10 @@ class ListContract:
         assert await get_listing(journal, "s") == expected
         assert await journal.find() == [expected]
 
-    @pytest.mark.asyncio
     async def test_a_stream_without_a_heading_is_listed_too(self, journal: Journal) -> None:
         await append_entries(journal, "s", 0, {})
         assert await journal.find() == [StreamListing("s", 1, "", "", {}, AT, AT)]
 
-    @pytest.mark.asyncio
     async def test_a_later_heading_replaces_the_earlier_one(self, journal: Journal) -> None:
         await append_entries(
             journal, "s", 0, {}, summary=StreamSummary("old", "running", {"old": 1}, "early words")
@@ -47,7 +45,6 @@ class ListContract:
         assert await find_streams(journal, "early") == []
         assert await find_streams(journal, "late") == ["s"]
 
-    @pytest.mark.asyncio
     @pytest.mark.requirement("N10")
     async def test_what_was_written_to_since_can_be_summed_up(self, journal: Journal) -> None:
         for stream, details in (("early", {"n": 1}), ("late", {"n": 2})):
@@ -58,7 +55,6 @@ class ListContract:
         assert await journal.find_details_since(LATER) == [{"n": 2}]
         assert await journal.find_details_since("9999") == []
 
-    @pytest.mark.asyncio
     async def test_an_append_without_a_heading_leaves_it(self, journal: Journal) -> None:
         await create_stream(journal, "s", "early")
         await journal.append("s", after=1, at=LATER, actor="bob", bodies=[{}])
@@ -66,7 +62,6 @@ class ListContract:
         assert await get_listing(journal, "s") == StreamListing("s", 1, "s", "running", {}, AT, LATER)
         assert await find_streams(journal, "early") == ["s"]
 
-    @pytest.mark.asyncio
     async def test_a_heading_without_words_leaves_the_earlier_ones(self, journal: Journal) -> None:
         await create_stream(journal, "s", "early")
         await append_entries(journal, "s", 1, {}, summary=StreamSummary("new", "", {}))
@@ -75,7 +70,6 @@ class ListContract:
         await append_entries(journal, "s", 2, {}, summary=StreamSummary("new", "", {}, ""))
         assert await find_streams(journal, "early") == []
 
-    @pytest.mark.asyncio
     async def test_streams_come_newest_first_in_pages(self, journal: Journal) -> None:
         for n in range(5):
             await create_stream(journal, f"s{n}", "cats")
@@ -93,7 +87,6 @@ class ListContract:
         assert listed
         return listed.number
 
-    @pytest.mark.asyncio
     async def test_a_status_narrows_lists_and_searches(self, journal: Journal) -> None:
         await create_stream(journal, "a", "cats", status="running")
         await create_stream(journal, "b", "cats", status="concluded")
@@ -106,7 +99,6 @@ class ListContract:
         ]
         assert await find_streams(journal, status="unheard of") == []
 
-    @pytest.mark.asyncio
     async def test_names_are_found_by_their_beginning(self, journal: Journal) -> None:
         for stream in ("ab1", "ab2", "aB3", "a%", "a_x", "b", "ab", "äb"):
             await append_entries(journal, stream, 0, {})
@@ -120,8 +112,8 @@ class ListContract:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.asyncio
 class SearchContract:
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "query",
         [
@@ -137,7 +129,6 @@ class SearchContract:
         )
         assert await find_streams(journal, query) == ["s"]
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "query",
         [
@@ -157,7 +148,6 @@ class SearchContract:
         await create_stream(journal, "s", "Is remote work better?")
         assert await find_streams(journal, query) == []
 
-    @pytest.mark.asyncio
     @READ_ONLY_FUZZ_SETTINGS
     @given(query=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\ud800é"))
     async def test_any_text_is_a_query(self, journal: Journal, query: str) -> None:
@@ -165,8 +155,8 @@ class SearchContract:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.asyncio
 class ChangesContract:
-    @pytest.mark.asyncio
     async def test_changes_name_the_streams_written_to_since(self, journal: Journal) -> None:
         assert await journal.find_changes(-1) == (0, [])
         await append_entries(journal, "a", 0, {})

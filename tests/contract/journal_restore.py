@@ -33,8 +33,8 @@ def build_entries(*bodies: dict[str, Any], stream: str = "s") -> list[Entry]:
 
 
 @pytest.mark.requirement("D8")
+@pytest.mark.asyncio
 class RestoreContract:
-    @pytest.mark.asyncio
     async def test_a_stream_comes_back_as_it_was_and_can_be_gone_on_with(self, journal: Journal) -> None:
         past = build_entries({"n": 1}, {"n": 2.5, "ü": ["é", None]}, {"n": 3})
 
@@ -49,7 +49,6 @@ class RestoreContract:
         await append_entries(journal, "s", 3, {"n": 4})
         assert await journal.version("s") == len(await journal.read("s")) == 4
 
-    @pytest.mark.asyncio
     async def test_a_beginning_that_is_there_is_completed(self, journal: Journal) -> None:
         past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
         await append_entries(journal, "s", 0, {"n": 1}, summary=StreamSummary("mine", "running", {}, "mine"))
@@ -62,7 +61,6 @@ class RestoreContract:
         assert await find_streams(journal, "mine") == []
         assert (await journal.find_changes(position))[1] == ["s"]
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize("count", [1, 3])
     async def test_what_is_all_there_is_left_as_it_is(self, journal: Journal, count: int) -> None:
         past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
@@ -75,7 +73,6 @@ class RestoreContract:
         assert await find_streams(journal, "another") == []
         assert await journal.find_changes(position) == (position, [])
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize("more", [0, 1])
     async def test_another_stream_of_that_name_is_kept_and_where_they_part_is_told(
         self, journal: Journal, more: int
@@ -91,7 +88,6 @@ class RestoreContract:
         assert await journal.read("s") == before
         assert await find_streams(journal, "lost") == []
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         ("index", "change"),
         [
@@ -117,13 +113,11 @@ class RestoreContract:
         assert await journal.read("s") == []
         assert await get_listing(journal, "s") is None
 
-    @pytest.mark.asyncio
     async def test_another_streams_entries_are_no_chain_of_this_one(self, journal: Journal) -> None:
         with pytest.raises(DamagedStreamError) as caught:
             await journal.restore("s", build_entries({"n": 1}, stream="t"), SUMMARY)
         assert caught.value.seq == 1
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         ("bodies", "heading"),
         [
@@ -139,13 +133,11 @@ class RestoreContract:
             await journal.restore("s", build_entries(*bodies), heading)
         assert await get_listing(journal, "s") is None
 
-    @pytest.mark.asyncio
     async def test_an_entry_that_is_no_json_is_refused(self, journal: Journal) -> None:
         with pytest.raises(ValueError, match=r"."):
             await journal.restore("s", [Entry(1, AT, "alice", {"n": float("inf")}, "")], SUMMARY)
         assert await get_listing(journal, "s") is None
 
-    @pytest.mark.asyncio
     async def test_a_cancelled_restoration_is_whole_or_absent_and_hurts_nobody(
         self, journal: Journal
     ) -> None:

@@ -25,8 +25,8 @@ async def claim_id(
     return found.id if found else ""
 
 
+@pytest.mark.asyncio
 class ReaderContract:
-    @pytest.mark.asyncio
     async def test_a_new_reader_begins_at_the_end_and_stays_where_it_is(
         self, journal: Journal, outbox: Outbox
     ) -> None:
@@ -36,7 +36,6 @@ class ReaderContract:
         assert await outbox.register("late") == ReaderPosition(2, 2)
         assert await outbox.register("early") == ReaderPosition(0, 0)
 
-    @pytest.mark.asyncio
     async def test_every_entry_is_told_of_once_in_the_order_it_was_written(
         self, journal: Journal, outbox: Outbox
     ) -> None:
@@ -56,7 +55,6 @@ class ReaderContract:
         ]
         assert await outbox.entries_after(4, limit=2) == []
 
-    @pytest.mark.asyncio
     async def test_a_reader_moves_on_and_never_back(self, outbox: Outbox) -> None:
         for reader in ("a", "b", "c"):
             await outbox.register(reader)
@@ -70,8 +68,8 @@ class ReaderContract:
         ]
 
 
+@pytest.mark.asyncio
 class ItemContract:
-    @pytest.mark.asyncio
     async def test_what_two_processes_find_is_kept_once(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 2, [build_item(1), build_item(2)])
@@ -80,12 +78,10 @@ class ItemContract:
 
         assert [await claim_id(outbox) for _ in range(3)] == ["r-2-0", "r-3-0", ""]
 
-    @pytest.mark.asyncio
     async def test_what_is_found_for_nobody_is_not_kept(self, outbox: Outbox) -> None:
         await outbox.put(["r"], 2, [build_item(1)])
         assert await outbox.due_queues(100) == []
 
-    @pytest.mark.asyncio
     async def test_queues_do_not_mix(self, outbox: Outbox) -> None:
         for reader in ("r", "q"):
             await outbox.register(reader)
@@ -98,7 +94,6 @@ class ItemContract:
         assert await claim_id(outbox, queue_index=1) == ""
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
 
-    @pytest.mark.asyncio
     async def test_the_longest_due_comes_first_and_nothing_before_it_is_due(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 3, [build_item(1, due_at=101), build_item(2), build_item(3)])
@@ -108,13 +103,11 @@ class ItemContract:
         assert [await claim_id(outbox, now=100) for _ in range(3)] == ["r-2-0", "r-3-0", ""]
         assert await claim_id(outbox, now=101) == "r-1-0"
 
-    @pytest.mark.asyncio
     async def test_an_item_comes_back_as_it_was_put(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 1, [build_item(1)])
         assert await outbox.claim("r", 0, "me", now=100, seconds=10) == build_item(1)
 
-    @pytest.mark.asyncio
     async def test_an_item_has_one_owner_until_its_claim_runs_out(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 1, [build_item(1)])
@@ -125,7 +118,6 @@ class ItemContract:
         assert await outbox.due_queues(110) == [("r", 0)]
         assert await claim_id(outbox, owner="you", now=110) == "r-1-0"
 
-    @pytest.mark.asyncio
     async def test_who_lost_a_claim_can_neither_end_nor_put_off(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 1, [build_item(1)])
@@ -138,7 +130,6 @@ class ItemContract:
         await outbox.complete(build_item(1), "you")
         assert await outbox.owners() == set()
 
-    @pytest.mark.asyncio
     async def test_what_is_put_off_comes_later_with_what_was_said_of_it(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 1, [build_item(1)])
@@ -149,7 +140,6 @@ class ItemContract:
         assert await outbox.due_queues(149) == []
         assert await outbox.claim("r", 0, "you", now=150, seconds=10) == later
 
-    @pytest.mark.asyncio
     async def test_what_an_owner_gives_back_is_free_at_once(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 2, [build_item(1), build_item(2)])
@@ -161,7 +151,6 @@ class ItemContract:
         assert await outbox.owners() == {"you"}
         assert await claim_id(outbox, owner="third") == "r-1-0"
 
-    @pytest.mark.asyncio
     async def test_what_nobody_did_for_long_is_forgotten(self, outbox: Outbox) -> None:
         await outbox.register("r")
         await outbox.put(["r"], 2, [build_item(1, due_at=10), build_item(2)])
@@ -169,7 +158,6 @@ class ItemContract:
         assert await outbox.delete_overdue(100) == 1
         assert [await claim_id(outbox) for _ in range(2)] == ["r-2-0", ""]
 
-    @pytest.mark.asyncio
     async def test_of_many_who_claim_one_wins_each_and_appends_are_not_disturbed(
         self, journal: Journal, outbox: Outbox
     ) -> None:

@@ -17,7 +17,7 @@ OLDEST = GOLDEN / "schema_001.sql"
 
 NAMES = list(MIGRATIONS)
 
-pytestmark = pytest.mark.requirement("M3")
+pytestmark = [pytest.mark.asyncio, pytest.mark.requirement("M3")]
 
 WORKS = {"m900_works": ["create table later (what text) strict", "insert into later values ('applied')"]}
 FAILS = {"m900_works": ["create table later (what text) strict", "insert into nowhere values (1)"]}
@@ -42,7 +42,6 @@ def names(path: Path) -> list[object]:
     return [name for (name,) in rows(path, "select name from migration order by name")]
 
 
-@pytest.mark.asyncio
 async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with closing(sqlite3.connect(path)) as db:
@@ -73,7 +72,6 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
         assert await journal.outbox.register("new") == ReaderPosition(5, 5)
 
 
-@pytest.mark.asyncio
 async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db")) as db:
         db.executescript(OLDEST.read_text("utf-8"))
@@ -84,7 +82,6 @@ async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Pat
     assert rows(tmp_path / "old.db", sql) == rows(tmp_path / "new.db", sql)
 
 
-@pytest.mark.asyncio
 async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await migrated(path)
@@ -96,7 +93,6 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     assert rows(path, "select * from later") == [("applied", None)]
 
 
-@pytest.mark.asyncio
 async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with pytest.raises(StorageError, match="no such table: nowhere"):
@@ -109,7 +105,6 @@ async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Pa
     assert names(path) == [*NAMES, "m900_works", "m901_follows"]
 
 
-@pytest.mark.asyncio
 async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await migrated(path, WORKS)
@@ -119,7 +114,6 @@ async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_pa
     assert names(path) == [*NAMES, "m900_works"]
 
 
-@pytest.mark.asyncio
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with asyncio.timeout(TIMEOUT):
@@ -129,7 +123,6 @@ async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> No
     assert rows(path, "select what from later") == [("applied",)]
 
 
-@pytest.mark.asyncio
 async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     await migrated(path)

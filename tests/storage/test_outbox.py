@@ -33,8 +33,8 @@ class TestInMemory(Kept):
 
 
 @pytest.mark.requirement("D6")
+@pytest.mark.asyncio
 class TestAcrossProcesses:
-    @pytest.mark.asyncio
     async def test_what_is_put_is_there_after_it_is_opened_again(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as journal:
             await journal.outbox.register("r")
@@ -46,7 +46,6 @@ class TestAcrossProcesses:
             assert await journal.outbox.owners() == {"me"}
             assert await claim_id(journal.outbox, owner="you", now=105) == "r-3-0"
 
-    @pytest.mark.asyncio
     async def test_two_connections_share_one_outbox(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as one, open_journal(tmp_path / "a.db") as two:
             for journal in (one, two):
@@ -61,7 +60,6 @@ class TestAcrossProcesses:
                 )
         assert sorted(found) == ["", "", "", "r-1-0", "r-2-0", "r-3-0"]
 
-    @pytest.mark.asyncio
     async def test_a_closed_outbox_says_so(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as journal:
             pass

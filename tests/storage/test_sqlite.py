@@ -12,7 +12,7 @@ import pytest_asyncio
 from anyio.lowlevel import checkpoint
 
 from storage.connection import require_sqlite
-from storage.journal import ConflictError, DamagedStreamError, StorageError, StreamSummary
+from storage.journal import ConflictError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
 from tests.contract.journal_helpers import (
@@ -56,8 +56,8 @@ def commits(log: Path) -> int:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.asyncio
 class TestSurviving:
-    @pytest.mark.asyncio
     async def test_everything_is_there_after_it_is_opened_again(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         async with open_journal(path) as journal:
@@ -75,7 +75,6 @@ class TestSurviving:
             assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "me"
             await append_entries(journal, "s", 1, {"n": 2})
 
-    @pytest.mark.asyncio
     @pytest.mark.requirement("N8")
     async def test_every_acknowledged_entry_outlives_a_kill(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
@@ -95,7 +94,6 @@ class TestSurviving:
             assert acknowledged <= len(entries) <= acknowledged + 1
             await append_entries(journal, "s", len(entries), {"n": "next"})
 
-    @pytest.mark.asyncio
     async def test_what_waits_is_written_before_it_closes(self, tmp_path: Path) -> None:
         journal = await SqliteJournal.open(tmp_path / "a.db")
         appends = [asyncio.create_task(append_entries(journal, f"s{n}", 0, {})) for n in range(5)]
@@ -106,7 +104,6 @@ class TestSurviving:
         async with open_journal(tmp_path / "a.db") as journal:
             assert len(await journal.find()) == 5
 
-    @pytest.mark.asyncio
     async def test_appends_at_the_same_time_share_a_transaction(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as journal:
             before = commits(tmp_path / "a.db-wal")
@@ -115,7 +112,6 @@ class TestSurviving:
             await asyncio.gather(*(append_entries(journal, f"s{n}", 0, {}) for n in range(200)))
             assert commits(tmp_path / "a.db-wal") == before + 2
 
-    @pytest.mark.asyncio
     async def test_a_usual_append_is_one_statement(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as journal:
             run: list[str] = []
@@ -130,7 +126,6 @@ class TestSurviving:
         ours = {sql.split(" (")[0] for sql in run if not sql.startswith("--") and "'words_" not in sql}
         assert ours == {"insert into appended"}
 
-    @pytest.mark.asyncio
     async def test_ten_thousand_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
         count = 10_000
         async with open_journal(tmp_path / "a.db") as journal:
@@ -162,8 +157,8 @@ class TestSurviving:
 
 
 @pytest.mark.requirement("N8")
+@pytest.mark.asyncio
 class TestSharing:
-    @pytest.mark.asyncio
     async def test_two_journals_see_each_others_writes_conflicts_and_leases(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         async with open_journal(path) as one, open_journal(path) as two:
@@ -182,7 +177,6 @@ class TestSharing:
             assert await one.acquire_lease("s", "one", now=100, seconds=10) == "one"
             assert await two.acquire_lease("s", "two", now=100, seconds=10) == "one"
 
-    @pytest.mark.asyncio
     async def test_what_another_wrote_meanwhile_fails_only_who_is_late(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         async with open_journal(path) as one, open_journal(path) as two:
@@ -211,7 +205,6 @@ class TestSharing:
             assert await find_streams(two, "theirs") == ["late"]
             assert [listed.number for listed in await two.find()] == [4, 3, 2, 1]
 
-    @pytest.mark.asyncio
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "new" / "a.db"
         async with asyncio.timeout(2 * TIMEOUT):
@@ -227,8 +220,8 @@ class TestSharing:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.asyncio
 class TestRefusing:
-    @pytest.mark.asyncio
     async def test_it_makes_its_directory_for_this_user_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "deep" / "down" / "a.db"
         async with open_journal(path) as journal:
@@ -236,7 +229,6 @@ class TestRefusing:
         assert path.parent.stat().st_mode & 0o777 == 0o700
         assert path.stat().st_mode & 0o077 == 0
 
-    @pytest.mark.asyncio
     async def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "letter.txt"
         path.write_text("Dear Sir or Madam, " * 100)
@@ -244,18 +236,15 @@ class TestRefusing:
             await SqliteJournal.open(path)
         assert path.read_text() == "Dear Sir or Madam, " * 100
 
-    @pytest.mark.asyncio
     async def test_a_directory_is_no_database(self, tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="cannot be opened: it is not a file"):
             await SqliteJournal.open(tmp_path)
 
-    @pytest.mark.asyncio
     async def test_a_directory_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(StorageError, match=r"file/a\.db cannot be opened: File exists"):
             await SqliteJournal.open(tmp_path / "file" / "a.db")
 
-    @pytest.mark.asyncio
     async def test_a_read_only_database_can_be_read_and_says_why_it_is_not_written(
         self, tmp_path: Path
     ) -> None:
@@ -274,7 +263,6 @@ class TestRefusing:
             with pytest.raises(StorageError, match="is read-only"):
                 await journal.acquire_lease("s", "me", now=0, seconds=1)
 
-    @pytest.mark.asyncio
     async def test_a_locked_database_fails_all_who_wait_and_works_again_afterwards(
         self, tmp_path: Path
     ) -> None:
@@ -293,7 +281,6 @@ class TestRefusing:
             assert all("is locked by another program" in str(outcome) for outcome in outcomes)
             await append_entries(journal, "a", 0, {})
 
-    @pytest.mark.asyncio
     async def test_a_new_database_that_stays_locked_is_not_waited_for_for_ever(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         with closing(sqlite3.connect(path)) as other:
@@ -301,7 +288,6 @@ class TestRefusing:
             with pytest.raises(StorageError, match="is locked by another program"):
                 await SqliteJournal.open(path, lock_timeout=0.1)
 
-    @pytest.mark.asyncio
     async def test_a_full_disk_loses_only_what_does_not_fit(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         files = [path, tmp_path / "a.db-wal", tmp_path / "a.db-shm"]
@@ -319,7 +305,6 @@ class TestRefusing:
             assert await journal.read("s") == entries
             await append_entries(journal, "s", 1, {"big": "x" * 100_000})
 
-    @pytest.mark.asyncio
     async def test_a_closed_journal_says_so_and_closes_twice(self, tmp_path: Path) -> None:
         journal = await SqliteJournal.open(tmp_path / "a.db")
         await journal.close()
@@ -329,7 +314,6 @@ class TestRefusing:
         with pytest.raises(StorageError, match="was closed"):
             await append_entries(journal, "s", 0, {})
 
-    @pytest.mark.asyncio
     async def test_an_opening_that_is_cancelled_leaves_nothing_open(self, tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "a.db")) as other:
             other.execute("begin exclusive")
@@ -340,7 +324,6 @@ class TestRefusing:
             await append_entries(journal, "s", 0, {})
 
     @pytest.mark.parametrize("statement", ["update journal set entry = '{}'", "delete from journal"])
-    @pytest.mark.asyncio
     async def test_the_database_itself_refuses_to_change_entries(
         self, tmp_path: Path, statement: str
     ) -> None:
@@ -353,7 +336,6 @@ class TestRefusing:
                 other.execute(statement)
             assert await journal.read("s") == entries
 
-    @pytest.mark.asyncio
     @pytest.mark.parametrize(
         "damage",
         ["details = '{'", "details = '[]'", "details = cast(X'FF' as text)", "details = ''"],
@@ -369,7 +351,6 @@ class TestRefusing:
         assert (whole.title, whole.details) == ("whole", {})
         assert (hurt.stream, hurt.title, hurt.details) == ("t", "(damaged summary) hurt", {})
 
-    @pytest.mark.asyncio
     async def test_a_title_that_is_no_text_any_more_is_shown_as_far_as_it_can_be(
         self, tmp_path: Path
     ) -> None:
@@ -379,15 +360,15 @@ class TestRefusing:
                 other.execute("update stream set title = cast(X'6F6BFF' as text)")
             assert [row.title for row in await journal.find()] == ["ok\ufffd"]
 
-    def test_an_sqlite_that_is_too_old_is_named(self) -> None:
-        with pytest.raises(StorageError, match=r"3\.37\.0 or newer is needed, this Python has 3\.31\.1"):
-            require_sqlite((3, 31, 1), ["fts5"])
 
-    def test_an_sqlite_without_full_text_search_is_named(self) -> None:
-        with pytest.raises(StorageError, match="FTS5"):
-            require_sqlite((3, 37, 0), ["json_each"])
-
-    def test_damage_is_a_storage_error_that_names_the_entry(self) -> None:
-        damaged = DamagedStreamError("s", 3, "is missing")
-        assert isinstance(damaged, StorageError)
-        assert str(damaged) == "entry 3 of s is missing"
+@pytest.mark.requirement("M3")
+@pytest.mark.parametrize(
+    ("version", "module", "message"),
+    [
+        ((3, 31, 1), "fts5", r"3\.37\.0 or newer is needed, this Python has 3\.31\.1"),
+        ((3, 37, 0), "json_each", "FTS5"),
+    ],
+)
+def test_what_an_sqlite_lacks_is_named(version: tuple[int, ...], module: str, message: str) -> None:
+    with pytest.raises(StorageError, match=message):
+        require_sqlite(version, [module])

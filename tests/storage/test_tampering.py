@@ -132,6 +132,7 @@ async def test_tampering_is_noticed_at_the_entry_it_hit(
     with pytest.raises(DamagedStreamError) as caught:
         await read(tmp_path / "a.db", after=after)
     assert (caught.value.stream, caught.value.seq, caught.value.reason) == ("s", seq, why)
+    assert str(caught.value) == f"entry {seq} of s {why}"
 
 
 @settings(deadline=None, max_examples=40)
