@@ -94,11 +94,9 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     debaters, judges = len(setup.debaters), len(setup.judges.models)
     problem = f"{setup.format} has no judges with these phases: leave options.judges out."
     require(judges or not options.judges, problem)
-    for name, quorum, seats in (
-        ("quorum", setup.quorum, debaters),
-        ("judges.quorum", setup.judges.quorum, judges or setup.judges.quorum),
-    ):
-        require(quorum <= seats, f"options.{name}={quorum} can never be met: there are {seats}.")
+    quorum, never = setup.judges.quorum, "can never be met: there are"
+    require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
+    require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
     problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
     require(CALLER not in setup.fallback_models, problem)
 
@@ -251,10 +249,10 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
             f"{setup.max_rounds} rounds: above {row.warn_above_rounds}, models tend to drift towards agreement "
             "and cost grows faster than insight."
         )
-    if len(setup.debaters) >= MANY_DEBATERS:
+    if (count := len(setup.debaters)) >= MANY_DEBATERS:
         warnings.append(
-            f"{len(setup.debaters)} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, "
-            "who loses track of who answered whom. Group them, or debate in parts."
+            f"{count} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, who loses "
+            "track of who answered whom. Group them, or debate in parts."
         )
     talk = [phase.name for phase in setup.phases if phase.is_talk]
     if unreached := talk[setup.max_rounds :]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
@@ -62,17 +62,13 @@ class Debate:
         return len(self.rounds)
 
     @property
-    def extra_rounds(self) -> int:
-        return sum(made.rounds for made in self.find_interventions(changes.RoundsExtended))
-
-    @property
     def max_rounds(self) -> int:
-        return self.setup.max_rounds + self.extra_rounds
+        return self.setup.max_rounds + sum(m.rounds for m in self.find_interventions(changes.RoundsExtended))
 
     @property
     def max_turns(self) -> int:
         """0 for as many as the rounds have. A round of hand-offs is one turn, so both are extended alike."""
-        return self.setup.max_turns and self.setup.max_turns + self.extra_rounds
+        return self.setup.max_turns and self.setup.max_turns + self.max_rounds - self.setup.max_rounds
 
     @property
     def limits(self) -> Limits:
@@ -88,10 +84,8 @@ class Debate:
     @property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
-        changed = (
-            weight for made in self.find_interventions(changes.WeightsChanged) for weight in made.weights
-        )
-        return {weight.seat: Fraction(weight.weight) for weight in changed}
+        changed = self.find_interventions(changes.WeightsChanged)
+        return {weight.seat: Fraction(weight.weight) for made in changed for weight in made.weights}
 
     @property
     def threshold(self) -> Fraction | None:
@@ -154,7 +148,7 @@ class Debate:
     def round_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The turns of a round in reading order, whatever order they arrived in."""
         order = self.rounds[round_number - 1].order
-        turns = [turn for turn in self.turns if turn.round == round_number]
+        turns = (turn for turn in self.turns if turn.round == round_number)
         return tuple(sorted(turns, key=lambda turn: (order.index(turn.seat), turn.slot_index)))
 
     def round_exchanges(self, round_number: int) -> tuple[tuple[Spoke, ...], ...]:
@@ -169,9 +163,8 @@ class Debate:
         phase = self.round_phase(round_number)
         if phase.wants == "message":
             return tuple(chain.from_iterable(self.round_exchanges(round_number)))
-        if phase.order == "together":
-            return self.round_turns(round_number)
-        return tuple(turn for turn in self.turns if turn.round == round_number)
+        read = self.round_turns(round_number) if phase.order == "together" else self.turns
+        return tuple(turn for turn in read if turn.round == round_number)
 
     def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
         """The ballots of a round in the order of the seats, whatever order they arrived in."""
@@ -218,15 +211,9 @@ class Debate:
 
 def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
     """The seats that a phase asks, in the order declared."""
-    match phase.participants:
-        case "debaters":
-            return tuple(debater.name for debater in setup.debaters)
-        case "judges":
-            return judge_seats(setup)
-        case "synthesizer":
-            return (SYNTHESIZER,)
-        case _:
-            assert_never(phase.participants)
+    debaters = tuple(debater.name for debater in setup.debaters)
+    seats = {"debaters": debaters, "judges": judge_seats(setup), "synthesizer": (SYNTHESIZER,)}
+    return seats[phase.participants]
 
 
 def seat_kind(seat: str) -> SeatKind:

@@ -17,9 +17,8 @@ def plain_json(value: Any, *, max_depth: int = MAX_VALUE_DEPTH) -> str:
     """The value as compact JSON.
 
     Raises:
-        ValueError: JSON cannot hold the value: NaN, a lone surrogate, an integer beyond 2**53 - 1, a type
-        that
-            JSON does not have, or more than `max_depth` levels. The text says where.
+        ValueError: NaN, a lone surrogate, an integer beyond 2**53 - 1, a type that JSON does not have, or
+        more than `max_depth` levels. The text says where.
     """
     _check_value(value, (), max_depth)
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

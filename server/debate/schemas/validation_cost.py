@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import shorten_to_bytes
 
 Schema = dict[str, Any] | bool
@@ -31,10 +31,6 @@ KEYWORD_PARTS: dict[str, type | None] = {
     **dict.fromkeys(SAME_VALUE_KEYWORDS, None),
 }
 """The parts of a value that subschemas apply to: any item, any field, or the value itself."""
-
-
-class ValidationTooLongError(Exception):
-    """Validating the value may take more than `MAX_STEPS`."""
 
 
 def build_schema_error(pointer: str, problem: str) -> InvalidRequestError:
@@ -137,17 +133,12 @@ class ValidationCost:
         self.expansions[pointer] = applied, chain
         return applied, chain
 
-    def check_value(self, value: Any) -> None:
-        """Nothing, if the value can be validated in time.
+    def spend_steps(self, value: Any, pointers: Counter[str]) -> int:
+        """Add the steps for a value that these subschemas apply to; return its size in characters.
 
         Raises:
-            ValidationTooLongError: it may take more than `MAX_STEPS`.
+            InvalidRequestError: those of all values together are more than `MAX_STEPS`.
         """
-        self.steps = 0
-        self._count_steps(value, Counter({"#": 1}))
-
-    def _count_steps(self, value: Any, pointers: Counter[str]) -> int:
-        """Add the steps for a value that these subschemas apply to; return its size in characters."""
         applied: Counter[str] = Counter()
         for pointer, count in pointers.items():
             applied.update({name: count * times for name, times in self.expansions[pointer][0].items()})
@@ -162,7 +153,7 @@ class ValidationCost:
                 below: Counter[str] = Counter()
                 for group, count in groups:
                     below.update(dict.fromkeys(group.get(key, []) + group.get(container, []), count))
-                size += len(str(key)) + self._count_steps(child, below)
+                size += len(str(key)) + self.spend_steps(child, below)
         for pointer, count in applied.items():
             # An error holds a copy of the value.
             self._spend(count * (size // 200 + self._count_own_steps(self.subschemas[pointer], value)))
@@ -182,5 +173,4 @@ class ValidationCost:
 
     def _spend(self, steps: int) -> None:
         self.steps += steps
-        if self.steps > MAX_STEPS:
-            raise ValidationTooLongError("it takes too long; make it smaller and its texts shorter")
+        require(self.steps <= MAX_STEPS, "it takes too long; make it smaller and its texts shorter")
