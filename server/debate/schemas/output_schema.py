@@ -73,6 +73,8 @@ def find_violation(schema_text: str, value: Any) -> str:
 
 def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
     """The schema as compact JSON, its validator, and its cost."""
+    from jsonschema_rs import ValidationError, meta  # noqa: PLC0415
+
     try:
         text = plain_json(schema, max_depth=MAX_SCHEMA_DEPTH)
     except ValueError as error:
@@ -80,23 +82,8 @@ def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
     size = count_bytes(text)
     problem = f"has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
     require(size <= MAX_SCHEMA_SIZE, f"`output_schema` {problem}")
-    is_schema = isinstance(schema, dict | bool)
-    require(is_schema, "`output_schema` must be a JSON object: a JSON Schema. Pass one.")
-    _check_by_metaschema(schema)
-    subschemas = dict(validation_cost.iterate_subschemas(schema))
-    targets = validation_cost.find_reference_targets(subschemas)
-    for pointer, subschema in subschemas.items():
-        if isinstance(subschema, dict):
-            _check_subschema(pointer, subschema, targets)
-    is_possible = schema is True or (schema is not False and schema.get("not") not in ({}, True))
-    require_at("#", is_possible, "nothing can satisfy it. Say what the result should be.")
-    cost = ValidationCost(subschemas, targets, _measure_patterns(subschemas))
-    return text, _build_validator(schema, max(PATTERN_COSTS)), cost
-
-
-def _check_by_metaschema(schema: Schema) -> None:
-    from jsonschema_rs import ValidationError, meta  # noqa: PLC0415
-
+    problem = "`output_schema` must be a JSON object: a JSON Schema. Pass one."
+    require(isinstance(schema, dict | bool), problem)
     draft = schema.get("$schema", NEWEST_DRAFT) if isinstance(schema, dict) else NEWEST_DRAFT
     advice = f"Leave `$schema` out for draft 2020-12, or name one of {', '.join(DRAFTS)}."
     is_known = str(draft).removesuffix("#") in DRAFTS
@@ -105,6 +92,18 @@ def _check_by_metaschema(schema: Schema) -> None:
         meta.validate(schema)
     except ValidationError as error:
         raise _translate_error(error) from None
+    subschemas = dict(validation_cost.iterate_subschemas(schema))
+    targets = {pointer: pointer for pointer in subschemas}
+    for pointer, subschema in subschemas.items():
+        anchors = collect_values(subschema, validation_cost.ANCHOR_KEYWORDS)
+        targets |= {f"#{anchor}": pointer for anchor in anchors}
+    for pointer, subschema in subschemas.items():
+        if isinstance(subschema, dict):
+            _check_subschema(pointer, subschema, targets)
+    is_possible = schema is True or (schema is not False and schema.get("not") not in ({}, True))
+    require_at("#", is_possible, "nothing can satisfy it. Say what the result should be.")
+    cost = ValidationCost(subschemas, targets, _measure_patterns(subschemas))
+    return text, _build_validator(schema, max(PATTERN_COSTS)), cost
 
 
 def _translate_error(error: Any) -> InvalidRequestError:

@@ -70,14 +70,6 @@ def collect_values(schema: Schema, keywords: Collection[str]) -> list[Any]:
     return [schema[keyword] for keyword in keywords if isinstance(schema, dict) and keyword in schema]
 
 
-def find_reference_targets(subschemas: Mapping[str, Schema]) -> dict[str, str]:
-    """Each reference that the schema may hold, and the pointer of the subschema that it means."""
-    targets = {pointer: pointer for pointer in subschemas}
-    for pointer, schema in subschemas.items():
-        targets |= {f"#{anchor}": pointer for anchor in collect_values(schema, ANCHOR_KEYWORDS)}
-    return targets
-
-
 def group_children(pointer: str, schema: Schema, targets: Mapping[str, str]) -> dict[Any, list[str]]:
     """The pointers of a schema's subschemas by `KEYWORD_PARTS`, or by the name or index of one field or item."""
     children: dict[Any, list[str]] = defaultdict(list)
@@ -93,7 +85,7 @@ def group_children(pointer: str, schema: Schema, targets: Mapping[str, str]) -> 
 class ValidationCost:
     """The steps that validating values with one schema takes.
 
-    `targets`: see `find_reference_targets`. `pattern_costs`: steps for each character that a regular
+    `targets`: the pointers of subschemas by reference. `pattern_costs`: steps for each character that a regular
     expression is matched against.
 
     Raises:
