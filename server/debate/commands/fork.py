@@ -37,7 +37,9 @@ def fork(
     entries = find_inherited_entries(log, at_round)
     setup = apply_changes(debate, changes, at_round)
     past = adapt_events([entry.event for entry in entries], debate.setup, setup, changes)
-    past += find_later_retractions(log, at_round)
+    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
+    later = (event for event in made if event.turn_round <= at_round < event.round)
+    past += [event.model_copy(update={"round": at_round}) for event in later]
     past += build_model_replacements(setup, past, changes)
     pairs = zip(debate.setup.debaters, setup.debaters, strict=True)
     restanced = [
@@ -111,13 +113,6 @@ def adapt_events(past: Sequence[Event], before: Opened, after: Opened, changes: 
     return adapted
 
 
-def find_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event]:
-    """Retractions of inherited turns that were made after the inherited rounds."""
-    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
-    later = (event for event in made if event.turn_round <= at_round < event.round)
-    return [event.model_copy(update={"round": at_round}) for event in later]
-
-
 def build_model_replacements(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> list[Event]:
     """Put the requested models on seats whose model was replaced in the inherited rounds."""
     changed = {*map(str.strip, changes.models), *(judge_seats(setup) if changes.judges else ())}
@@ -162,8 +157,14 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         if setup.moderator is None:
             raise InvalidRequestError("This debate has no moderator: leave changes.moderator out.")
         other["moderator"] = setup.moderator.model_copy(update={"model": changes.moderator})
-    if changes.max_rounds:
-        other |= build_round_limits(debate, changes.max_rounds, at_round)
+    if requested := changes.max_rounds:
+        row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
+        held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
+        most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
+        allowed = f"{max(held, 1)} to {most} rounds of talk, of which {held} are taken over"
+        is_allowed = max(held, 1) <= requested <= most
+        require(is_allowed, f"changes.max_rounds={requested} is out of range: {allowed}.")
+        other |= {"max_rounds": requested} | ({"max_turns": requested} if row and row.default_turns else {})
     if changes.instructions is not None:
         other["instructions"] = changes.instructions
     return setup.model_copy(update=other)
@@ -189,14 +190,3 @@ def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -
     models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
     changed = requested.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
     return setup.judges.model_copy(update=changed | {"models": models})
-
-
-def build_round_limits(debate: Debate, requested: int, at_round: int) -> dict[str, int]:
-    setup = debate.setup
-    row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
-    held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
-    most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
-    allowed = f"{max(held, 1)} to {most} rounds of talk, of which {held} are taken over"
-    is_allowed = max(held, 1) <= requested <= most
-    require(is_allowed, f"changes.max_rounds={requested} is out of range: {allowed}.")
-    return {"max_rounds": requested, "max_turns": requested if row and row.default_turns else setup.max_turns}

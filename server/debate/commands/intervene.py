@@ -144,7 +144,15 @@ def extend(debate: Debate, request: InterventionRequest) -> Change:
     events: list[Event] = []
     effects = []
     if request.rounds or not request.limits:
-        check_can_extend_rounds(debate, request.rounds)
+        hint = (
+            f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
+        )
+        require(1 <= request.rounds <= MAX_EXTENSION_ROUNDS, hint)
+        hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
+        require(not is_talk_over(debate), hint)
+        here = debate.setup.phases.index(debate.phase) if debate.phase else 0
+        can_repeat = any(phase.repeats for phase in debate.setup.phases[here:])
+        require(can_repeat, "No phase to come repeats, so that more rounds would change nothing.")
         events.append(interventions.RoundsExtended(rounds=request.rounds))
         more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
         effects.append(f"{more} more, {most} in all, from the next round on.")
@@ -157,16 +165,6 @@ def extend(debate: Debate, request: InterventionRequest) -> Change:
         else:
             effects.append(f"The new limits leave no room for another question ({remaining.reason}).")
     return events, " ".join(effects)
-
-
-def check_can_extend_rounds(debate: Debate, rounds: int) -> None:
-    hint = f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
-    require(1 <= rounds <= MAX_EXTENSION_ROUNDS, hint)
-    hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
-    require(not is_talk_over(debate), hint)
-    here = debate.setup.phases.index(debate.phase) if debate.phase else 0
-    can_repeat = any(phase.repeats for phase in debate.setup.phases[here:])
-    require(can_repeat, "No phase to come repeats, so that more rounds would change nothing.")
 
 
 def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:

@@ -16,7 +16,8 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     """Return the event of a submitted turn.
 
     Raises:
-        InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
+        InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task, or repeats
+        what the seat submitted before: a turn sent again, or one judgment for both reading orders.
     """
     call = find_awaited_call(debate, speaker)
     require(clean(text), f"The text is empty. Write in `text` what {call.seat} says.")
@@ -25,12 +26,6 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     if isinstance(event, Failed):
         told = f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
         raise InvalidRequestError(told)
-    check_not_repeated(debate, event)
-    return event
-
-
-def check_not_repeated(debate: Debate, event: Event) -> None:
-    """Refuse what the seat submitted before: a turn sent again, or one judgment for both reading orders."""
     if isinstance(event, Spoke):
         last = next((turn for turn in reversed(debate.turns) if turn.seat == event.seat), None)
         if last and last.text == event.text:
@@ -43,6 +38,7 @@ def check_not_repeated(debate: Debate, event: Event) -> None:
             f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
             "is a finding on the turns in the other order; where it is the same, say so in the reasoning.",
         )
+    return event
 
 
 def find_awaited_call(debate: Debate, speaker: str) -> Call:
