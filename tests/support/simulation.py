@@ -7,17 +7,12 @@ from typing import Any, Self
 
 from hypothesis import settings
 
+from server.debate.commands.fork import fork as build_fork
+from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.config import Debater
-from server.debate.facts.events import (
-    Event,
-    FailureCause,
-    Opened,
-    PhaseEntered,
-    Recorded,
-    Usage,
-)
+from server.debate.facts.events import Event, FailureCause, Opened, PhaseEntered, Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
@@ -170,6 +165,18 @@ class DebateSimulation:
     def pending_calls(self) -> tuple[Call, ...]:
         step = decide(self.debate, self.terminate_when)
         return step.calls if isinstance(step, Ask) else ()
+
+    def intervene(self, action: str, **wish: Any) -> str:
+        """Record an intervention; return the sentence that says when it takes effect."""
+        made = build_intervention(self.debate, action, InterventionRequest(**wish))
+        self.add_events(*made.events)
+        return made.effect
+
+    def fork(self, at_round: int, script: Script = default_script, **changes: Any) -> "DebateSimulation":
+        """A fork at play. What it inherits counts as recorded of it."""
+        wanted = ChangesInput.model_validate(changes)
+        setup, past = build_fork("parent", self.debate, self.log, at_round, wanted)
+        return DebateSimulation(replay([setup, *past]), script, events=[setup, *past])
 
     def prompts(self, seat: str) -> list[str]:
         return [render_prompt_text(prompt) for call, prompt in self.calls_made if call.seat == seat]

@@ -1,19 +1,14 @@
 """Forks: the first rounds of a debate as they were, another set-up, and a future of their own."""
 
-import json
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from server.debate.commands.fork import fork
 from server.debate.commands.open import find_setup_warnings
-from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, Failed, Opened, Paused, Resumed
+from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
-from server.debate.rules.transitions import replay
-from server.debate.views.compare import Comparison, build_comparison, render_comparison
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
 from server.debate.views.warnings import find_verdict_warnings
@@ -24,7 +19,6 @@ from tests.support.simulation import (
     build_debaters,
     build_setup,
     default_script,
-    render_finding,
     simulate,
     task_script,
 )
@@ -34,18 +28,9 @@ pytestmark = pytest.mark.requirement("N9")
 SIDES = [{"name": "Ada", "stance": "ship", "model": "one"}, {"name": "Bob", "stance": "wait"}]
 
 
-def forked(
-    of: DebateSimulation, at_round: int, script: Script = default_script, **changes: Any
-) -> DebateSimulation:
-    """A fork at play: what has been recorded of it is what it begins with."""
-    opened, past = fork("parent", of.debate, of.log, at_round, ChangesInput.model_validate(changes))
-    events: list[Event] = [opened, *past]
-    return DebateSimulation(replay(events), script, events=events)
-
-
 def refusal(of: DebateSimulation, at_round: int, **changes: Any) -> str:
     with pytest.raises(InvalidRequestError) as caught:
-        forked(of, at_round, **changes)
+        of.fork(at_round, **changes)
     return str(caught.value)
 
 
@@ -53,17 +38,10 @@ def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
     return simulate(build_setup(["scripted"], **asked), script).play()
 
 
-def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
-    first, second = names.split()
-    return build_comparison(one.stored(first), other.stored(second))
-
-
 class TestThePast:
     def test_the_rounds_taken_over_are_the_same_facts_and_the_next_is_open(self) -> None:
         parent = played()
-
-        child = forked(parent, 1)
-
+        child = parent.fork(1)
         begun = [event for event in parent.events if getattr(event, "round", 0) == 1]
         assert child.events[1:] == begun
         assert (child.status, child.debate.round) == ("running", 1)
@@ -72,31 +50,25 @@ class TestThePast:
 
     def test_it_says_where_it_is_from_and_after_which_entry(self) -> None:
         parent = played()
-
-        opened = forked(parent, 1).debate.setup
-
+        opened = parent.fork(1).debate.setup
         last = max(entry.seq for entry in parent.log if getattr(entry.event, "round", 0) == 1)
         assert (opened.forked_from, opened.forked_at_round) == ("parent", 1)
         assert opened.forked_hash == parent.log[last - 1].hash
 
     def test_before_the_first_round_only_the_set_up_is_shared(self) -> None:
         parent = simulate().add_events(NoteAdded(text="Mind the cost.")).play()
-
-        child = forked(parent, 0)
-
+        child = parent.fork(0)
         assert len(child.events) == 1
         assert child.debate.setup.forked_hash == parent.log[0].hash
         assert child.play().status == "concluded"
 
     def test_a_debate_that_is_under_way_can_be_forked_at_a_round_that_is_over(self) -> None:
         parent = simulate().play_through_round(1)
-
-        assert forked(parent, 1).play().status == "concluded"
+        assert parent.fork(1).play().status == "concluded"
 
     def test_a_debate_that_is_paused_between_rounds_can_be_forked_and_the_fork_is_not(self) -> None:
         parent = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
-
-        assert forked(parent, 1).status == "running"
+        assert parent.fork(1).status == "running"
 
     def test_notes_and_failures_are_taken_over(self) -> None:
         def script(call: Any) -> Any:
@@ -106,18 +78,14 @@ class TestThePast:
         parent = (
             simulate(script=script).play_through_round(1).add_events(NoteAdded(text="And Mars?", round=1))
         )
-
-        child = forked(parent.play(), 1)
-
+        child = parent.play().fork(1)
         assert [note.text for note in child.debate.notes] == ["And Mars?"]
         assert len(child.debate.failures) == 1
 
     def test_pauses_and_what_ended_the_other_debate_are_not(self) -> None:
         parent = simulate().play_through_round(1).add_events(Paused(reason="lunch"), Resumed())
         parent.add_events(TalkConcluded(round=1)).play()
-
-        child = forked(parent, 1).play()
-
+        child = parent.fork(1).play()
         kinds = [event.kind for event in child.events]
         assert not {"paused", "resumed"} & set(kinds)
         assert child.debate.talk_round_count == 2
@@ -134,9 +102,7 @@ class TestThePast:
         assert parent.status == "paused"
         down.clear()
         parent.add_events(Resumed()).play()
-
-        child = forked(parent, 1)
-
+        child = parent.fork(1)
         assert [type(event) for event in child.events[2:6]] == [Failed, Failed, Paused, Resumed]
         assert child.play().status == "concluded"
 
@@ -147,17 +113,15 @@ class TestThePast:
             parent = played(format=name, debaters=build_debaters(3), max_rounds=0)
             for number in range(parent.debate.round + 1):
                 with suppress(InvalidRequestError):
-                    assert forked(parent, number).play().status == "concluded", (name, number)
+                    assert parent.fork(number).play().status == "concluded", (name, number)
                     went_on.add((name, number))
         every_round_of_talk = {"second_opinion": 2, "verdict": 2, "handoff": 10, "full": 7, "round_robin": 2}
         for name, last in every_round_of_talk.items():
             assert {(name, number) for number in range(last + 1)} <= went_on
 
     def test_a_fork_can_be_forked(self) -> None:
-        child = forked(played(), 1).play()
-
-        grandchild = forked(child, 2)
-
+        child = played().fork(1).play()
+        grandchild = child.fork(2)
         assert grandchild.events[1:] == [e for e in child.events if 0 < getattr(e, "round", 0) <= 2]
         assert grandchild.debate.setup.forked_at_round == 2
 
@@ -165,30 +129,25 @@ class TestThePast:
 class TestTheCost:
     def test_what_the_other_debate_paid_for_is_not_counted_again(self) -> None:
         parent = played()
-
-        child = forked(parent, 1)
+        child = parent.fork(1)
         assert child.debate.usage == ()
         child.play()
-
         assert len(child.debate.usage) == len(parent.debate.usage) - 2
         assert build_state(child.stored())["usage"]["calls"] == len(child.debate.usage)
         assert f"{len(child.debate.usage)} calls" in render_verdict(child.debate)
 
     def test_the_verdict_and_the_transcript_say_where_the_past_is_from(self) -> None:
-        child = forked(played(), 1).play()
-
+        child = played().fork(1).play()
         assert "Forked from parent after round 1;" in render_verdict(child.debate)
         assert "Forked from parent after round 1;" in render_transcript(child.debate, child.log)
-        assert "before its first round" in render_verdict(forked(played(), 0).play().debate)
+        assert "before its first round" in render_verdict(played().fork(0).play().debate)
         assert "Forked" not in render_verdict(played().debate)
 
 
 class TestChanges:
     def test_seats_get_other_models_from_the_next_round_on(self) -> None:
         parent = played(debaters=SIDES)
-
-        child = forked(parent, 1, models={"Ada": "two", " Bob ": "three"}).play()
-
+        child = parent.fork(1, models={"Ada": "two", " Bob ": "three"}).play()
         models = {(turn.seat, turn.round): turn.usage.model for turn in child.debate.turns}
         assert models == {
             ("Ada", 1): "one",
@@ -200,13 +159,11 @@ class TestChanges:
     def test_judges_keep_what_is_not_named(self) -> None:
         panel = {"models": ["x"], "anonymize": False, "both_orders": False, "prompt": "Be brief."}
         parent = played(options={"judges": panel})
-
-        judges = forked(parent, 1, judges={"count": 2}).debate.setup.judges
+        judges = parent.fork(1, judges={"count": 2}).debate.setup.judges
         assert (judges.models, judges.anonymize, judges.both_orders) == (("x", "x"), False, False)
         assert judges.prompt == "Be brief."
-
-        judges = forked(
-            parent, 1, judges={"models": ["y"], "both_orders": True, "prompt": ""}
+        judges = parent.fork(
+            1, judges={"models": ["y"], "both_orders": True, "prompt": ""}
         ).debate.setup.judges
         assert (judges.models, judges.both_orders, judges.prompt) == (("y",), True, "")
 
@@ -219,44 +176,35 @@ class TestChanges:
             "seed": 9,
             "run": True,
         }
-
-        opened = forked(parent, 1, **changes).debate.setup
-
+        opened = parent.fork(1, **changes).debate.setup
         assert [document.title for document in opened.documents] == ["a", "b"]
         assert (opened.max_rounds, opened.instructions, opened.seed, opened.run) == (3, "Be kind.", 9, True)
-        assert forked(parent, 1).debate.setup.seed == parent.debate.setup.seed
+        assert parent.fork(1).debate.setup.seed == parent.debate.setup.seed
 
     def test_more_rounds_go_on_where_the_other_debate_ended(self) -> None:
         parent = played()
-
-        child = forked(parent, 2, max_rounds=3).play()
-
+        child = parent.fork(2, max_rounds=3).play()
         assert (parent.debate.talk_round_count, child.debate.talk_round_count) == (2, 3)
 
     def test_more_rounds_are_more_turns_where_a_round_is_one(self) -> None:
         parent = played(format="handoff", max_rounds=4)
-
-        assert forked(parent, 4, max_rounds=6).play().debate.talk_round_count == 6
+        assert parent.fork(4, max_rounds=6).play().debate.talk_round_count == 6
 
     def test_a_moderator_gets_another_model(self) -> None:
         parent = played(format="settle")
-
-        child = forked(parent, 1, moderator="another")
-
+        child = parent.fork(1, moderator="another")
         assert child.debate.setup.moderator is not None
         assert child.debate.setup.moderator.model == "another"
 
     def test_another_stance_is_told_of_wherever_it_matters(self) -> None:
         parent = played(debaters=SIDES)
-
-        child = forked(parent, 1, stances={"Bob": "wait a year"}).play()
-
+        child = parent.fork(1, stances={"Bob": "wait a year"}).play()
         told = "Up to round 1, Bob argued for another stance, before the fork."
         assert told in find_setup_warnings(child.debate.setup, 2)
         assert told in find_verdict_warnings(child.debate)
         assert child.debate.turns[0] == parent.debate.turns[0]
-        assert forked(child, 2).debate.setup.forked_restanced == ("Bob",)
-        assert forked(parent, 0, stances={"Bob": "wait a year"}).debate.setup.forked_restanced == ()
+        assert child.fork(2).debate.setup.forked_restanced == ("Bob",)
+        assert parent.fork(0, stances={"Bob": "wait a year"}).debate.setup.forked_restanced == ()
 
     @pytest.mark.parametrize(
         ("changes", "told"),
@@ -271,17 +219,14 @@ class TestChanges:
     )
     def test_what_cannot_be_changed_is_refused(self, changes: dict[str, Any], told: str) -> None:
         parent = played(debaters=SIDES, documents=[{"title": "a", "text": "A"}])
-
         assert told in refusal(parent, 1, **changes)
 
     def test_fewer_rounds_than_are_taken_over_are_refused(self) -> None:
         told = refusal(played(max_rounds=3), 2, max_rounds=1)
-
         assert "out of range: 2 to 4 rounds of talk, of which 2 are taken over" in told
 
     def test_a_format_of_another_release_keeps_to_its_own_rounds(self) -> None:
         opened = build_setup().model_copy(update={"format": "brawl"})
-
         assert "1 to 3 rounds" in refusal(simulate(opened).play(), 1, max_rounds=4)
 
     def test_judges_are_refused_where_there_are_none_and_after_they_were_heard(self) -> None:
@@ -315,99 +260,5 @@ class TestRounds:
         (first,) = parent.pending_calls()
         parent.add_events(parent.answer(first), TalkConcluded(round=2)).play()
         assert parent.status == "concluded"
-
         assert "Round 2 was cut short" in refusal(parent, 2)
-        assert forked(parent, 1).play().status == "concluded"
-
-
-class TestComparing:
-    def test_a_fork_beside_what_it_is_a_fork_of(self) -> None:
-        parent = played(debaters=SIDES)
-        child = forked(
-            parent,
-            1,
-            task_script({"judgment": json.loads(render_finding("B", 3))}),
-            judges={"models": ["another"]},
-        ).play()
-
-        found = side_by_side(parent, child)
-
-        assert (found.relation, found.shared_rounds, found.agree) == ("fork", 1, "no")
-        assert found.provenance == "verified"
-        assert [(d.field, d.other) for d in found.differences] == [("judges.models", "another")]
-        assert (found.one.winner_stance, found.one.margin) == ("ship", 2)
-        assert (found.other.winner_stance, found.other.margin) == ("wait", 3)
-        assert found.other.models["judge 1"] == "another"
-        assert (found.one.usage.calls, found.other.usage.calls) == (6, 4)
-        assert found.summary == (
-            "fork is a fork of parent; they share round 1. They come to different findings."
-        )
-        told = render_comparison(found)
-        assert "- judges.models: scripted | another" in told
-        assert "- concluded: decided wait, margin 3 of 3" in told
-
-    def test_the_other_way_round(self) -> None:
-        parent = played()
-        child = forked(parent, 2).play()
-
-        found = side_by_side(child, parent, "fork parent")
-
-        assert (found.relation, found.shared_rounds, found.agree) == ("parent", 2, "yes")
-        assert "They come to the same finding." in found.summary
-        assert found.differences == []
-
-    def test_the_same_side_may_win_less_surely(self) -> None:
-        parent = played()
-        child = forked(parent, 1, task_script({"judgment": json.loads(render_finding("A", 1))})).play()
-
-        assert side_by_side(parent, child).summary.endswith(
-            "They come to the same finding: decided in parent, leaning in fork."
-        )
-
-    def test_two_forks_of_one_debate(self) -> None:
-        parent = played(debaters=SIDES)
-        one = forked(parent, 1, stances={"Ada": "ship today"}).play()
-
-        found = side_by_side(one, forked(parent, 1), "one other")
-
-        assert (found.relation, found.shared_rounds, found.agree) == ("sibling", 1, "open")
-        assert found.provenance == ""
-        assert found.summary == (
-            "Both are forks of parent; they share round 1. There is no verdict to compare yet."
-        )
-        assert "- running: no verdict" in render_comparison(found)
-
-    def test_debates_that_have_nothing_to_do_with_each_other(self) -> None:
-        found = side_by_side(
-            played(documents=[{"title": "plan", "text": "P" * 900}]),
-            played(format="settle", options={"referee": True}),
-        )
-
-        assert (found.relation, found.shared_rounds, found.provenance) == ("", 0, "")
-        assert found.summary.startswith("Neither is a fork of the other.")
-        differing = {difference.field for difference in found.differences}
-        assert {"format", "documents.plan.text", "referee.model", "moderator.closes"} <= differing
-        assert all(len(difference.one.encode()) <= 300 for difference in found.differences)
-        assert found.other.models["moderator"] == "scripted"
-
-    def test_a_fork_whose_beginning_is_not_in_the_other_record_is_told_of(self) -> None:
-        child = forked(played(), 1).play()
-
-        found = side_by_side(played(), child)
-        assert found.provenance == "verified"
-
-        altered = child.events[0].model_copy(update={"forked_hash": "0" * 64})
-        assert isinstance(altered, Opened)
-        child.debate = replay([altered, *child.events[1:]])
-        found = side_by_side(played(), child)
-        assert found.provenance == "broken"
-        assert "is not in the record of the other debate" in render_comparison(found)
-
-    def test_the_shared_past_ends_where_the_records_part(self) -> None:
-        parent = played()
-        early = forked(parent, 1, lambda call: f"Else, {call.key}.").play_through_round(2)
-        grandchild = forked(early, 2)
-
-        assert side_by_side(early, forked(parent, 2), "one other").shared_rounds == 1
-        found = side_by_side(parent, grandchild, "grandparent fork")
-        assert (found.relation, found.shared_rounds) == ("", 1)
+        assert parent.fork(1).play().status == "concluded"

@@ -7,16 +7,22 @@ from server.debate.commands.intervene import (
     InterventionRequest,
     build_intervention,
 )
+from server.debate.commands.submit import build_submission
+from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
-from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
+from server.debate.views.events import build_interventions
+from server.debate.views.markdown import render_transcript
 from server.debate.views.state import status_reason
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
-pytestmark = pytest.mark.requirement("D2")
+pytestmark = pytest.mark.requirement("D2", "D4", "C14")
 
 CONCLUDE = TalkConcluded()
+TEXT = "Give every cost in euros."
+NOBODY = "The talk is being concluded, and no debater is asked for anything more."
 
 
 def asked(
@@ -159,3 +165,144 @@ def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> N
     at = simulate(opened, terminate_when=lambda _: True).play_to_round(2)
     assert refused(at, "conclude") == "The talk is over already. Call get_verdict."
     assert refused(at, "inject", text="x").startswith("The talk is over, and notes are for those who talk.")
+
+
+def concluded_in_the_first_round(opened: DebateSimulation) -> DebateSimulation:
+    """With a turn that is still on its way."""
+    at = opened.play_to_round(1)
+    return at.add_events(at.answer(at.pending_calls()[0]), CONCLUDE)
+
+
+@pytest.mark.parametrize(
+    ("action", "to"), [("challenge", ""), ("challenge", "Opponent"), ("inject", "Opponent")]
+)
+def test_nobody_is_challenged_who_will_not_be_asked_again(action: str, to: str) -> None:
+    at = concluded_in_the_first_round(simulate())
+    with pytest.raises(InvalidRequestError, match=NOBODY):
+        at.intervene(action, text="Prove it.", to=to)
+
+
+def test_a_note_for_all_is_still_read_by_who_decides() -> None:
+    at = concluded_in_the_first_round(simulate())
+    at.intervene("inject", text="The budget was halved.")
+    assert "The budget was halved." in at.play().prompts("judge 1")[-1]
+
+
+def test_debaters_who_are_still_to_vote_can_be_told_something() -> None:
+    phases = ["opening", "voting"]
+    at = concluded_in_the_first_round(simulate(build_setup(options={"phases": phases})))
+    assert "Opponent reads it" in at.intervene("inject", text="News.", to="Opponent")
+
+
+def test_a_challenge_promises_no_more_than_there_may_be() -> None:
+    told = simulate().play_to_round(2).intervene("challenge", text="Prove it.")
+    assert told == (
+        "Every debater is to answer it in the next turn, if one is left; everybody reads it in the record."
+    )
+
+
+def test_what_is_resumed_goes_on_at_once_where_it_was_promised_to_be_decided() -> None:
+    pause = Paused(reason="lunch")
+    told = "seats that failed in this round are asked again."
+    at = concluded_in_the_first_round(simulate()).add_events(pause)
+    assert at.intervene("resume") == f"It goes on at once; {told}"
+    assert simulate().play_to_round(1).add_events(pause).intervene("resume") == (
+        f"It goes on with the next step_round, or at once where answers are on their way; {told}"
+    )
+
+
+@pytest.mark.requirement("N7", "N8")
+def test_a_turn_that_is_submitted_again_because_its_answer_was_lost_is_not_taken_for_the_next() -> None:
+    at = simulate(build_setup([CALLER], format="verdict")).play()
+    first, second = (debater.name for debater in at.debate.setup.debaters)
+    for seat in (first, second):
+        at.add_events(build_submission(at.debate, seat, "It holds.")).play()
+    with pytest.raises(InvalidRequestError) as why:
+        build_submission(at.debate, first, " It holds.\n")
+    assert str(why.value) == (
+        f"{first} said this in these words in round 1, and it is recorded. Awaited now is another turn, in "
+        "round 2."
+    )
+    assert at.add_events(build_submission(at.debate, first, "It still holds.")).debate.turns[-1].round == 2
+
+
+def rounds_with_text(at: DebateSimulation, seat: str) -> list[int]:
+    """The rounds whose prompts hold the text unquoted."""
+    return [
+        call.round
+        for call, prompt in at.calls_made
+        if call.seat == seat and TEXT in prompt.messages[-1].content.splitlines()
+    ]
+
+
+def test_every_seat_is_given_the_instruction_from_the_next_round_on() -> None:
+    at = simulate(build_setup(format="verdict", max_rounds=3)).play_to_round(2)
+    assert (
+        at.intervene("instruct", text=TEXT, reason="clarity")
+        == "Every seat follows it from the next round on."
+    )
+    at.play()
+    assert rounds_with_text(at, "Proponent") == rounds_with_text(at, "Opponent") == [3]
+    assert rounds_with_text(at, "judge 1") == [4]
+
+
+@pytest.mark.parametrize("seat", ["Opponent", "judge 1"])
+def test_an_instruction_for_one_seat_is_given_to_no_other(seat: str) -> None:
+    at = simulate(build_setup(format="verdict"))
+    assert at.intervene("instruct", text=TEXT, to=seat) == f"{seat} follows it from the next round on."
+    at.play()
+    assert {call.seat for call, _ in at.calls_made if rounds_with_text(at, call.seat)} == {seat}
+
+
+def test_an_instruction_is_shown_with_the_other_interventions() -> None:
+    at = simulate().play_through_round(1)
+    at.intervene("instruct", text=TEXT, reason="clarity")
+    (row,) = build_interventions(at.stored())["log"]
+    assert (row["action"], row["text"], row["reason"]) == ("instruct", TEXT, "clarity")
+    assert f"### Instruction to everybody\n\n{TEXT}" in render_transcript(at.debate, at.log)
+
+
+@pytest.mark.parametrize(
+    ("text", "to", "problem"),
+    [
+        ("", "", "nothing to instruct"),
+        ("x" * 8001, "", "8,001 characters"),
+        ("x", "Nobody", "Nobody here is called 'Nobody'"),
+    ],
+)
+def test_an_instruction_needs_a_text_of_fair_length_and_a_seat_that_exists(
+    text: str, to: str, problem: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=problem):
+        simulate().intervene("instruct", text=text, to=to)
+
+
+@pytest.mark.requirement("N9")
+@pytest.mark.parametrize(("changes", "kept"), [({}, [TEXT]), ({"instructions": "Be brief."}, [])])
+def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
+    changes: dict[str, str], kept: list[str]
+) -> None:
+    parent = simulate()
+    parent.intervene("instruct", text=TEXT)
+    parent.play_through_round(1)
+    given = parent.fork(1, **changes).debate.find_interventions(InstructionGiven)
+    assert [made.text for made in given] == kept
+
+
+@pytest.mark.requirement("N10")
+@pytest.mark.parametrize("rounds", [0, 1])
+@pytest.mark.parametrize(
+    ("most", "told"),
+    [
+        (3, "The new limits leave no room for another question (budget: 5 of 3 calls spent, and 1 call "),
+        (6, "The new limits leave no room for another question (budget: 5 of 6 calls spent, and 1 call "),
+        (7, "The new limits are in force from the next question on. Resume the debate now."),
+    ],
+)
+def test_limits_that_leave_no_room_are_said_to_leave_none(most: int, told: str, rounds: int) -> None:
+    limits = {"limits": {"max_calls": 6, "on_budget": "pause"}}
+    at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
+    assert at.status == "paused"
+    effect = at.intervene("extend", rounds=rounds, limits={"max_calls": most})
+    assert told in effect
+    assert ("Resume" in effect) == (most == 7)

@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import judge_seats
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.rules.schedule import current_model
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
@@ -33,13 +31,6 @@ from tests.support.simulation import (
 )
 
 pytestmark = pytest.mark.requirement("D4")
-
-
-def steer(at: DebateSimulation, action: str, **wish: Any) -> str:
-    """Do it, and say from when on it counts."""
-    made = build_intervention(at.debate, action, InterventionRequest(**wish))
-    at.add_events(*made.events)
-    return made.effect
 
 
 def refused(at: DebateSimulation, action: str, **wish: Any) -> str:
@@ -66,21 +57,21 @@ def last_prompt(at: DebateSimulation, seat: str) -> str:
 class TestMoreRounds:
     def test_a_debate_goes_on_for_as_many_rounds_more(self) -> None:
         at = simulate(build_setup(max_rounds=2)).play_through_round(1)
-        assert "2 rounds more, 4 in all" in steer(at, "extend", rounds=2)
+        assert "2 rounds more, 4 in all" in at.intervene("extend", rounds=2)
         at.play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", *["rebuttal"] * 3, "verdict"]
         assert build_state(at.stored())["max_rounds"] == 4
 
     def test_in_the_last_round_it_still_counts(self) -> None:
         at = simulate(build_setup(max_rounds=1)).play_to_round(1)
-        steer(at, "extend", rounds=1)
+        at.intervene("extend", rounds=1)
         assert at.play().debate.talk_round_count == 2
 
     def test_a_round_of_hand_offs_is_a_turn_more(self) -> None:
         at = simulate(build_setup(format="handoff", options={"limits": {"max_turns": 3}})).play_through_round(
             1
         )
-        steer(at, "extend", rounds=2)
+        at.intervene("extend", rounds=2)
         assert len(at.play().debate.turns) == 5
 
     def test_a_talk_that_is_over_cannot_be_extended(self) -> None:
@@ -102,7 +93,7 @@ class TestWeightsAndThreshold:
         opened = build_setup(options={"judges": {"count": 2, "both_orders": False}})
         assert simulate(opened, judges_find("A", "B")).play().debate.verdict.outcome == "contested"  # type: ignore[union-attr]
         at = simulate(opened, judges_find("A", "B")).play_through_round(1)
-        steer(at, "weights", weights={"judge 1": "2"})
+        at.intervene("weights", weights={"judge 1": "2"})
         found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Proponent")
         assert found.votes[0] == "judge 1 (scripted): Proponent, margin 2 of 3, weight 2"
@@ -111,7 +102,7 @@ class TestWeightsAndThreshold:
         opened = build_setup(options={"judges": {"count": 3, "both_orders": False}})
         for share, outcome in (("2/3", "leaning"), ("0.67", "contested")):
             at = simulate(opened, judges_find("A", "A", "B")).play_through_round(1)
-            steer(at, "threshold", threshold=share)
+            at.intervene("threshold", threshold=share)
             assert build_verdict(at.play().debate).outcome == outcome
 
     def test_below_a_half_the_position_must_still_be_ahead_alone(self) -> None:
@@ -119,7 +110,7 @@ class TestWeightsAndThreshold:
             debaters=build_debaters(3), options={"judges": {"count": 2, "both_orders": False}}
         )
         at = simulate(opened, judges_find("A", "B")).play_through_round(1)
-        steer(at, "threshold", threshold="1/3")
+        at.intervene("threshold", threshold="1/3")
         assert build_verdict(at.play().debate).outcome == "contested"
 
     def test_ballots_are_weighed_too(self) -> None:
@@ -132,7 +123,7 @@ class TestWeightsAndThreshold:
             )
 
         at = simulate(build_setup(options={"phases": ["opening", "voting"]}), vote).play_through_round(1)
-        steer(at, "weights", weights={"Opponent": 1.5})
+        at.intervene("weights", weights={"Opponent": 1.5})
         assert at.debate.weights == {"Opponent": Fraction(3, 2)}
         found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Opponent")
@@ -177,7 +168,7 @@ class TestWeightsAndThreshold:
 class TestAnotherModel:
     def test_a_seat_is_asked_of_its_new_model_from_the_next_question_on(self) -> None:
         at = simulate().play_through_round(1)
-        assert "next question" in steer(at, "replace_model", to="Opponent", model="vendor/new")
+        assert "next question" in at.intervene("replace_model", to="Opponent", model="vendor/new")
         at.play_to_round(2)
         assert {call.seat: call.model for call in at.pending_calls()} == {
             "Proponent": "scripted",
@@ -192,8 +183,8 @@ class TestAnotherModel:
         )
         at.play()
         assert at.status == "paused"
-        steer(at, "replace_model", to="Opponent", model="vendor/new")
-        steer(at, "replace_model", to="Proponent", model="vendor/new")
+        at.intervene("replace_model", to="Opponent", model="vendor/new")
+        at.intervene("replace_model", to="Proponent", model="vendor/new")
         at.add_events(Resumed())
         assert {(call.seat, call.model, call.attempt) for call in at.pending_calls()} == {
             ("Proponent", "vendor/new", 1),
@@ -202,7 +193,7 @@ class TestAnotherModel:
 
     def test_a_judge_can_be_replaced_as_well(self) -> None:
         at = simulate().play_through_round(1)
-        steer(at, "replace_model", to="judge 1", model="vendor/new")
+        at.intervene("replace_model", to="judge 1", model="vendor/new")
         assert {call.model for call in at.play_to_round(3).pending_calls()} == {"vendor/new"}
 
     def test_a_seat_and_a_model_have_to_be_named(self) -> None:
@@ -259,7 +250,7 @@ class TestFallbackModels:
 class TestChallenges:
     def test_a_challenge_stands_in_the_record_for_all_to_see_whoever_has_to_answer_it(self) -> None:
         at = simulate().play_through_round(1)
-        assert "Opponent is to answer it" in steer(at, "challenge", text="Name one case.", to="Opponent")
+        assert "Opponent is to answer it" in at.intervene("challenge", text="Name one case.", to="Opponent")
         at.play_to_round(2).step()
         for seat in ("Proponent", "Opponent"):
             assert "[challenge to B, to be answered]\n> Name one case." in last_prompt(at, seat)
@@ -267,7 +258,7 @@ class TestChallenges:
 
     def test_a_challenge_to_all_names_everybody(self) -> None:
         at = simulate().play_through_round(1)
-        assert "Every debater is to answer it" in steer(at, "challenge", text="Name one case.")
+        assert "Every debater is to answer it" in at.intervene("challenge", text="Name one case.")
         at.play_to_round(2).step()
         assert "[challenge to everybody, to be answered]" in last_prompt(at, "Proponent")
 
@@ -277,7 +268,7 @@ class TestRetractions:
         at = simulate(
             script=lambda c: render_finding() if c.task == "judgment" else f"{c.seat} lies."
         ).play_through_round(1)
-        assert "struck through" in steer(at, "retract", to="Opponent", round=1, reason="it made that up")
+        assert "struck through" in at.intervene("retract", to="Opponent", round=1, reason="it made that up")
         at.play()
         for call, prompt in at.calls_made:
             assert (call.round == 1) or "[B: retracted]" in render_prompt_text(prompt)
@@ -291,13 +282,13 @@ class TestRetractions:
             lambda c: render_finding() if c.task == "judgment" else f"{c.seat} says.",
         )
         at.play_through_round(1)
-        steer(at, "retract", to="Opponent", round=1)
+        at.intervene("retract", to="Opponent", round=1)
         at.play_to_round(2).step()
         assert at.calls_made[-1][1].summary.opponent_text == ""
 
     def test_each_turn_is_retracted_once(self) -> None:
         at = simulate().play_through_round(1)
-        steer(at, "retract", to="Opponent", round=1)
+        at.intervene("retract", to="Opponent", round=1)
         assert "it spoke in round 1" in refused(at, "retract", to="Opponent", round=1)
 
     def test_what_was_not_said_cannot_be_retracted(self) -> None:
@@ -316,12 +307,12 @@ class TestRetractions:
 
 def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
     at = simulate().play_through_round(1)
-    steer(at, "extend", rounds=1, reason="more")
-    steer(at, "weights", weights={"judge 1": "3/2"})
-    steer(at, "threshold", threshold="2/3")
-    steer(at, "replace_model", to="Opponent", model="x/new")
-    steer(at, "retract", to="Opponent", round=1)
-    steer(at, "challenge", text="Why?")
+    at.intervene("extend", rounds=1, reason="more")
+    at.intervene("weights", weights={"judge 1": "3/2"})
+    at.intervene("threshold", threshold="2/3")
+    at.intervene("replace_model", to="Opponent", model="x/new")
+    at.intervene("retract", to="Opponent", round=1)
+    at.intervene("challenge", text="Why?")
     found = build_interventions(at.stored())
     assert found["settings"] | {"actions": (), "limits": {}} == {
         "limits": {},
@@ -361,7 +352,7 @@ def test_a_retracted_message_is_not_shown_to_who_answers_it() -> None:
     )
     at.add_events(*(at.answer(call) for call in at.pending_calls()))
     asker = at.debate.round_turns(2)[0]
-    steer(at, "retract", to=asker.seat, round=2)
+    at.intervene("retract", to=asker.seat, round=2)
     (prompt,) = (
         render_prompt_text(render(at.debate, call)) for call in at.pending_calls() if call.seat == asker.to
     )
@@ -370,21 +361,16 @@ def test_a_retracted_message_is_not_shown_to_who_answers_it() -> None:
     assert at.play().status == "concluded"
 
 
-def forked(at: DebateSimulation, **changes: Any) -> Debate:
-    opened, past = fork("parent", at.debate, at.log, 1, ChangesInput.model_validate(changes))
-    return replay((opened, *past))
-
-
 def test_a_fork_seats_the_moderator_it_asks_for_where_another_was_seated_on_the_way() -> None:
     at = simulate(build_setup(format="settle")).play_to_round(1)
-    steer(at, "replace_model", to="moderator", model="vendor/new")
+    at.intervene("replace_model", to="moderator", model="vendor/new")
     at.play_through_round(1)
-    assert current_model(forked(at), "moderator") == "vendor/new"
-    assert current_model(forked(at, moderator="vendor/other"), "moderator") == "vendor/other"
+    assert current_model(at.fork(1).debate, "moderator") == "vendor/new"
+    assert current_model(at.fork(1, moderator="vendor/other").debate, "moderator") == "vendor/other"
 
 
 def test_a_fork_with_fewer_judges_forgets_the_model_of_one_who_left() -> None:
     at = simulate(build_setup(options={"judges": {"count": 2}})).play_through_round(1)
-    steer(at, "replace_model", to="judge 2", model="vendor/new")
-    child = forked(at, judges={"count": 1})
+    at.intervene("replace_model", to="judge 2", model="vendor/new")
+    child = at.fork(1, judges={"count": 1}).debate
     assert (judge_seats(child.setup), child.round) == (("judge 1",), 1)

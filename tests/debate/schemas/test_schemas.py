@@ -32,7 +32,6 @@ def problem(schema: Any, value: Any) -> str:
 
 def test_a_schema_is_recorded_as_compact_json_in_the_order_of_its_author() -> None:
     schema = {"type": "object", "properties": {"z": {}, "a": {"title": "Größe"}}}
-
     assert check_schema(schema) == '{"type":"object","properties":{"z":{},"a":{"title":"Größe"}}}'
 
 
@@ -65,7 +64,6 @@ def test_what_is_no_valid_schema_is_refused_at_its_place(schema: dict[str, Any],
 
 def test_a_schema_may_be_so_large_and_no_larger() -> None:
     frame = len('{"title":""}')
-
     assert len(check_schema({"title": "x" * (MAX_SCHEMA_SIZE - frame)})) == MAX_SCHEMA_SIZE
     assert "20,001 bytes; 20,000 are allowed" in refusal({"title": "x" * (MAX_SCHEMA_SIZE - frame + 1)})
 
@@ -116,7 +114,6 @@ def test_a_reference_within_the_schema_is_followed(schema: dict[str, Any]) -> No
 @pytest.mark.parametrize("reference", ["https://example.com/a", "other.json#/a", "/a"])
 def test_a_reference_out_of_the_schema_is_refused(reference: str) -> None:
     said = refusal({"properties": {"a": {"$ref": reference}}})
-
     assert f'at #/properties/a: the reference "{reference}" leads out of it. Put what it means' in said
 
 
@@ -136,26 +133,22 @@ def test_a_reference_to_nothing_in_the_schema_is_refused(schema: dict[str, Any])
 @pytest.mark.parametrize("keyword", ["$id", "$schema"])
 def test_a_part_that_changes_what_references_mean_is_refused(keyword: str) -> None:
     said = refusal({"properties": {"a": {keyword: "https://json-schema.org/draft/2020-12/schema"}}})
-
     assert f"#/properties/a/{keyword}: only the whole schema may have one" in said
 
 
 def test_a_field_may_be_called_as_a_keyword_is() -> None:
     schema = {"properties": {"$id": {"type": "string"}, "$ref": {"type": "string"}, "enum": {}}}
-
     assert problem(schema, {"$id": "x", "$ref": "y"}) == ""
 
 
 @pytest.mark.parametrize("draft", ["http://json-schema.org/draft-04/schema#", "https://example.com/mine", 7])
 def test_a_draft_that_is_not_known_is_refused_with_those_that_are(draft: Any) -> None:
     said = refusal({"$schema": draft})
-
     assert "is not supported. Leave `$schema` out for draft 2020-12, or name one of https://" in said
 
 
 def test_a_schema_is_read_by_the_rules_of_the_draft_it_names() -> None:
     pair = {"items": [{"type": "string"}], "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}
-
     assert problem({"$schema": DRAFT_07, **pair}, [1]) == "0: 1 is not of type string"
     assert problem({"$schema": DRAFT_07, **pair}, {"c": 1}) == "d: is required"
     assert "#/items" in refusal(pair)
@@ -167,7 +160,6 @@ def test_a_schema_is_read_by_the_rules_of_the_draft_it_names() -> None:
 def test_a_part_that_refers_to_the_whole_is_checked_as_the_whole_is(draft: str) -> None:
     fields = {"price": {"multipleOf": 0.01}, "child": {"$ref": "#"}}
     schema = {"$schema": draft, "$id": "https://example.com/a", "properties": fields, "required": ["price"]}
-
     assert problem(schema, {"price": 19.99, "child": {"price": 19.99}}) == ""
     assert problem(schema, {"price": 1, "child": {}}) == "child.price: is required"
 
@@ -184,7 +176,6 @@ def test_a_part_that_refers_to_the_whole_is_checked_as_the_whole_is(draft: str) 
 )
 def test_what_nothing_can_satisfy_is_refused(schema: Any, place: str) -> None:
     said = refusal(schema)
-
     assert said.startswith(f"`output_schema` at {place}: ")
     assert "nothing can satisfy it" in said
 
@@ -208,7 +199,6 @@ def test_a_schema_may_lead_back_to_itself_through_a_field_or_an_item() -> None:
         "properties": {"children": {"type": "array", "items": {"$ref": "#"}}},
         "required": ["name"],
     }
-
     assert problem(tree, {"name": "a", "children": [{"name": "b"}]}) == ""
     assert problem(tree, {"name": "a", "children": [{"children": []}]}) == "children.0.name: is required"
 
@@ -259,7 +249,6 @@ def test_a_regular_expression_that_is_malformed_or_costs_too_much_is_refused_at_
 
 def test_a_schema_has_at_most_50_regular_expressions() -> None:
     patterns = {f"^x{number}": True for number in range(51)}
-
     assert "51 regular expressions; 50 are allowed" in refusal({"patternProperties": patterns})
 
 

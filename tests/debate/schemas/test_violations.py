@@ -139,7 +139,6 @@ def test_what_satisfies_the_schema_is_no_misfit() -> None:
         "contact": "a@b",
         "free": [1],
     }
-
     assert problem(DECISION, value) == ""
 
 
@@ -171,15 +170,12 @@ def test_formats_are_remarks() -> None:
 @pytest.mark.parametrize("keyword", ["required", "properties"])
 def test_what_is_said_of_objects_holds_for_objects_only(keyword: str) -> None:
     wanted: Any = {"required": ["a"], "properties": {"a": False}}
-
     assert problem({keyword: wanted[keyword]}, "a") == ""
 
 
 def test_a_misfit_is_short_and_on_one_line_whatever_the_value() -> None:
     value = {"decision": "x\n" * 500, "choice": ["é\x1b" * 500]}
-
     said = problem({"properties": {"choice": {"enum": ["é" * 5_000, "b"]}}}, value)
-
     assert said.startswith("choice: ")
     assert len(said) <= MAX_VIOLATION_LENGTH
     assert said.isprintable()
@@ -275,7 +271,6 @@ def test_what_is_large_but_does_not_multiply_is_checked(schema: dict[str, Any], 
 
 def test_the_names_of_fields_are_matched() -> None:
     schema = {"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": False}
-
     assert problem(schema, {"n_a": 1}) == ""
     assert problem(schema, {"n_a": "1"}) == 'n_a: "1" is not of type integer'
     assert problem(schema, {"m": 1}) == "Additional properties are not allowed ('m' was unexpected)"
@@ -286,7 +281,6 @@ def test_the_names_of_fields_are_matched() -> None:
 @given(SCHEMAS, JSON)
 def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], value: Any) -> None:
     said = find_violation(json.dumps(schema), value)
-
     assert (said == "") == jsonschema.Draft202012Validator(schema).is_valid(value)
     assert not said.startswith("the result cannot be checked")
 
@@ -319,6 +313,5 @@ def test_plain_json_is_compact_and_in_the_letters_it_was_written_in() -> None:
 def test_a_value_that_holds_itself_is_no_json() -> None:
     circle: list[Any] = []
     circle.extend([circle, circle])
-
     with pytest.raises(ValueError, match="is nested deeper than 50 levels"):
         plain_json(circle)

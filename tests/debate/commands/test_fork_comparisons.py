@@ -1,0 +1,169 @@
+"""Forks beside the debates they come from: what they share, and forks of debates that were steered."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.debate.facts.events import Opened
+from server.debate.facts.interventions import TurnRetracted
+from server.debate.rules.transitions import replay
+from server.debate.views.compare import Comparison, build_comparison, render_comparison
+from server.debate.views.events import build_interventions
+from tests.support.simulation import (
+    DebateSimulation,
+    Script,
+    build_setup,
+    default_script,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("N9", "D4")
+
+SIDES = [{"name": "Ada", "stance": "ship", "model": "one"}, {"name": "Bob", "stance": "wait"}]
+TWO_JUDGES = {"judges": {"models": ["x/one", "x/two"]}}
+
+
+def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
+    return simulate(build_setup(**asked), script).play()
+
+
+def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
+    first, second = names.split()
+    return build_comparison(one.stored(first), other.stored(second))
+
+
+class TestComparing:
+    def test_a_fork_beside_what_it_is_a_fork_of(self) -> None:
+        parent = played(debaters=SIDES)
+        child = parent.fork(
+            1,
+            task_script({"judgment": json.loads(render_finding("B", 3))}),
+            judges={"models": ["another"]},
+        ).play()
+        found = side_by_side(parent, child)
+        assert (found.relation, found.shared_rounds, found.agree) == ("fork", 1, "no")
+        assert found.provenance == "verified"
+        assert [(d.field, d.other) for d in found.differences] == [("judges.models", "another")]
+        assert (found.one.winner_stance, found.one.margin) == ("ship", 2)
+        assert (found.other.winner_stance, found.other.margin) == ("wait", 3)
+        assert found.other.models["judge 1"] == "another"
+        assert (found.one.usage.calls, found.other.usage.calls) == (6, 4)
+        assert found.summary == (
+            "fork is a fork of parent; they share round 1. They come to different findings."
+        )
+        told = render_comparison(found)
+        assert "- judges.models: scripted | another" in told
+        assert "- concluded: decided wait, margin 3 of 3" in told
+
+    def test_the_other_way_round(self) -> None:
+        parent = played()
+        child = parent.fork(2).play()
+        found = side_by_side(child, parent, "fork parent")
+        assert (found.relation, found.shared_rounds, found.agree) == ("parent", 2, "yes")
+        assert "They come to the same finding." in found.summary
+        assert found.differences == []
+
+    def test_the_same_side_may_win_less_surely(self) -> None:
+        parent = played()
+        child = parent.fork(1, task_script({"judgment": json.loads(render_finding("A", 1))})).play()
+        assert side_by_side(parent, child).summary.endswith(
+            "They come to the same finding: decided in parent, leaning in fork."
+        )
+
+    def test_two_forks_of_one_debate(self) -> None:
+        parent = played(debaters=SIDES)
+        one = parent.fork(1, stances={"Ada": "ship today"}).play()
+        found = side_by_side(one, parent.fork(1), "one other")
+        assert (found.relation, found.shared_rounds, found.agree) == ("sibling", 1, "open")
+        assert found.provenance == ""
+        assert found.summary == (
+            "Both are forks of parent; they share round 1. There is no verdict to compare yet."
+        )
+        assert "- running: no verdict" in render_comparison(found)
+
+    def test_debates_that_have_nothing_to_do_with_each_other(self) -> None:
+        found = side_by_side(
+            played(documents=[{"title": "plan", "text": "P" * 900}]),
+            played(format="settle", options={"referee": True}),
+        )
+        assert (found.relation, found.shared_rounds, found.provenance) == ("", 0, "")
+        assert found.summary.startswith("Neither is a fork of the other.")
+        differing = {difference.field for difference in found.differences}
+        assert {"format", "documents.plan.text", "referee.model", "moderator.closes"} <= differing
+        assert all(len(difference.one.encode()) <= 300 for difference in found.differences)
+        assert found.other.models["moderator"] == "scripted"
+
+    def test_a_fork_whose_beginning_is_not_in_the_other_record_is_told_of(self) -> None:
+        child = played().fork(1).play()
+        found = side_by_side(played(), child)
+        assert found.provenance == "verified"
+        altered = child.events[0].model_copy(update={"forked_hash": "0" * 64})
+        assert isinstance(altered, Opened)
+        child.debate = replay([altered, *child.events[1:]])
+        found = side_by_side(played(), child)
+        assert found.provenance == "broken"
+        assert "is not in the record of the other debate" in render_comparison(found)
+
+    def test_the_shared_past_ends_where_the_records_part(self) -> None:
+        parent = played()
+        early = parent.fork(1, lambda call: f"Else, {call.key}.").play_through_round(2)
+        grandchild = early.fork(2)
+        assert side_by_side(early, parent.fork(2), "one other").shared_rounds == 1
+        found = side_by_side(parent, grandchild, "grandparent fork")
+        assert (found.relation, found.shared_rounds) == ("", 1)
+
+
+def in_force(at: DebateSimulation) -> dict[str, Any]:
+    return dict(build_interventions(at.stored())["settings"])
+
+
+def test_rounds_are_shared_whoever_sits_on_the_bench_of_the_fork() -> None:
+    parent = simulate(build_setup(options=TWO_JUDGES)).play_through_round(1)
+    parent.intervene("replace_model", to="judge 2", model="x/three")
+    parent.intervene("replace_model", to="Opponent", model="x/four")
+    child = parent.fork(1, judges={"count": 1}, models={"Opponent": "x/five"})
+    found = side_by_side(parent.play(), child.play())
+    assert (found.shared_rounds, found.provenance) == (1, "verified")
+    assert found.one.models["Opponent"] == "x/four"
+    assert found.other.models == {"Proponent": "scripted", "Opponent": "x/five", "judge 1": "x/one"}
+
+
+def test_rounds_stay_shared_when_the_other_debate_is_steered_before_its_next() -> None:
+    parent = simulate().play_through_round(1)
+    child = parent.fork(1)
+    parent.intervene("inject", text="News.")
+    parent.intervene("pause")
+    assert side_by_side(parent, child).shared_rounds == 1
+
+
+def test_a_seat_that_is_not_there_has_no_weight() -> None:
+    parent = simulate(build_setup(options=TWO_JUDGES)).play_through_round(1)
+    parent.intervene("weights", weights={"judge 1": "3", "judge 2": "1/2"})
+    parent.intervene("weights", weights={"judge 2": "2"})
+    child = parent.fork(1, judges={"count": 1})
+    assert in_force(child)["weights"] == {"judge 1": "3"}
+    assert len(child.debate.interventions) == 1
+    assert in_force(parent.fork(1))["weights"] == {"judge 1": "3", "judge 2": "2"}
+
+
+def test_a_judge_of_another_model_is_another_judge_and_not_weighed() -> None:
+    parent = simulate(build_setup(options=TWO_JUDGES)).play_through_round(1)
+    parent.intervene("weights", weights={"judge 1": "3", "judge 2": "1/2"})
+    child = parent.fork(1, judges={"models": ["x/one", "x/other"]})
+    assert in_force(child)["weights"] == {"judge 1": "3"}
+
+
+def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
+    parent = simulate().play_through_round(2)
+    parent.intervene("retract", to="Opponent", round=1, reason="made up")
+    child = parent.fork(1)
+    grandchild = child.play_through_round(2).fork(1)
+    for at in (child, grandchild):
+        assert [at.debate.is_active(turn) for turn in at.debate.round_turns(1)].count(False) == 1
+        (made,) = [event for event in at.events if isinstance(event, TurnRetracted)]
+        assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
+    assert side_by_side(parent, child).shared_rounds == 1
+    assert parent.fork(0).debate.interventions == ()
