@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from server.debate.commands.intervene import (
@@ -280,7 +282,7 @@ def test_an_instruction_needs_a_text_of_fair_length_and_a_seat_that_exists(
 @pytest.mark.requirement("N9")
 @pytest.mark.parametrize(("changes", "kept"), [({}, [TEXT]), ({"instructions": "Be brief."}, [])])
 def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
-    changes: dict[str, str], kept: list[str]
+    changes: dict[str, Any], kept: list[str]
 ) -> None:
     parent = simulate()
     parent.intervene("instruct", text=TEXT)
