@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -17,8 +17,6 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
-    field_validator,
-    model_validator,
 )
 
 from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT_ACTIONS
@@ -212,11 +210,11 @@ class InterventionAction(ConfigModel):
     to: Template = ""
     """The debater to address, with placeholders. Default: all."""
 
-    @model_validator(mode="after")
-    def validate_text_use(self) -> Self:
-        if (self.action in TEXT_ACTIONS) != bool(self.text.strip()):
-            raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
-        return self
+
+def check_text_use(intervention: InterventionAction) -> InterventionAction:
+    if (intervention.action in TEXT_ACTIONS) != bool(intervention.text.strip()):
+        raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
+    return intervention
 
 
 class Action(ConfigModel):
@@ -224,14 +222,13 @@ class Action(ConfigModel):
 
     log: Annotated[Template, Field(min_length=1, max_length=2000)] | None = None
     webhook: Webhook | None = None
-    intervene: InterventionAction | None = None
+    intervene: Annotated[InterventionAction, AfterValidator(check_text_use)] | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def validate_single_key(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or len(data) != 1:
-            raise ValueError("an action is one of log, webhook, intervene, with its fields")
-        return data
+
+def check_single_key(data: Any) -> Any:
+    if not isinstance(data, dict) or len(data) != 1:
+        raise ValueError("an action is one of log, webhook, intervene, with its fields")
+    return data
 
 
 class Hook(ConfigModel):
@@ -249,12 +246,20 @@ class Hook(ConfigModel):
     when: Annotated[dict[str, tuple[str, ...]], BeforeValidator(check_conditions)] = {}
     """Fields with the value, or the list of values, that match. Default: any."""
 
-    do: Annotated[tuple[Action, ...], Field(min_length=1, max_length=10)]
+    do: Annotated[
+        tuple[Annotated[Action, BeforeValidator(check_single_key)], ...], Field(min_length=1, max_length=10)
+    ]
     """Actions: each a `log`, a `webhook` or an `intervene`."""
 
 
+def share_allowed(allow: AllowedHosts, info: ValidationInfo) -> AllowedHosts:
+    """Let the webhooks, which are validated later, know the hosts."""
+    get_context(info).allow = allow
+    return allow
+
+
 class HooksConfig(ConfigModel):
-    allow: AllowedHosts = AllowedHosts()
+    allow: Annotated[AllowedHosts, AfterValidator(share_allowed)] = AllowedHosts()
     """The hosts of webhooks. Default: none."""
 
     hooks: Annotated[tuple[Hook, ...], Field(max_length=50)] = ()
@@ -262,12 +267,6 @@ class HooksConfig(ConfigModel):
 
     max_age_hours: Annotated[float, Field(ge=0.01, le=720)] = 24
     """Older events and deliveries are dropped; at most 720."""
-
-    @field_validator("allow")
-    @classmethod
-    def share_with_webhooks(cls, allow: AllowedHosts, info: ValidationInfo) -> AllowedHosts:
-        get_context(info).allow = allow
-        return allow
 
 
 def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:

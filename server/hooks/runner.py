@@ -24,14 +24,7 @@ from server.hooks.webhook import WebhookSender
 from storage.outbox import Outbox
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
-RETRY_DELAYS = (
-    1.0,
-    5.0,
-    30.0,
-    120.0,
-    600.0,
-    1800.0,
-)  # before each attempt but the first; the last one repeats
+RETRY_DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0)  # seconds; the last one repeats
 SHUTDOWN_SECONDS = 0.5  # for deliveries when the manager closes; the next process does the rest
 
 logger = logging.getLogger(__name__)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -58,43 +59,40 @@ def debate_at(snapshot: DebateSnapshot, seq: int) -> Debate:
     return replay(entry.event for entry in snapshot.entries[:seq])
 
 
+@dataclass(slots=True, eq=False)
 class EntryScanner:
     """Reads every entry once, in order. Items and the position reached are stored in one transaction."""
 
-    def __init__(
-        self, config: HooksConfig, outbox: Outbox, snapshots: SnapshotCache, clock: Callable[[], datetime]
-    ) -> None:
-        self._hooks = config.hooks
-        self._max_age = timedelta(hours=config.max_age_hours)
-        self._outbox = outbox
-        self._snapshots = snapshots
-        self._clock = clock
-        self._start_positions: dict[str, int] = {}  # by hook
-        self._position = 0
-        self._saved_position = 0
+    config: HooksConfig
+    outbox: Outbox
+    snapshots: SnapshotCache
+    clock: Callable[[], datetime]
+    start_positions: dict[str, int] = field(default_factory=dict)  # by hook
+    position: int = 0
+    saved_position: int = 0
 
     async def register(self) -> None:
         """Register the hooks as readers; a new one starts at the end of the journal."""
-        marks = {hook.name: await self._outbox.register(hook.name) for hook in self._hooks}
-        self._start_positions = {name: mark.start for name, mark in marks.items()}
-        self._position = self._saved_position = min(mark.position for mark in marks.values())
+        marks = {hook.name: await self.outbox.register(hook.name) for hook in self.config.hooks}
+        self.start_positions = {name: mark.start for name, mark in marks.items()}
+        self.position = self.saved_position = min(mark.position for mark in marks.values())
 
     async def scan(self) -> bool:
         """Scan the next entries; whether there are more."""
-        references = await self._outbox.entries_after(self._position, limit=MAX_ENTRIES_PER_SCAN)
-        if not references and self._position == self._saved_position:
+        references = await self.outbox.entries_after(self.position, limit=MAX_ENTRIES_PER_SCAN)
+        if not references and self.position == self.saved_position:
             return False
         items: list[OutboxItem] = []
-        now = self._clock()  # one time for all, so that due items are ordered by position
+        now = self.clock()  # one time for all, so that due items are ordered by position
         by_debate = groupby(sorted(references, key=lambda one: one.stream), lambda one: one.stream)
         for debate_id, group in by_debate:
             items += await self._find_items(debate_id, list(group), now)
-        position = references[-1].position if references else self._position
+        position = references[-1].position if references else self.position
         if items or not references:  # a position without items is stored once the journal is quiet
             items.sort(key=lambda one: one.position)
-            await self._outbox.put(list(self._start_positions), position, items)
-            self._saved_position = position
-        self._position = position
+            await self.outbox.put(list(self.start_positions), position, items)
+            self.saved_position = position
+        self.position = position
         return len(references) == MAX_ENTRIES_PER_SCAN
 
     async def _find_items(
@@ -102,11 +100,11 @@ class EntryScanner:
     ) -> list[OutboxItem]:
         """The work for entries of one debate, given in order. Hooks ignore debates older than themselves."""
         start = references[0].stream_start
-        active = [hook for hook in self._hooks if start > self._start_positions[hook.name]]
+        active = [hook for hook in self.config.hooks if start > self.start_positions[hook.name]]
         if not active:
             return []
         try:
-            snapshot = await self._snapshots.get(debate_id, references[-1].seq)
+            snapshot = await self.snapshots.get(debate_id, references[-1].seq)
         except StorageUnavailableError as error:
             # Only a busy database is worth a retry, not a debate that was altered or that a newer release wrote.
             cause = error.__cause__
@@ -119,7 +117,7 @@ class EntryScanner:
             entry = snapshot.entries[reference.seq - 1]
             names = {ANY_EVENT, *event_names(entry.event)}
             hooks = [hook for hook in active if not names.isdisjoint(hook.on)]
-            if hooks and now - datetime.fromisoformat(entry.at) <= self._max_age:
+            if hooks and now - datetime.fromisoformat(entry.at) <= timedelta(hours=self.config.max_age_hours):
                 fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.
