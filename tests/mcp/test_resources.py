@@ -15,6 +15,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.tools.debates import PAGE_LENGTH
 from storage.journal import StreamListing
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
+from tests.support.mcp_debates import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2")]
 
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2")]
 @pytest.fixture
 async def finished(open_client: Any) -> Any:
     async with open_client() as client:
-        started = await call(client, "start_debate", question="Should penguins fly?", run=True)
+        started = await run_debate(client, question="Should penguins fly?")
         yield client, started["debate_id"]
 
 
@@ -172,7 +173,7 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
 async def test_debates_are_found_by_what_was_asked_and_by_status(open_client: Any) -> None:
     async with open_client() as client:
         await call(client, "start_debate", question="Should penguins fly?")
-        await call(client, "start_debate", question="Should ostriches fly?", run=True)
+        await run_debate(client, question="Should ostriches fly?")
 
         found = await call(client, "find_debates", query="pengu")
         over = await call(client, "find_debates", status="concluded")
@@ -229,7 +230,7 @@ async def test_a_page_of_debates_stays_short(open_client: Any, question: str, co
     debaters = [{"name": name, "stance": f"{name} " + "猫" * 400} for name in ("Ada", "Ben")]
     async with open_client() as client:
         for _ in range(count):
-            await call(client, "start_debate", question=question, debaters=debaters, run=True, wait_seconds=9)
+            await run_debate(client, question=question, debaters=debaters, wait_seconds=9)
         answer = await client.call_tool("find_debates", {})
 
     rows = answer.structured_content["debates"]

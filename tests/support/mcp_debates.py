@@ -8,7 +8,7 @@ from mcp import Client
 
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_function_calls, build_reply_text
-from tests.support.client_calls import call
+from tests.support.client_calls import call, read_resource
 
 TaskAnswer = ScriptOutput | dict[str, Any] | ModelError
 
@@ -45,6 +45,15 @@ def find_prompts(model: ScriptedModel, task: str) -> list[str]:
     """The last message of each prompt that a model received for a task."""
     prompts = [request.prompt for request in model.requests if request.prompt.summary.task == task]
     return [prompt.messages[-1].content for prompt in prompts]
+
+
+async def run_debate(client: Client, **arguments: Any) -> dict[str, Any]:
+    """The result of start_debate for a debate that runs to its end."""
+    return await call(client, "start_debate", **{"question": "Ship it?", "run": True, **arguments})
+
+
+async def read_transcript(client: Client, step: dict[str, Any]) -> str:
+    return await read_resource(client, f"debate://{step['debate_id']}/transcript")
 
 
 async def call_next(client: Client, step: dict[str, Any], **extra_arguments: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import call_next, read_view
+from tests.support.mcp_debates import call_next, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
@@ -188,9 +188,7 @@ async def test_of_two_clients_who_submit_one_turn_at_once_one_is_told(open_clien
 
 async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(open_client: Any) -> None:
     async with open_client() as client:
-        step = await call(
-            client, "start_debate", question="Ship it?", format="verdict", debaters=TWO, run=True
-        )
+        step = await run_debate(client, format="verdict", debaters=TWO)
         rounds = []
         while step["status"] == "waiting":
             rounds.append((step["round"], [turn["speaker"] for turn in step["awaited"]]))
@@ -206,9 +204,7 @@ async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(ope
 async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_modern_client: Any) -> None:
     gate = Gate()
     async with open_modern_client({"bot": gate.model}, "bot") as client:
-        started = await call(
-            client, "start_debate", question="Ship it?", debaters=TWO, run=True, wait_seconds=0
-        )
+        started = await run_debate(client, debaters=TWO, wait_seconds=0)
         with anyio.fail_after(5):
             await gate.first_call.wait()
         mine = {"debate_id": started["debate_id"], "speaker": "Me", "wait_seconds": 0}

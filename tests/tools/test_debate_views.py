@@ -8,7 +8,7 @@ import pytest
 from server.models import ModelError
 from tests.support.client_calls import call, read_resource
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import build_scripted_model, read_view
+from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
 
@@ -26,7 +26,7 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
     options = {"referee": {"model": "down"}, "moderator": {"opens": True, "closes": True}}
     async with open_client(models) as client:
         asked = {"question": "Q?", "format": "verdict", "debaters": debaters, "max_rounds": 1}
-        ran = await call(client, "start_debate", **asked, options=options, run=True)
+        ran = await run_debate(client, **asked, options=options)
         rows = (await read_view(client, ran, "tasks"))["tasks"]
 
     found = [(row["round"], row["phase"], row["seat"], row["task"], row["state"]) for row in rows]
@@ -51,9 +51,7 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
 async def test_what_is_being_asked_is_an_open_task(open_modern_client: Any) -> None:
     gate = Gate()
     async with open_modern_client({"mine": gate.model}, "mine") as client:
-        started = await call(
-            client, "start_debate", question="Q?", format="verdict", run=True, wait_seconds=0
-        )
+        started = await run_debate(client, question="Q?", format="verdict", wait_seconds=0)
         with anyio.fail_after(5):
             await gate.first_call.wait()
         rows = (await read_view(client, started, "tasks"))["tasks"]

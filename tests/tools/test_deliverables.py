@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from tests.support.client_calls import call, expect_tool_error, read_resource
-from tests.support.mcp_debates import build_scripted_model, find_prompts, read_view
+from tests.support.mcp_debates import (
+    build_scripted_model,
+    find_prompts,
+    read_transcript,
+    read_view,
+    run_debate,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C10")]
 
@@ -31,7 +37,7 @@ def nested(levels: int) -> dict[str, Any]:
 async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name: str) -> None:
     async with open_modern_client() as client:
         options = {"output_schema": SCHEMA}
-        ran = await call(client, "start_debate", question="Ship it?", format=name, options=options, run=True)
+        ran = await run_debate(client, format=name, options=options)
         result = await read_view(client, ran, "result")
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
         shown = await read_resource(client, f"debate://{ran['debate_id']}/verdict")
@@ -47,14 +53,7 @@ async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name:
 
 async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
     async with open_modern_client() as client:
-        ran = await call(
-            client,
-            "start_debate",
-            question="Q?",
-            format="round_robin",
-            options={"synthesizer": False},
-            run=True,
-        )
+        ran = await run_debate(client, question="Q?", format="round_robin", options={"synthesizer": False})
         result = await read_view(client, ran, "result")
 
     keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions"]
@@ -103,7 +102,7 @@ async def test_a_result_that_misses_the_schema_is_repaired_once(open_modern_clie
     model = build_scripted_model(deliverable=[{**GOOD, "months": 30}, GOOD])
     async with open_modern_client({"mine": model}) as client:
         options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine", "prompt": "Be terse."}}
-        ran = await call(client, "start_debate", question="Q?", format="verdict", options=options, run=True)
+        ran = await run_debate(client, question="Q?", format="verdict", options=options)
         result = await read_view(client, ran, "result")
 
     first, second = find_prompts(model, "deliverable")
@@ -125,7 +124,7 @@ async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says
         )
         data = ran.structured_content
         verdict = await call(client, "get_verdict", debate_id=data["debate_id"])
-        transcript = await read_resource(client, f"debate://{data['debate_id']}/transcript")
+        transcript = await read_transcript(client, data)
 
     assert (data["status"], len(model.requests)) == ("concluded", 2)
     assert verdict["deliverable"] == ""

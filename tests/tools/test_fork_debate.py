@@ -14,7 +14,7 @@ from server.engine.queries import load_debate_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
-from tests.support.mcp_debates import build_scripted_model, call_next, read_view, step_all_rounds
+from tests.support.mcp_debates import build_scripted_model, call_next, read_view, run_debate, step_all_rounds
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N9")]
@@ -34,9 +34,7 @@ def judges() -> dict[str, Any]:
 
 
 async def concluded(client: Client) -> dict[str, Any]:
-    return await call(
-        client, "start_debate", question="Ship it?", debaters=SIDES, models=["mine"], options=PLAIN, run=True
-    )
+    return await run_debate(client, debaters=SIDES, models=["mine"], options=PLAIN)
 
 
 async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any) -> None:

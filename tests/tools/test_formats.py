@@ -6,12 +6,14 @@ import pytest
 
 from server.debate.commands.formats import FORMATS
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.client_calls import call, expect_tool_error
 from tests.support.mcp_debates import (
     build_scripted_model,
     find_prompts,
     read_events,
+    read_transcript,
     read_view,
+    run_debate,
     step_all_rounds,
 )
 
@@ -33,8 +35,8 @@ def in_order(text: str, *parts: str) -> bool:
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(open_client: Any, name: str) -> None:
     async with open_client() as client:
-        ran = await call(client, "start_debate", question="Ship it?", format=name, run=True)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        ran = await run_debate(client, format=name)
+        transcript = await read_transcript(client, ran)
         read_by_tool = await client.call_tool("read_debate", {"debate_id": ran["debate_id"]})
 
     assert (ran["status"], ran["working"], ran["failures"]) == ("concluded", False, [])
@@ -76,16 +78,14 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
         ]
     )
     async with open_modern_client({"moderator": moderator}) as client:
-        ran = await call(
+        ran = await run_debate(
             client,
-            "start_debate",
             question="Invest $1M?",
             format="settle",
             debaters=[{"name": "Bull", "role": "optimist"}, {"name": "Bear", "role": "risk analyst"}],
             options={"moderator": {"model": "moderator"}},
-            run=True,
         )
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
         state = await read_view(client, ran, "state")
 
     assert in_order(transcript, "A. Bull (optimist)", "B. Bear (risk analyst)", "Bull names a contract")
@@ -106,16 +106,11 @@ async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(open_mod
         closing={"summary": "They differ.", "status": "CONTINUE", "decision": "I would wait."}
     )
     async with open_modern_client({"moderator": moderator}) as client:
-        ran = await call(
-            client,
-            "start_debate",
-            question="Invest?",
-            format="settle",
-            options={"moderator": {"model": "moderator"}},
-            run=True,
+        ran = await run_debate(
+            client, question="Invest?", format="settle", options={"moderator": {"model": "moderator"}}
         )
         state, result = await read_view(client, ran, "state"), await read_view(client, ran, "result")
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
 
     assert (state["reason"], state["settled"], state["rounds_of_talk"]) == ("max_rounds", False, 3)
     assert (ran["outcome"], ran["verdict"]) == ("undecided", "Not settled in 3 rounds. I would wait.")
@@ -139,18 +134,15 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_clien
     )
     debater = ScriptedModel()
     async with open_modern_client({"moderator": moderator, "debater": debater}, "debater") as client:
-        ran = await call(
+        ran = await run_debate(
             client,
-            "start_debate",
-            question="Ship it?",
             format="verdict",
             max_rounds=4,
             debaters=[{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
             options={"moderator": {"model": "moderator"}},
-            run=True,
         )
         result = await read_view(client, ran, "result")
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ada", "Ben", "Ada"]
     assert result["moderatorDecisions"] == [
@@ -176,17 +168,15 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
 ) -> None:
     referee, debater = ScriptedModel(), ScriptedModel()
     async with open_modern_client({"referee": referee, "debater": debater}, "debater") as client:
-        ran = await call(
+        ran = await run_debate(
             client,
-            "start_debate",
             question="How do we store it?",
             format="round_robin",
             debaters=ROLES,
             options={"referee": {"model": "referee", "prompt": "Count the sources."}},
-            run=True,
         )
         result = await read_view(client, ran, "result")
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
     assert result["verdict"]["winner"] is None
@@ -204,7 +194,7 @@ async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> 
     async with open_modern_client() as client:
         started = await call(client, "start_debate", question="Ship it?", format="full", max_rounds=5)
         rounds = await step_all_rounds(client, started)
-        transcript = await read_resource(client, f"debate://{started['debate_id']}/transcript")
+        transcript = await read_transcript(client, started)
         result = await read_view(client, started, "result")
 
     phases = ["opening", "argumentation", "rebuttal", "cross_examination", "synthesis", "voting", "verdict"]
@@ -237,8 +227,8 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
         "voting",
     ]
     async with open_modern_client({"mine": model}, "mine") as client:
-        ran = await call(client, "start_debate", question="Ship it?", options={"phases": phases}, run=True)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        ran = await run_debate(client, options={"phases": phases})
+        transcript = await read_transcript(client, ran)
 
     assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
     assert "2 of 2 ballots for: " in ran["verdict"]
@@ -297,14 +287,12 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
         "three": finding("Ada", "Rivers flood less than rails break."),
     }
     async with open_modern_client(judges) as client:
-        ran = await call(
+        ran = await run_debate(
             client,
-            "start_debate",
             question="How do we ship it?",
             format="verdict",
             debaters=[{"name": "Ada", "stance": "by river"}, {"name": "Ben", "stance": "by rail"}],
             options={"judges": {"models": list(judges)}},
-            run=True,
         )
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
@@ -320,7 +308,7 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
 @pytest.mark.requirement("D21")
 async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_modern_client: Any) -> None:
     async with open_modern_client() as client:
-        ran = await call(client, "start_debate", question="Ship it?", format="full", run=True)
+        ran = await run_debate(client, format="full")
         found = await read_events(
             client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"
         )

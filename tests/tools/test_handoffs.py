@@ -6,14 +6,16 @@ import pytest
 
 from server.debate.facts.config import HandoffMode
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.client_calls import call, read_resource
+from tests.support.client_calls import call
 from tests.support.mcp_debates import (
     TaskAnswer,
     build_handoff_calls,
     build_scripted_model,
     find_prompts,
     read_events,
+    read_transcript,
     read_view,
+    run_debate,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B1")]
@@ -28,14 +30,8 @@ THREE = [
 async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any]:
     """A debate of a few turns on a proposition; the first is spoken by the model `first`."""
     options = {"handoff": how, "seed": 7, "limits": {"max_turns": turns}}
-    return await call(
-        client,
-        "start_debate",
-        question="Machines should decide.",
-        format="handoff",
-        debaters=THREE,
-        options=options,
-        run=True,
+    return await run_debate(
+        client, question="Machines should decide.", format="handoff", debaters=THREE, options=options
     )
 
 
@@ -53,7 +49,7 @@ async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any
 async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, said: TaskAnswer) -> None:
     async with open_client({"first": build_scripted_model(argument=said)}) as client:
         ran = await handed(client, how)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
         result = await read_view(client, ran, "result")
         (choice,) = await read_events(client, ran, "handed_off")
 
@@ -105,7 +101,7 @@ async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the
     model = build_scripted_model(argument=said)
     async with open_modern_client({"first": model}) as client:
         ran, again = await handed(client, how), await handed(client, how)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
         drawn = [(await read_events(client, each, "handed_off"))[0] for each in (ran, again)]
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
@@ -124,7 +120,7 @@ async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the
 async def test_ten_turns_of_500_tokens_are_the_format_s_bounds(open_modern_client: Any) -> None:
     model = ScriptedModel()
     async with open_modern_client({"mine": model}, "mine") as client:
-        ran = await call(client, "start_debate", question="Ship it?", format="handoff", run=True)
+        ran = await run_debate(client, format="handoff")
         result = await read_view(client, ran, "result")
 
     assert len(result["transcript"]) == 10

@@ -12,7 +12,7 @@ from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import build_scripted_model, read_events, read_view
+from tests.support.mcp_debates import build_scripted_model, read_events, read_view, run_debate
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4", "N10", "D3", "N8")]
@@ -170,15 +170,8 @@ async def test_ten_calls_of_thirty_end_with_a_verdict(open_client: Any) -> None:
     three = [*PLAIN, {"name": "Cy", "stance": "sell"}]
     options = {"limits": {"max_calls": 10}}
     async with open_client({"mine": model}, "mine") as client:
-        step = await call(
-            client,
-            "start_debate",
-            question="Ship?",
-            format="verdict",
-            debaters=three,
-            max_rounds=9,
-            options=options,
-            run=True,
+        step = await run_debate(
+            client, question="Ship?", format="verdict", debaters=three, max_rounds=9, options=options
         )
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
     assert (step["status"], len(model.requests)) == ("concluded", 10)
@@ -191,7 +184,7 @@ async def test_paused_by_its_budget_a_debate_goes_on_when_that_is_raised(open_cl
     options = {"limits": {"max_calls": 6, "on_budget": "pause"}}
     async with open_client() as client:
         arguments = {"question": "Ship?", "format": "verdict", "max_rounds": 4, "debaters": PLAIN}
-        step = await call(client, "start_debate", **arguments, options=options, run=True)
+        step = await run_debate(client, **arguments, options=options)
         assert step["status"] == "paused"
         assert step["reason"].endswith("Extend the limits, or conclude.")
         raised = {"debate_id": step["debate_id"], "action": "extend", "limits": {"max_calls": 40}}
@@ -227,7 +220,7 @@ async def test_a_fallback_model_answers_for_one_that_is_dead_and_the_verdict_say
     sides = [{**PLAIN[0], "model": "dead"}, PLAIN[1]]
     models = {"dead": dead, "spare": ScriptedModel(name="spare"), "mine": ScriptedModel(name="mine")}
     async with open_client(models, "mine") as client:
-        step = await call(client, "start_debate", question="Ship?", debaters=sides, options=options, run=True)
+        step = await run_debate(client, question="Ship?", debaters=sides, options=options)
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
     assert (verdict["status"], len(dead.requests)) == ("concluded", 1)
     assert any("2 of 3 models answered: dead could not be reached 1 time." in c for c in verdict["cautions"])

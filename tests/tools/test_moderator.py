@@ -12,7 +12,14 @@ from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource
-from tests.support.mcp_debates import TaskAnswer, build_scripted_model, find_prompts, read_events, read_view
+from tests.support.mcp_debates import (
+    TaskAnswer,
+    build_scripted_model,
+    find_prompts,
+    read_events,
+    read_transcript,
+    read_view,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C3")]
 
@@ -52,7 +59,7 @@ async def test_a_decision_that_cannot_be_used_is_told_to_the_user_and_to_the_mod
     moderator = build_scripted_model(opening=[decision, BOTH | {"next_speakers": ["Ben"]}])
     async with open_modern_client({"moderator": moderator}) as client:
         ran = await moderated(client, max_rounds=1)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
         result = await read_view(client, ran, "result")
 
     assert ran["status"] == "concluded"
@@ -71,7 +78,7 @@ async def test_without_a_usable_decision_everybody_speaks_and_the_transcript_say
 ) -> None:
     async with open_modern_client({"moderator": build_scripted_model(opening=answer)}) as client:
         ran = await moderated(client, max_rounds=1)
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
+        transcript = await read_transcript(client, ran)
         result = await read_view(client, ran, "result")
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"]

@@ -10,6 +10,7 @@ import pytest
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
+from tests.support.mcp_debates import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -45,7 +46,7 @@ async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(open_client: An
 @pytest.mark.requirement("N8")
 async def test_a_call_returns_in_time_and_the_debate_goes_on(open_client: Any) -> None:
     async with open_client(default="scripted?delay=0.2") as client:
-        started = await call(client, "start_debate", question="Ship it?", run=True, wait_seconds=0)
+        started = await run_debate(client, wait_seconds=0)
         assert (started["status"], started["working"]) == ("running", True)
         assert "get_verdict" in started["next"]
 
@@ -108,14 +109,7 @@ async def test_seats_have_models_of_their_own(open_client: Any) -> None:
         {"name": "Ben", "stance": "wait", "model": "two"},
     ]
     async with open_client({"one": one, "two": two, "judge": judge}) as client:
-        await call(
-            client,
-            "start_debate",
-            question="Ship it?",
-            debaters=debaters,
-            options={"judges": {"models": ["judge"]}},
-            run=True,
-        )
+        await run_debate(client, debaters=debaters, options={"judges": {"models": ["judge"]}})
 
     assert {request.seat for request in one.requests} == {"Ada"}
     assert {request.seat for request in two.requests} == {"Ben"}
@@ -206,7 +200,7 @@ async def test_concluding_has_the_judges_decide_on_what_is_there(open_client: An
 
 async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) -> None:
     async with open_client() as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?", run=True))["debate_id"]
+        debate_id = (await run_debate(client))["debate_id"]
 
         assert "is over (concluded)" in await expect_tool_error(
             client, "intervene", debate_id=debate_id, action="pause"
