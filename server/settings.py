@@ -178,10 +178,8 @@ class Settings(BaseModel):
             reason = first["msg"].removeprefix("Value error, ")
             raise InvalidSettingsError(f"The setting {'.'.join(location)} ({variable}): {reason}.") from error
         if "://" in settings.db:
-            raise InvalidSettingsError(
-                f"The setting db ({PREFIX}DB) is an address. This release stores debates in an SQLite file: "
-                "set it to a path."
-            )
+            hint = "This release stores debates in an SQLite file: set it to a path."
+            raise InvalidSettingsError(f"The setting db ({PREFIX}DB) is an address. {hint}")
         return settings
 
     @classmethod
@@ -204,7 +202,6 @@ def read_settings_file(path: str) -> dict[str, Any]:
         if not isinstance(values, dict):
             raise ValueError("it must hold an object")  # noqa: TRY301, TRY004  (reported as the other errors)
     except (OSError, ValueError) as error:
-        raise InvalidSettingsError(
-            f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
-        ) from error
+        text = f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
+        raise InvalidSettingsError(text) from error
     return values

@@ -13,10 +13,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from platformdirs import user_config_dir
@@ -28,8 +27,7 @@ PACKAGE = "counterpoint-mcp"
 ENV_HELP = "Copy the value of this variable, such as a key, into the configuration. Repeatable."
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     title: str
     user_path: str  # {config}: ~/.config, ~/Library/Application Support or %APPDATA%
     project_path: str = ""  # relative to the project's folder; "" where the client has none
@@ -46,13 +44,12 @@ CLIENTS = {
 CLAUDE_CODE = "claude-code"  # has a command that edits its configuration
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchCommand:
+class LaunchCommand(NamedTuple):
     """How a client starts this server."""
 
     command: str
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
 
     def build_server_config(self, env: Mapping[str, str], *, with_type: bool = False) -> dict[str, Any]:
         """The server's entry in a configuration; `env` is added to the command's own environment."""

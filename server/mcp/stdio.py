@@ -54,7 +54,7 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | 
         log_to_stderr(settings)
         if sys.stdin.isatty():
             sys.stderr.write(
-                "Counterpoint waits for an MCP client on stdin. To use it by hand: `counterpoint --help`.\n"
+                "Counterpoint waits for an MCP client on stdin. By hand: `counterpoint --help`.\n"
             )
         return anyio.run(serve, settings, models)
     except DebateError as error:
@@ -65,11 +65,8 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | 
 async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -> int:
     """Serve until the client disconnects or a signal arrives, and return the exit code.
 
-    The manager is opened before the first line is read, so an unusable database ends the process at once.
-    It is closed even if the protocol does not end: the SDK's reader blocks in a thread until a line arrives.
-
-    Raises:
-        StorageUnavailableError: the database cannot be opened.
+    The manager is opened before the first line is read: an unusable database is a StorageUnavailableError at
+    once. It is closed even if the protocol does not end: the SDK's reader blocks until a line arrives.
     """
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     install_signal_handlers(stopped)
@@ -158,9 +155,8 @@ def repair_message(error: ValidationError) -> types.JSONRPCMessage | None:
         return None
     try:
         text = json.dumps(json.loads(first["input"]), ensure_ascii=False)
-        return types.jsonrpc_message_adapter.validate_json(
-            _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text), by_name=False
-        )
+        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+        return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
     except (ValueError, RecursionError):
         return None
 
@@ -168,20 +164,20 @@ def repair_message(error: ValidationError) -> types.JSONRPCMessage | None:
 def build_error_response(error: ValidationError) -> types.JSONRPCError | None:
     """The error response to a line that cannot be parsed; None for a blank line."""
     found = error.errors(include_url=False)
-    if found[0]["type"] == "json_invalid":
-        line = found[0]["input"]
-        if not line.strip():
-            return None
-        request = find_request_id(extract_top_level_members(line))
-        code = types.PARSE_ERROR if request is None else types.INVALID_REQUEST
-        message = f"This line cannot be read. {found[0]['msg']}."
-    else:
+    line = found[0]["input"]
+    if found[0]["type"] != "json_invalid":
         # The input of an error about a missing member is the whole message.
         request = find_request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
         code = types.INVALID_REQUEST
         message = (
-            "This is not a JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
+            "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
         )
+    elif line.strip():
+        request = find_request_id(extract_top_level_members(line))
+        code = types.PARSE_ERROR if request is None else types.INVALID_REQUEST
+        message = f"This line cannot be read. {found[0]['msg']}."
+    else:
+        return None
     return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=code, message=message))
 
 
