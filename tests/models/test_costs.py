@@ -11,10 +11,6 @@ from server.models.prices import PriceTable
 
 pytestmark = [
     pytest.mark.requirement("N10", "B7"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
 ]
 
 KNOWN = "openai/gpt-4o-mini"

@@ -18,10 +18,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.slow,
     pytest.mark.requirement("N10"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
 ]
 
 ENVIRON = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}

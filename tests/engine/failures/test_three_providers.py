@@ -21,10 +21,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.slow,
     pytest.mark.requirement("D3", "D9"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
 ]
 
 PROVIDERS = ("openai", "mistral", "deepseek")

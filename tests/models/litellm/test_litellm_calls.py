@@ -1,12 +1,10 @@
 """Functions and schemas over the wire: what providers are offered, and what they make of it."""
 
 import json
-from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
@@ -18,25 +16,9 @@ from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_
 pytestmark = [
     pytest.mark.requirement("B7"),
     pytest.mark.usefixtures("litellm_used"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
 ]
 
 CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent_name": "Ben"})
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COUNTERPOINT_OFFLINE", "1")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-
-
-@pytest_asyncio.fixture
-async def stub() -> AsyncIterator[Stub]:
-    async with Stub() as stub:
-        yield stub
 
 
 def through(stub: Stub, name: str) -> LitellmModel:

@@ -1,11 +1,19 @@
+"""Errors of providers: what they mean, what is told of them, and how long they ask to be left alone."""
+
 import inspect
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from importlib import import_module
 
 import pytest
 
-from server.models.litellm.client import import_litellm
-from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error
+from benchmarks.stub import Stub
+from server.http import parse_retry_after
+from server.models import ModelError
+from server.models.litellm.client import LitellmModel, import_litellm
+from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error, summarize_message
 from server.redaction import redact
+from tests.contract.model import build_argument_request, reply_in_time
 
 pytestmark = pytest.mark.requirement("D9")
 
@@ -69,3 +77,65 @@ def test_an_error_without_a_class_of_its_own_means_its_status(
 )
 def test_secrets_are_taken_out_of_texts(said: str, kept: str) -> None:
     assert redact(said, {"SOME_SECRET": "my-own-value", "HOME": "risk-free", "SHORT_KEY": "task"}) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("{'error': {'message': 'We are overloaded.', 'type': 'x', 'param': None}}", "We are overloaded."),
+        ('DeepseekException - {"error":{"message":"Say \'please\'.","type":"x"}}', "Say 'please'."),
+        ('{"message":"It is gone"}', "It is gone"),
+        (
+            "Cannot connect to host 127.0.0.1:9 ssl:<ssl.SSLContext object at 0x7fa58ab7e960> [refused]",
+            "Cannot connect to host 127.0.0.1:9 [refused]",
+        ),
+        ("<html>502 Bad Gateway</html>", "<html>502 Bad Gateway</html>"),
+        ("The message: nothing", "The message: nothing"),
+    ],
+)
+def test_of_an_error_its_message_is_told_and_no_object_of_python(said: str, told: str) -> None:
+    assert summarize_message(said) == told
+
+
+async def waits(stub: Stub, retry_after: str) -> list[float]:
+    """The waits between the attempts of a request that is always told 429 and this."""
+    stub.retry_after = retry_after
+    waited: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+
+    with pytest.raises(ModelError):
+        await reply_in_time(
+            LitellmModel("openai/429", api_base=stub.url, sleep=pause), build_argument_request()
+        )
+    return waited
+
+
+PAST = "Sat, 21 Nov 2020 12:00:00 GMT"
+
+
+def in_(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.asyncio
+async def test_a_date_is_waited_for(stub: Stub) -> None:
+    first, second = await waits(stub, in_(12))
+
+    assert 2 < second <= first <= 12
+
+
+@pytest.mark.parametrize("said", ["0", "-5", "nan", "inf", "soon", "Mon, 99 Foo 20 25:00:00 GMT", PAST])
+@pytest.mark.asyncio
+async def test_what_names_no_time_to_come_is_waited_for_as_usual(stub: Stub, said: str) -> None:
+    first, second = await waits(stub, said)
+
+    assert 0.5 <= first <= 1 <= second <= 2
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("7", 7), ("0.5", 0.5), ("-5", 0), ("nan", None), ("inf", None), ("soon", None)]
+)
+def test_seconds_are_taken_as_they_stand_where_they_are_seconds(said: str, seconds: float | None) -> None:
+    assert parse_retry_after(said) == seconds

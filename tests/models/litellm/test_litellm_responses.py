@@ -1,44 +1,69 @@
-"""What a provider says that an answer took: it comes out of JSON that somebody else wrote."""
+"""What a provider says comes out of JSON that somebody else wrote: it is no fault of ours."""
 
 from types import SimpleNamespace
+from typing import Any
 
+import anyio
 import pytest
 
-from benchmarks.stub import Stub
-from server.models.litellm.client import LitellmModel, import_litellm
-from server.models.litellm.response import Completion, build_reply, compute_reply_cost
-from tests.contract.model import build_argument_request, reply_in_time
+from server.models.litellm.client import import_litellm
+from server.models.litellm.response import (
+    MAX_TEXT_LENGTH,
+    Completion,
+    build_reply,
+    compute_reply_cost,
+    read_completion,
+    read_stream,
+)
 
-pytestmark = [
-    pytest.mark.requirement("B7"),
-    pytest.mark.usefixtures("litellm_used"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
-]
+pytestmark = pytest.mark.requirement("D3", "B7")
 
 
-@pytest.mark.asyncio
-async def test_the_name_a_provider_gives_is_one_clean_line_of_some_length(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    async with Stub(reported_model="stub\x1b[2J\n\ud800 of today " + "x" * 500) as stub:
-        model = (
-            await reply_in_time(LitellmModel("openai/stub", api_base=stub.url), build_argument_request())
-        ).usage.model
+@pytest.mark.parametrize("choices", [[], None])
+def test_an_answer_without_choices_says_nothing(choices: object) -> None:
+    answer = read_completion(SimpleNamespace(choices=choices, model="m", usage=None))
 
-    assert model.startswith("openai/stub [2J ? of today xxx")
-    assert len(model) == 200
+    assert (answer.text, answer.function_calls, answer.model) == ("", (), "m")
+
+
+class Endless:
+    """A stream of a provider that never stops."""
+
+    closed = False
+
+    def __aiter__(self) -> "Endless":
+        return self
+
+    async def __anext__(self) -> Any:
+        await anyio.lowlevel.checkpoint()
+        delta = SimpleNamespace(content="and so on, " * 1000, tool_calls=None)
+        choice = SimpleNamespace(delta=delta, finish_reason=None)
+        return SimpleNamespace(model="m", usage=None, choices=[choice])
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.anyio
+async def test_a_stream_without_end_is_left_after_a_million_characters() -> None:
+    stream, read = Endless(), 0
+
+    def on_text(piece: str) -> None:
+        nonlocal read
+        read += len(piece)
+
+    with anyio.fail_after(5):
+        answer = await read_stream(stream, on_text)
+
+    assert MAX_TEXT_LENGTH <= len(answer.text) == read < MAX_TEXT_LENGTH + 20_000
+    assert (answer.finish_reason, stream.closed) == ("length", True)
 
 
 @pytest.mark.parametrize(
     ("told", "kept"),
     [(7, 7), (-7, 0), (10**30, 2**53 - 1), ("7", 0), (7.5, 0), (True, 0), (None, 0)],
 )
-@pytest.mark.asyncio
-async def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None:
+def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None:
     counts = SimpleNamespace(
         prompt_tokens=told,
         completion_tokens=told,

@@ -36,10 +36,6 @@ from tests.support.guarded_requests import (
 pytestmark = [
     pytest.mark.asyncio,
     pytest.mark.requirement("D9"),
-    # As in test_litellm_model.py: litellm sets these when it is imported, and pytest takes them back.
-    pytest.mark.filterwarnings("ignore:.*`ReadOnly` qualifier"),
-    pytest.mark.filterwarnings("ignore:.*conflict with protected namespace"),
-    pytest.mark.filterwarnings("ignore:.*Accessing the.*attribute on the instance is deprecated"),
 ]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
