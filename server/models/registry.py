@@ -4,19 +4,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
-from server.models.litellm.client import LitellmModel, get_litellm, parse_provider, unsupported_reason
+from server.models.litellm.client import LitellmModel, get_litellm, parse_provider
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
 from server.models.resilience import Guard, GuardedModel
 
 MAX_NAME_LENGTH = 200
+# Their login prints a device code to standard output, which carries the protocol.
+UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,8 @@ _FAMILY_PATTERNS = {  # matched anywhere in a model's name, except after a lette
     "smollm2": r"smollm",
 }
 
+# Providers that run any model: the family comes from the model's own name.
 _HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile huggingface xinference"
-"""Providers that run any model: the family comes from the model's own name."""
 
 
 class NoModelError(DebateError):
@@ -155,7 +158,7 @@ class CallerModel:
 
 def check_name(name: str) -> None:
     """Raises InvalidRequestError if no model can have this name; the text says what to write instead."""
-    reason, no_name = unsupported_reason(name), f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
+    reason, no_name = "", f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or " " in name:
         example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'
         limits = f"without spaces, at most {MAX_NAME_LENGTH} characters"
@@ -170,6 +173,9 @@ def check_name(name: str) -> None:
                 check_name(inner)
         except ValueError as error:
             reason = str(error)
+    elif (provider := parse_provider(name)) in UNSUPPORTED_PROVIDERS:
+        problem = "cannot be used here, because their login writes to standard output"
+        reason = f"{name}: models of {provider} {problem}. Choose another provider."
     elif name.startswith(("local/", "local?")):
         reason = f'{no_name}. The embedded model is called "local".'
     elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
@@ -187,11 +193,8 @@ def find_default_models(
     debater_models: one for each debater, "" for none. They come before `local`, which is no better judge.
     Raises NoModelError if there is none.
     """
-    found = tuple(configured) or tuple(
-        provider.default_model
-        for provider in PROVIDERS
-        if any(environ.get(key) for key in provider.key_variables)
-    )
+    has_key = [any(environ.get(key) for key in provider.key_variables) for provider in PROVIDERS]
+    found = tuple(configured) or tuple(row.default_model for row in compress(PROVIDERS, has_key))
     if not found and all(debater_models):
         found = tuple(debater_models)
     if not found and not embedded.is_available():
@@ -202,10 +205,8 @@ def find_default_models(
 def family(name: str) -> str:
     """Who trained the model. Two models of one family count as one independent voice."""
     name = unwrap_faulty_name(name)
-    if is_scripted(name):
-        return "scripted"
-    if name in ("local", CALLER):
-        return "smollm2" if name == "local" else CALLER
+    if is_scripted(name) or name == "local":
+        return "smollm2" if name == "local" else "scripted"
     provider, *path = name.casefold().split("/")
     model = path[-1] if path else provider
     for trained_by, pattern in _FAMILY_PATTERNS.items():

@@ -70,6 +70,7 @@ def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
         "caller/me",
         "caller?name=me",
         "chatgpt/gpt-5",
+        "GitHub_Copilot/gpt-5",
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:

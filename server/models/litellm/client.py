@@ -31,9 +31,6 @@ REASONING_TOKENS = 4_000  # added for reasoning models, which would use up the r
 _BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 _NO_SCHEMAS = (*_BOUNDS, "properties")
 
-# Their login prints a device code to standard output, which carries the protocol.
-UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
-
 
 @dataclass(eq=False)
 class LitellmModel:
@@ -80,8 +77,6 @@ class LitellmModel:
         )
 
     def _check_allowed(self) -> None:
-        if reason := unsupported_reason(self.name):
-            raise ModelError("bad_request", reason)
         host = urlsplit(self._base_url()).hostname or ""
         if is_offline() and not re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host):
             allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
@@ -162,14 +157,6 @@ def import_litellm() -> Any:
         # Its log records contain requests, keys and tracebacks.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return litellm
-
-
-def unsupported_reason(name: str) -> str:
-    """Why models of this provider are never called; "" if they may be."""
-    if (provider := parse_provider(name)) not in UNSUPPORTED_PROVIDERS:
-        return ""
-    reason = "cannot be used here, because their login writes to standard output. Choose another provider."
-    return f"{name}: models of {provider} {reason}"
 
 
 def is_offline() -> bool:

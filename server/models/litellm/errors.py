@@ -89,13 +89,15 @@ def classify_error(error: Exception, model: str, missing_variables: Collection[s
     if cause == "rate_limited" and pause:
         wait = f"asks to be left alone for {format_seconds(pause)}; wait that long"
         advice = f"The provider limits the rate of requests and {wait} or choose another model."
-    return ProviderFailure(
-        cause,
-        build_detail(f"{model}: {advice}", cause, name if cause == "crashed" else message),
-        is_transient=cause in ("timeout", "rate_limited", "unavailable"),
-        retry_after=pause,
-        is_request_error=cause == "bad_request",
-    )
+    detail, quoted = f"{model}: {advice}", summarize_message(name if cause == "crashed" else message)
+    # Messages about keys often contain a part of the key.
+    if quoted and cause not in ("unauthorized", "timeout"):
+        room = MAX_DETAIL_LENGTH - len(f'{detail} It said: ""')
+        quoted = quoted if len(quoted) <= room else quoted[: max(room - 1, 0)].rstrip() + "…"
+        detail = f'{detail} It said: "{quoted}"'
+    is_transient = cause in ("timeout", "rate_limited", "unavailable")
+    detail = detail[:MAX_DETAIL_LENGTH]
+    return ProviderFailure(cause, detail, is_transient, pause, is_request_error=cause == "bad_request")
 
 
 def find_cause(error: Exception, message: str) -> FailureCause:
@@ -116,18 +118,6 @@ def find_retry_after(error: Exception) -> float | None:
             if pause is not None:
                 return pause
     return None
-
-
-def build_detail(advice: str, cause: FailureCause, message: str) -> str:
-    """The advice, and the provider's message where it helps."""
-    quoted = summarize_message(message)
-    # Messages about keys often contain a part of the key.
-    if not quoted or cause in ("unauthorized", "timeout"):
-        return advice[:MAX_DETAIL_LENGTH]
-    room = MAX_DETAIL_LENGTH - len(f'{advice} It said: ""')
-    if len(quoted) > room:
-        quoted = quoted[: max(room - 1, 0)].rstrip() + "…"
-    return f'{advice} It said: "{quoted}"'[:MAX_DETAIL_LENGTH]
 
 
 def summarize_message(message: str) -> str:

@@ -17,8 +17,7 @@ MAX_ITEMS = 3
 
 
 SCHEMA_TOO_LARGE = (
-    "local: the embedded model is too small for a result of this shape. Choose another model for it, or a smaller "
-    "schema."
+    "local: the embedded model is too small for this result. Choose another model, or a smaller schema."
 )
 
 
@@ -58,9 +57,14 @@ class _Bounds:
         if "array" in types:
             bounded |= self.bound_array(schema)
         if "string" in types and "enum" not in schema:
-            bounded |= bound_string(schema, self.length)
+            bounded |= self.bound_string(schema)
         if "integer" in types or "number" in types:
-            bounded |= bound_number(schema)
+            # A range, and two decimals at most: the model would go on writing digits.
+            lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
+            highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
+            bounded |= {} if lows else {"minimum": min([0, *(high - 100 for high in highs if high < 0)])}
+            bounded |= {} if highs else {"maximum": max(lows, default=0) + 100}
+            bounded |= {} if "multipleOf" in schema or "number" not in types else {"multipleOf": 0.01}
         return bounded
 
     def bound_object(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -82,6 +86,17 @@ class _Bounds:
         inner = replace(self, is_recursive=is_recursive, is_partial=False)
         return {"items": items and inner.bound(items), "maxItems": most}
 
+    def bound_string(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Printable ASCII: left alone the model writes emoji, of many tokens each, or digits."""
+        least = schema.get("minLength", 0)
+        if least > MAX_STRINGS_LENGTH:
+            raise ModelError("bad_request", SCHEMA_TOO_LARGE)
+        most = max(least, min(schema.get("maxLength", self.length), self.length))
+        if "pattern" in schema or "format" in schema or not most:
+            return {"maxLength": most}
+        least = least or min(40, most // 4)  # or a reason is a letter
+        return {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
+
 
 def add_type(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with a type, unless something else says what it admits."""
@@ -89,25 +104,3 @@ def add_type(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     is_object = not schema.keys().isdisjoint({"properties", "required"})
     return schema | {"type": "object" if is_object else "array" if "items" in schema else "string"}
-
-
-def bound_string(schema: dict[str, Any], length: int) -> dict[str, Any]:
-    """Printable ASCII: left alone the model writes emoji, of many tokens each, or digits."""
-    least = schema.get("minLength", 0)
-    if least > MAX_STRINGS_LENGTH:
-        raise ModelError("bad_request", SCHEMA_TOO_LARGE)
-    most = max(least, min(schema.get("maxLength", length), length))
-    if "pattern" in schema or "format" in schema or not most:
-        return {"maxLength": most}
-    least = least or min(40, most // 4)  # or a reason is a letter
-    return {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
-
-
-def bound_number(schema: dict[str, Any]) -> dict[str, Any]:
-    """A range, and two decimals at most: the model would go on writing digits."""
-    lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
-    highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
-    bounds = {} if lows else {"minimum": min([0, *(high - 100 for high in highs if high < 0)])}
-    bounds |= {} if highs else {"maximum": max(lows, default=0) + 100}
-    has_step = "multipleOf" in schema or "number" not in schema["type"]
-    return bounds if has_step else bounds | {"multipleOf": 0.01}

@@ -30,9 +30,7 @@ import anyio
 from server.models import ModelError, OnText, Reply, Request, Usage, limit_time
 from server.models.local import prompting, weights
 from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
-from server.models.local.prompting import RuntimeRequest
 
-MODEL_NAME = "local/smollm2-135m"
 _REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
@@ -74,7 +72,7 @@ def is_available() -> bool:
 
 
 def generate(
-    runtime_request: RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
+    runtime_request: prompting.RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
 ) -> LocalCompletion:
     """One answer, on the worker thread, until it ends or `stop` is set."""
     completion, pieces = LocalCompletion(), list[str]()
@@ -105,11 +103,11 @@ def generate(
 
 
 def build_reply(
-    request: Request, completion: LocalCompletion, runtime_request: RuntimeRequest, seconds: float
+    request: Request, completion: LocalCompletion, runtime_request: prompting.RuntimeRequest, seconds: float
 ) -> Reply:
     counts, task = completion.usage, request.prompt.summary.task
     usage = Usage(
-        model=MODEL_NAME,
+        model="local/smollm2-135m",
         input_tokens=counts.get("prompt_tokens", 0),
         cached_tokens=(counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
         output_tokens=counts.get("completion_tokens", 0),
@@ -125,9 +123,8 @@ def build_reply(
     # Its prose is always short; only the request's own limit counts as cut.
     cut = cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
     text, calls = prompting.compose_reply(request, text) if text else ("", ())
-    return Reply(
-        text, usage, cut=cut, informative=task in ("argument", "message", "answer"), function_calls=calls
-    )
+    informative = task in ("argument", "message", "answer")
+    return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
 
 
 @cache

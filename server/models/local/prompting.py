@@ -26,21 +26,22 @@ _JSON_TASKS: dict[str, str] = {
     "deliverable": "Write the result of the debate on this motion.",
     "judgment": "Which position is better supported?",
 }
-_PROSE_TASKS: dict[str, str] = {
-    "answer": "Answer that.",
-    "audit": "Which claim in it needs evidence?",
-    "closing": "Sum up in one sentence what was said.",
-    "deliverable": "Write a short report on what the debate showed.",
-    "message": "Ask your opponent one short, hard question about their position.",
-    "opening": "You lead the debate. Tell the debaters what to speak about now.",
+_PROSE_TASKS: dict[str, tuple[str, str]] = {
+    "answer": ("Answer that.", ""),
+    "audit": ("Which claim in it needs evidence?", "The claim that needs evidence is that"),
+    "closing": ("Sum up in one sentence what was said.", "In this round it was said that"),
+    "deliverable": ("Write a short report on what the debate showed.", "The debate showed that"),
+    "message": (
+        "Ask your opponent one short, hard question about their position.",
+        "What would happen to your position if",
+    ),
+    "opening": (
+        "You lead the debate. Tell the debaters what to speak about now.",
+        "In this round, speak about",
+    ),
 }
-_PREFILLS: dict[str, str] = {
-    "audit": "The claim that needs evidence is that",
-    "closing": "In this round it was said that",
-    "deliverable": "The debate showed that",
-    "message": "What would happen to your position if",
-    "opening": "In this round, speak about",
-}
+"""(instruction, the start of the answer) by task."""
+
 _ONE_SENTENCE_TASKS = ("closing", "message", "opening")
 MAX_SENTENCE_TOKENS = 50  # tokens
 
@@ -129,14 +130,16 @@ def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:
         lines.append(f'{"Your opponent said" if task == "argument" else "It was said"}: "{quote}"')
     if as_json:
         return "\n".join([*lines, f"{_JSON_TASKS[task]} Answer in JSON."])
-    first, later = "Give the best reasons for your", "Answer your opponent and give a new reason for your"
-    return "\n".join([*lines, _PROSE_TASKS.get(task, f"{later if quote else first} position.")])
+    aim = "Answer your opponent and give a new reason" if quote else "Give the best reasons"
+    instruction, _ = _PROSE_TASKS.get(task, (f"{aim} for your position.", ""))
+    return "\n".join([*lines, instruction])
 
 
 def build_prefill(summary: PromptSummary) -> str:
     """The start of the answer: without it the model repeats the motion or argues the wrong side."""
-    if summary.task in _PREFILLS:
-        return _PREFILLS[summary.task]
+    _, prefill = _PROSE_TASKS.get(summary.task, ("", ""))
+    if prefill:
+        return prefill
     stance = clip(summary.stance, 120).strip(" .")
     word = stance.casefold()
     side = f"My position is: {stance}."

@@ -297,14 +297,6 @@ class TestFailures:
         assert failure.cause == "bad_request"
         assert "LLM Provider NOT provided" in failure.detail
 
-    @pytest.mark.parametrize("provider", ["github_copilot", "chatgpt", "GitHub_Copilot"])
-    @pytest.mark.asyncio
-    async def test_providers_that_print_their_log_in_are_refused(self, stub: Stub, provider: str) -> None:
-        failure = await failure_of(LitellmModel(f"{provider}/gpt-5", api_base=stub.url))
-
-        assert "standard output" in failure.detail
-        assert stub.requests == []
-
 
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
 @pytest.mark.parametrize("stream", [False, True])
