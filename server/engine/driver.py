@@ -16,9 +16,7 @@ from server.engine.leases import HEARTBEAT_INTERVAL, Leases
 from server.engine.runner import TO_END, LeaseLostError, Run, Runner, has_reached
 from server.engine.store import DebateSnapshot, DebateStore
 
-POLL_INTERVAL = 0.2
-"""Seconds between reads of a debate that another process is running."""
-
+POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
 PROGRESS_INTERVAL = 5.0
 """Seconds between progress reports while nothing new is recorded: clients abandon silent requests."""
 

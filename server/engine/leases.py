@@ -19,8 +19,7 @@ from storage.journal import Journal
 LEASE_SECONDS = 3.0
 """Seconds until another process may take over a debate whose owner hangs, or died on another machine."""
 
-HEARTBEAT_INTERVAL = 1.0
-"""Seconds between renewals."""
+HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
 
 logger = logging.getLogger(__name__)
 

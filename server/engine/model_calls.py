@@ -26,13 +26,9 @@ from server.research import Research
 MIN_STRUCTURED_REPLY_TOKENS = 2000
 """Lower limits are raised to this for structured replies: one that is cut off is not usable."""
 
-MAX_LOOKUP_BATCHES = 3
-"""For each answer; after that the seat is called without tools."""
-
-MAX_LOOKUPS_PER_BATCH = 4
-"""Further function calls in one reply are ignored."""
-
-LEEWAY = 30
+MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
+MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
+LEEWAY = 30  # seconds
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 

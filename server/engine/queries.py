@@ -16,10 +16,8 @@ from server.engine.store import DebateSnapshot
 from storage.journal import StreamListing
 
 PAGE_SIZE = 20
-MAX_WINNER_BYTES = 60
-"""Bytes of the winner's stance in a line of the list."""
-MAX_RELATIVES = 20
-"""Of each debate whose forks are looked up."""
+MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
+MAX_RELATIVES = 20  # of each debate whose forks are looked up
 STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
 
 

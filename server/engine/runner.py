@@ -37,9 +37,7 @@ from server.models import MAX_ATTEMPTS
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
-TO_END = math.inf
-"""The round through which a debate is run that runs to its end."""
-
+TO_END = math.inf  # the round through which a debate is run that runs to its end
 RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to record an answer when the database cannot be written."""
 
@@ -96,14 +94,12 @@ class Runner:
     async def run(self, run: Run) -> None:
         """Run a debate as far as requested. Returns earlier where it pauses or waits for its caller.
 
-        Raises:
-            LeaseLostError: `may_call` returned False.
-            StorageUnavailableError: the database cannot be used.
+        Raises LeaseLostError and StorageUnavailableError.
         """
         while not has_reached(run.snapshot.debate, run.through_round):
             step = decide(run.snapshot.debate, run.terminate_when, self.compute_elapsed(run))
             if isinstance(step, Record):
-                run.snapshot = await self.store.record(run.snapshot, step.events)
+                run.update(await self.store.record(run.snapshot, step.events))
             elif isinstance(step, Ask):
                 await self.call_within_daily_budget(run)
             else:
@@ -116,12 +112,12 @@ class Runner:
             await self.make_calls(run)
         elif self.daily_budget.reserved_requests:  # calls in flight may need fewer requests than reserved
             await released.wait()
-            run.snapshot = await self.store.refresh(run.snapshot)
+            run.update(await self.store.refresh(run.snapshot))
         else:
             reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
             until = f"{self.store.clock().date() + timedelta(days=1)}T00:00:00.000Z"
             paused = Paused(cause="daily_budget", reason=reason, until=until)
-            run.snapshot = await self.store.record(run.snapshot, (paused,))
+            run.update(await self.store.record(run.snapshot, (paused,)))
 
     async def make_calls(self, run: Run) -> None:
         """Make all calls of this round that may be in flight together; record each answer as it arrives.
@@ -208,7 +204,7 @@ class Runner:
                     step = decide(debate, elapsed=self.compute_elapsed(run))
                     events += step.events if isinstance(step, Record) else ()
             try:
-                run.snapshot = await self.store.record(run.snapshot, events)
+                run.update(await self.store.record(run.snapshot, events))
             except StorageUnavailableError:
                 if not delays:
                     raise

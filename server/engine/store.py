@@ -22,9 +22,7 @@ from server.engine.errors import DebateNotFoundError, translate_storage_errors
 from storage.journal import ConflictError, Entry, Journal, StreamSummary
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-
-SYSTEM_ACTOR = "counterpoint"
-"""The actor of every entry that no caller asked for."""
+SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +93,7 @@ class DebateStore:
             return self.publish(await self.load(snapshot.id))
 
     async def append(self, reached: DebateSnapshot, events: Sequence[Event], actor: str) -> DebateSnapshot:
-        """Write the events that lead to this state. Its entries are those before them.
-
-        Raises:
-            ConflictError: another writer was first.
-        """
+        """Write the events that lead to this state. Its entries are those before them. Raises ConflictError."""
         at, history = format_time(self.clock()), reached.entries
         unsaved = (Recorded(0, at, actor, "", event) for event in events)
         with translate_storage_errors():

@@ -24,9 +24,7 @@ from server.settings import ResearchServer
 if TYPE_CHECKING:
     from server.research.connection import Connection
 
-MAX_LIST_AGE = 30.0
-"""Seconds after which a server is asked again for its list of tools."""
-
+MAX_LIST_AGE = 30.0  # seconds after which a server is asked again for its list of tools
 RETRY_DELAY = 30.0
 """Seconds after which a server that never worked is tried again: not every call is to wait for it."""
 

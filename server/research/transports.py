@@ -30,28 +30,17 @@ from pydantic import ValidationError
 
 from server.settings import ResearchServer
 
-MAX_MESSAGE_BYTES = 16_000_000
-"""A result may hold 8 MB, once as text and once as structured content."""
-
+MAX_MESSAGE_BYTES = 16_000_000  # a result may hold 8 MB, once as text and once as structured content
 MAX_UNSOLICITED_BYTES = 50_000_000
 MAX_UNSOLICITED_REQUESTS = 1000
 """Limits on what a child sends after one request of ours: replies, logs, progress, invalid lines."""
 
-LINE_COST = 256
-"""Bytes counted for each line besides its own: handling a short line takes time, too."""
-
-EXIT_TIMEOUT = 0.25
-"""Seconds in which a child may exit after its stdin or stdout is closed."""
-
-KILL_TIMEOUT = 0.2
-"""Seconds between SIGTERM and SIGKILL, and between SIGKILL and giving up."""
-
+LINE_COST = 256  # bytes counted for each line besides its own: handling a short line takes time, too
+EXIT_TIMEOUT = 0.25  # seconds in which a child may exit after its stdin or stdout is closed
+KILL_TIMEOUT = 0.2  # seconds between SIGTERM and SIGKILL, and between SIGKILL and giving up
 POLL_INTERVAL = 0.01
 QUEUE_SIZE = 64
-
-HTTP_TIMEOUT = httpx2.Timeout(30, read=300)
-"""Seconds; each call has its own limit besides."""
-
+HTTP_TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; each call has its own limit besides
 BROKEN_STREAM_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
