@@ -1,25 +1,24 @@
 """The engine under one roof: two processes on one database, predicates, and what is left of a wreck."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 
-from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest, DebaterInput, OptionsInput
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
-from server.models import Model, OnText, Reply, Request
+from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry, NoModelError
-from server.settings import Settings
 from storage.sqlite import SqliteJournal
+from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
@@ -27,17 +26,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
 ACTOR = "test"
 
 
-def open_engine(
-    database: str, models: Mapping[str, Model] | None = None, default: str = "mine"
-) -> AbstractAsyncContextManager[DebateManager]:
-    configured = (default,) if default else ()
-    return open_manager(Settings(db=database, models=configured), models, environ={})
-
-
 @asynccontextmanager
 async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateManager, str]]:
     """A manager whose first round has been asked for and not answered."""
-    async with open_engine(database, {"mine": gate.model}) as running:
+    async with open_engine(database, gate.model) as running:
         snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
         await running.step(snapshot.id, wait=0)
         with anyio.fail_after(5):
@@ -50,7 +42,7 @@ async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(databa
     second.release.set()
     async with (
         under_way(database, first) as (_, debate_id),
-        open_engine(database, {"mine": second.model}) as other,
+        open_engine(database, second.model) as other,
     ):
         assert (await other.step(debate_id, wait=0)).debate.turns == ()
         first.release.set()
@@ -66,7 +58,7 @@ async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(dat
     second.release.set()
     async with under_way(database, first) as (_, debate_id):
         pass
-    async with open_engine(database, {"mine": second.model}) as later:
+    async with open_engine(database, second.model) as later:
         with anyio.fail_after(5):
             snapshot = await later.step(debate_id, wait=5)
 

@@ -14,16 +14,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.interventions import NoteAdded
 from server.engine.transfer import MAX_ENTRIES, MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import ResearchServer, Settings
+from server.settings import ResearchServer
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
+from tests.support.engines import open_engine
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
@@ -31,18 +31,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
 Change = Callable[[dict[str, Any]], object]
 
 
-def open_engine(database: str | Path, **models: Any) -> Any:
-    return open_manager(Settings(db=str(database), models=("scripted",)), models, environ={})
-
-
-def open_with_servers(database: Path, servers: dict[str, ResearchServer]) -> Any:
-    settings = Settings(db=str(database), models=("scripted",), mcp_servers=servers)
-    return open_manager(settings, environ={})
-
-
 async def half_way(database: str | Path) -> dict[str, Any]:
     """A debate after its first round, as a file holds it."""
-    async with open_engine(database) as opened:
+    async with open_engine(database, default="scripted") as opened:
         snapshot = await opened.start(DebateRequest(question="Ship it?"), actor="me")
         await opened.step(snapshot.id, wait=5)
         return dict(json.loads(json.dumps(await export_debate(opened, snapshot.id))))
@@ -61,9 +52,7 @@ async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp
     debate_id = data["debate_id"]
     model = ScriptedModel()
 
-    async with open_manager(
-        Settings(db=str(tmp_path / "b.db")), {"scripted": model}, environ={}
-    ) as elsewhere:
+    async with open_engine(tmp_path / "b.db", {"scripted": model}) as elsewhere:
         snapshot, added = await restore_debate(elsewhere, data)
         assert (snapshot.id, snapshot.status, snapshot.debate.round) == (debate_id, "running", 1)
         while not snapshot.debate.ended:
@@ -78,11 +67,11 @@ async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp
 
 
 async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "a.db") as first:
+    async with open_engine(tmp_path / "a.db", default="scripted") as first:
         snapshot = await first.start(DebateRequest(question="Ship it?", run=True), actor="me")
         snapshot = await first.follow(snapshot.id, wait=5)
         data = await export_debate(first, snapshot.id)
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         restored, _ = await restore_debate(second, data)
         again = await export_debate(second, snapshot.id)
         (listed,) = await second.find("ship")
@@ -96,11 +85,11 @@ async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Pa
 async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -> None:
     early = await half_way(tmp_path / "a.db")
     debate_id = early["debate_id"]
-    async with open_engine(tmp_path / "a.db") as first:
+    async with open_engine(tmp_path / "a.db", default="scripted") as first:
         await first.step(debate_id, wait=5)
         late = await export_debate(first, debate_id)
     heard: list[str] = []
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         second.subscribe(lambda snapshot: heard.append(snapshot.id))
         counts = [(await restore_debate(second, data))[1] for data in (early, late, late, early)]
         snapshot = await second.load(debate_id)
@@ -114,13 +103,13 @@ async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -
 async def test_another_past_of_the_same_debate_is_refused_where_they_part(tmp_path: Path) -> None:
     early = await half_way(tmp_path / "a.db")
     debate_id, at = early["debate_id"], len(early["entries"])
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         await restore_debate(second, early)
         await second.intervene(debate_id, "inject", InterventionRequest(text="Mind the cost."), actor="me")
-    async with open_engine(tmp_path / "a.db") as first:
+    async with open_engine(tmp_path / "a.db", default="scripted") as first:
         await first.step(debate_id, wait=5)
         late = await export_debate(first, debate_id)
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         before = await export_debate(second, debate_id)
         with pytest.raises(
             InvalidRequestError, match=f"is here already, and entry {at + 1} is another one here"
@@ -179,7 +168,7 @@ REFUSED: list[tuple[Change, str]] = [
 
 async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     data = await half_way(tmp_path / "a.db")
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         for change, told in REFUSED:
             with pytest.raises(InvalidRequestError) as caught:
                 await restore_debate(second, altered(data, change))
@@ -194,7 +183,7 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
 async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> None:
     data = await half_way(tmp_path / "a.db")
     data |= {"question": "Else?", "status": "concluded", "result": {"verdict": "Ship."}, "more": 1}
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         snapshot, _ = await restore_debate(second, data)
         (listed,) = await second.find()
 
@@ -205,12 +194,12 @@ async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> N
 async def test_numbers_that_json_cannot_carry_are_refused(tmp_path: Path) -> None:
     data = await half_way(tmp_path / "a.db")
     data["entries"][-1]["body"]["usage"]["input_tokens"] = float("nan")
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         with pytest.raises(InvalidRequestError, match=r"Entry \d+ \(spoke\) cannot be read"):
             await restore_debate(second, data)
     data = await half_way(tmp_path / "a.db")
     data["entries"][0]["body"]["seed"] = 2**60
-    async with open_engine(tmp_path / "b.db") as second:
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
         with pytest.raises(InvalidRequestError, match="what JSON cannot carry exactly"):
             await restore_debate(second, data)
 
@@ -234,11 +223,11 @@ async def test_a_file_cannot_give_debaters_tools_that_the_settings_do_not(tmp_pa
     server = ResearchServer(command="nothing", debaters=True)
     debaters = [{"name": "Ada", "stance": "ship", "tools": ["web"]}, {"name": "Bob", "stance": "wait"}]
     debate_request = DebateRequest.model_validate({"question": "Ship it?", "debaters": debaters})
-    async with open_with_servers(tmp_path / "a.db", {"web": server}) as first:
+    async with open_engine(tmp_path / "a.db", default="scripted", mcp_servers={"web": server}) as first:
         snapshot = await first.start(debate_request, actor="me")
         data = await export_debate(first, snapshot.id)
     reserved = server.model_copy(update={"debaters": False})
-    async with open_with_servers(tmp_path / "b.db", {"web": reserved}) as second:
+    async with open_engine(tmp_path / "b.db", default="scripted", mcp_servers={"web": reserved}) as second:
         with pytest.raises(InvalidRequestError, match="is for the moderator only"):
             await restore_debate(second, data)
 
@@ -335,7 +324,7 @@ def test_a_kill_in_the_middle_leaves_all_of_it_or_nothing(tmp_path: Path, size: 
 async def kept_and_restored(database: Path, data: dict[str, Any]) -> int:
     """How much of it there was, before it was brought in again."""
     before = len(await kept(database, data["debate_id"]))
-    async with open_engine(database) as opened:
+    async with open_engine(database, default="scripted") as opened:
         await restore_debate(opened, data)
     assert len(await kept(database, data["debate_id"])) == len(data["entries"])
     return before

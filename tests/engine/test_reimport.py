@@ -6,14 +6,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.queries import load_debate_family
 from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import Settings
+from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
@@ -22,12 +21,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
 async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
     database: str, tmp_path: Path
 ) -> None:
-    here, there = (
-        Settings(db=name, models=("mine",), daily_calls=100)
-        for name in (database, str(tmp_path / "there.db"))
-    )
-    models = {"mine": ScriptedModel()}
-    async with open_manager(here, models, environ={}) as one, open_manager(there, models, environ={}) as two:
+    there, model = tmp_path / "there.db", ScriptedModel()
+    async with (
+        open_engine(database, model, daily_calls=100) as one,
+        open_engine(there, model, daily_calls=100) as two,
+    ):
         snapshot = await one.start(DebateRequest(question="Ship it?"), actor="test")
         snapshot = await one.step(snapshot.id, wait=5)
         await restore_debate(two, await export_debate(one, snapshot.id))
@@ -45,12 +43,11 @@ def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
 
 @pytest.mark.parametrize("at", ["yesterday", "2026-02-31T10:00:00.000Z", "2026-12-01T10:00:00.000"])
 async def test_times_that_are_none_are_refused(database: str, tmp_path: Path, at: str) -> None:
-    here = Settings(db=database, models=("scripted",))
-    async with open_manager(here, environ={}) as one:
+    async with open_engine(database, default="scripted") as one:
         snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
         data = await export_debate(one, snapshot.id)
     data["entries"][0]["at"] = at
-    async with open_manager(Settings(db=str(tmp_path / "there.db")), environ={}) as two:
+    async with open_engine(tmp_path / "there.db") as two:
         with pytest.raises(InvalidRequestError, match=r"Entry 1 is not as it was exported: entries\.0\.at"):
             await restore_debate(two, data)
 
@@ -60,14 +57,12 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
     database: str, tmp_path: Path
 ) -> None:
     gate = Gate()
-    here = Settings(db=database, models=("mine",))
-    async with open_manager(here, {"mine": gate.model}, environ={}) as one:
+    async with open_engine(database, gate.model) as one:
         snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
         with anyio.fail_after(5):
             await gate.first_call.wait()
         data = await export_debate(one, snapshot.id)
-    there = Settings(db=str(tmp_path / "there.db"))
-    async with open_manager(there, {"mine": ScriptedModel()}, environ={}) as two:
+    async with open_engine(tmp_path / "there.db", ScriptedModel()) as two:
         await restore_debate(two, data)
         assert await Recovery(two, max_age_hours=24, concurrency=1).find_unfinished() == []
         assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
@@ -75,8 +70,7 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
 
 @pytest.mark.requirement("N9")
 async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_path: Path) -> None:
-    here, there = Settings(db=database), Settings(db=str(tmp_path / "there.db"))
-    async with open_manager(here, environ={}) as one, open_manager(there, environ={}) as two:
+    async with open_engine(database) as one, open_engine(tmp_path / "there.db") as two:
         parent = await one.start(DebateRequest(question="Ship it?", models=["scripted"]), actor="test")
         child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
         restored, _ = await restore_debate(two, await export_debate(one, child.id))

@@ -1,24 +1,21 @@
 """A day's budget is shared by all debates of a database, whichever process runs them."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 import anyio
 import pytest
 
-from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
-from server.engine.debates import DebateManager, utc_now
+from server.engine.debates import DebateManager
 from server.engine.recovery import Recovery
 from server.engine.store import DebateSnapshot
-from server.models import Model, OnText, Reply, Request, Usage
+from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import ModelPrice, Settings
+from server.settings import ModelPrice
+from tests.support.engines import open_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -50,21 +47,6 @@ class Clock:
         self.now += timedelta(days=1)
 
 
-@asynccontextmanager
-async def limited(
-    database: str,
-    model: Model | None = None,
-    *,
-    clock: Callable[[], datetime] = utc_now,
-    recovering: bool = False,
-    **limits: Any,
-) -> AsyncIterator[DebateManager]:
-    settings = Settings(db=database, models=("mine",), **limits)
-    mine = {"mine": model or ScriptedModel()}
-    async with open_manager(settings, mine, environ={}, clock=clock, recover=recovering) as manager:
-        yield manager
-
-
 async def run(manager: DebateManager, question: str = "Ship it?") -> DebateSnapshot:
     snapshot = await manager.start(DebateRequest(question=question, run=True), actor=ACTOR)
     return await manager.follow(snapshot.id, wait=5)
@@ -72,7 +54,7 @@ async def run(manager: DebateManager, question: str = "Ship it?") -> DebateSnaps
 
 async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> None:
     model = ScriptedModel()
-    async with limited(database, model, daily_calls=8) as manager:
+    async with open_engine(database, model, daily_calls=8) as manager:
         assert (await run(manager)).status == "concluded"
         second = await run(manager)
 
@@ -84,17 +66,17 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
 
 
 async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
-    async with limited(database) as manager:
+    async with open_engine(database, ScriptedModel()) as manager:
         await run(manager)
     model = ScriptedModel()
-    async with limited(database, model, daily_calls=6) as later:
+    async with open_engine(database, model, daily_calls=6) as later:
         assert (await run(later)).status == "paused"
     assert model.requests == []
 
 
 async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
     model = ScriptedModel(delay=0.02)
-    async with limited(database, model, daily_calls=10) as manager:
+    async with open_engine(database, model, daily_calls=10) as manager:
         snapshots = [
             await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor=ACTOR) for n in range(4)
         ]
@@ -104,7 +86,7 @@ async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -
 
 
 async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
-    async with limited(database, Dear(), daily_cost_usd=Decimal("0.06")) as manager:
+    async with open_engine(database, Dear(), daily_cost_usd=Decimal("0.06")) as manager:
         assert (await run(manager)).status == "concluded"
         second = await run(manager)
     assert second.debate.paused
@@ -113,7 +95,7 @@ async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
 
 async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as manager:
+    async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run(manager)
         snapshot = await run(manager)
         assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
@@ -123,7 +105,7 @@ async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) 
 
 async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as manager:
+    async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run(manager)
         snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
         assert (await manager.step(snapshot.id, wait=5)).status == "paused"
@@ -132,7 +114,7 @@ async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
 
 
 async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
-    async with limited(database, daily_calls=6) as manager:
+    async with open_engine(database, ScriptedModel(), daily_calls=6) as manager:
         await run(manager)
         snapshot = await run(manager)
         await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor=ACTOR)
@@ -141,7 +123,7 @@ async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
 
 async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
     prices = {"mine": ModelPrice(input=10, output=10)}
-    async with limited(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
+    async with open_engine(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
         ends = [(await run(manager, f"Ship {n}?")).status for n in range(4)]
         assert (await manager.daily_budget.spending())[1] > Decimal("0.05")
     assert ends[-1] == "paused"
@@ -150,12 +132,12 @@ async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -
 @pytest.mark.requirement("D7")
 async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as manager:
+    async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run(manager)
         snapshot = await run(manager)
         stepped = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
         await manager.step(stepped.id, wait=5)
-    async with limited(database, clock=clock, daily_calls=6) as later:
+    async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as later:
         assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == []
         clock.tomorrow()
         assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == [snapshot.id]
@@ -164,7 +146,7 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
         assert (await later.load(snapshot.id)).status == "paused"
     clock.now -= timedelta(days=1)
     over = anyio.Event()
-    async with limited(database, clock=clock, recovering=True, daily_calls=6) as restarted:
+    async with open_engine(database, ScriptedModel(), clock=clock, recover=True, daily_calls=6) as restarted:
         restarted.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
         with anyio.fail_after(5):
             await over.wait()
@@ -175,7 +157,10 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
 @pytest.mark.requirement("D7")
 async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str) -> None:
     clock = Clock()
-    async with limited(database, clock=clock, daily_calls=6) as manager, anyio.create_task_group() as tasks:
+    async with (
+        open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager,
+        anyio.create_task_group() as tasks,
+    ):
         await run(manager)
         snapshot = await run(manager)
         over = anyio.Event()
@@ -191,7 +176,7 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
 
 async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database: str) -> None:
     model = ScriptedModel()
-    async with limited(database, model, daily_calls=7) as manager:
+    async with open_engine(database, model, daily_calls=7) as manager:
         assert (await run(manager)).status == "concluded"
         await run(manager)
     assert (len(model.requests), model.requests[-1].max_attempts) == (7, 1)

@@ -1,22 +1,17 @@
 """A budget of calls counts what the questions on their way may still come to, retries included."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
-from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, JudgesInput, LimitsInput, OptionsInput
 from server.debate.rules.budget import compute_spending
-from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
-from server.models import Model, OnText, Reply, Request, Usage
+from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import Settings
+from tests.support.engines import open_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -50,18 +45,11 @@ class Struggling:
             self.failed.set()
 
 
-@asynccontextmanager
-async def opened(folder: Path, model: Model, **limits: Any) -> AsyncIterator[DebateManager]:
-    settings = Settings(db=str(folder / "debates.db"), models=("mine",), **limits)
-    async with open_manager(settings, {"mine": model}, environ={}) as manager:
-        yield manager
-
-
 async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_path: Path) -> None:
     model = Struggling()
     options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
     debate_request = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
-    async with opened(tmp_path, model) as manager:
+    async with open_engine(tmp_path / "debates.db", model) as manager:
         manager.subscribe(model.committed)
         snapshot = await manager.start(debate_request, actor="test")
         snapshot = await manager.follow(snapshot.id, wait=5)
@@ -73,7 +61,7 @@ async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_
 async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: Path) -> None:
     model = Struggling()
     model.failed.set()
-    async with opened(tmp_path, model, daily_calls=30) as manager:
+    async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
         snapshots = [
             await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
             for n in range(8)
@@ -86,7 +74,7 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
 
 async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
     model = ScriptedModel(delay=0.01)
-    async with opened(tmp_path, model, daily_calls=30) as manager:
+    async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
         snapshots = [
             await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
             for n in range(8)
@@ -103,7 +91,9 @@ async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> 
     prices = {"mine": {"input": "10", "output": "10"}}  # a question is taken for about a cent
     model = Struggling()
     model.failed.set()
-    async with opened(tmp_path, model, daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
+    async with open_engine(
+        tmp_path / "debates.db", model, daily_cost_usd=Decimal("0.1"), prices=prices
+    ) as manager:
         snapshots = [
             await manager.start(
                 DebateRequest(question=f"Ship {n}?", run=True, format="verdict"), actor="test"

@@ -6,7 +6,6 @@ import sqlite3
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -21,6 +20,7 @@ from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
+from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -29,16 +29,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D7")]
 ACTOR = "test"
 
 
-def settings(database: str, **more: Any) -> Settings:
-    return Settings(db=database, models=("mine",), **more)
-
-
 async def left_behind(database: str, *debate_requests: DebateRequest) -> list[str]:
     """Debates whose process ended with their first round asked for and not answered."""
     found = []
     for debate_request in debate_requests:
         gate = Gate()
-        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as manager:
+        async with open_engine(database, gate.model) as manager:
             snapshot = await manager.start(debate_request, actor=ACTOR)
             await manager.step(snapshot.id, wait=0)
             with anyio.fail_after(5):
@@ -58,7 +54,7 @@ async def ended(manager: DebateManager, debate_id: str) -> str:
 async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     model = ScriptedModel()
-    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as manager:
+    async with open_engine(database, model, recover=True) as manager:
         assert await ended(manager, debate_id) == "concluded"
     assert len(model.requests) == 6
 
@@ -68,7 +64,7 @@ async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> No
         database, DebateRequest(question="Ship it?", run=True), DebateRequest(question="Step it?")
     )
     model = ScriptedModel()
-    async with open_manager(settings(database), {"mine": model}, environ={}, recover=True) as manager:
+    async with open_engine(database, model, recover=True) as manager:
         assert await ended(manager, own) == "concluded"
         snapshot = await manager.load(stepped)
     assert (snapshot.status, snapshot.debate.turns) == ("running", ())
@@ -84,13 +80,13 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
             await anyio.sleep_forever()
         return build_reply_text(request)
 
-    async with open_manager(settings(database), {"mine": ScriptedModel(never_judges)}, environ={}) as manager:
+    async with open_engine(database, ScriptedModel(never_judges)) as manager:
         snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
         await manager.step(snapshot.id, wait=5)
         await manager.conclude(snapshot.id, actor=ACTOR)
         with anyio.fail_after(5):
             await judging.wait()
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}, recover=True) as later:
+    async with open_engine(database, ScriptedModel(), recover=True) as later:
         assert await ended(later, snapshot.id) == "concluded"
 
 
@@ -119,13 +115,13 @@ async def test_the_server_that_the_doctor_starts_resumes_no_debate_and_runs_no_h
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+    async with open_engine(database, ScriptedModel()) as manager:
         assert not manager.is_working(debate_id)
 
 
 async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+    async with open_engine(database, ScriptedModel()) as manager:
         assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == [debate_id]
         manager.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
         assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == []
@@ -135,7 +131,7 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
     asked = [DebateRequest(question=f"Ship {n}?", run=True) for n in range(3)]
     debates = await left_behind(database, *asked)
     gate = Gate()
-    async with open_manager(settings(database), {"mine": gate.model}, environ={}) as manager:
+    async with open_engine(database, gate.model) as manager:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run)
@@ -151,10 +147,10 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
 async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_away(database: str) -> None:
     gate = Gate()
     async with (
-        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as idle,
+        open_engine(database, ScriptedModel()) as idle,
         anyio.create_task_group() as tasks,
     ):
-        async with open_manager(settings(database), {"mine": gate.model}, environ={}) as busy:
+        async with open_engine(database, gate.model) as busy:
             snapshot = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
             with anyio.fail_after(5):
                 await gate.first_call.wait()
@@ -171,7 +167,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
         raw.execute("drop trigger journal_no_update")
         raw.execute(change, ("Break", "Brake", debate_id))
     async with (
-        open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager,
+        open_engine(database, ScriptedModel()) as manager,
         anyio.create_task_group() as tasks,
     ):
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
@@ -192,7 +188,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
     with sqlite3.connect(database) as raw:
         raw.execute("drop trigger journal_no_update")
         raw.execute("update journal set entry = replace(entry, 'Break', 'Brake')")
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+    async with open_engine(database, ScriptedModel()) as manager:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run, 0.05)
@@ -216,7 +212,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
     def fail(_snapshot: object) -> None:
         raise ZeroDivisionError
 
-    async with open_manager(settings(database), {"mine": ScriptedModel()}, environ={}) as manager:
+    async with open_engine(database, ScriptedModel()) as manager:
         unsubscribe = manager.subscribe(fail)
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         with anyio.fail_after(5):
@@ -228,10 +224,10 @@ async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
 
 
 async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
-    async with open_manager(settings(database), {"mine": Gate().model}, environ={}) as manager:
+    async with open_engine(database, Gate().model) as manager:
         for number in range(101):
             await manager.start(DebateRequest(question=f"Ship {number}?", run=True), actor=ACTOR)
-    async with open_manager(settings(database), environ={}) as manager:
+    async with open_engine(database) as manager:
         assert len(await Recovery(manager, max_age_hours=24, concurrency=1).find_unfinished()) == 101
 
 
@@ -252,9 +248,7 @@ async def test_a_damaged_debate_keeps_no_other_from_going_on(
         raw.execute("drop trigger journal_no_update")
         raw.execute("update journal set entry = replace(entry, 'Break', 'Brake') where stream = ?", (broken,))
     with caplog.at_level(logging.WARNING):
-        async with open_manager(
-            settings(database), {"mine": ScriptedModel()}, environ={}, recover=True
-        ) as manager:
+        async with open_engine(database, ScriptedModel(), recover=True) as manager:
             assert await ended(manager, whole) == "concluded"
     assert broken in caplog.text
     assert "was altered" in caplog.text
@@ -264,8 +258,8 @@ async def test_two_servers_that_start_at_once_pay_once(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
     first, second = ScriptedModel(), ScriptedModel()
     async with (
-        open_manager(settings(database), {"mine": first}, environ={}, recover=True) as one,
-        open_manager(settings(database), {"mine": second}, environ={}, recover=True) as two,
+        open_engine(database, first, recover=True) as one,
+        open_engine(database, second, recover=True) as two,
     ):
         assert await ended(one, debate_id) == await ended(two, debate_id) == "concluded"
     assert len(first.requests) + len(second.requests) == 6

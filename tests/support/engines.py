@@ -1,0 +1,27 @@
+"""Debate managers in the test's own process: two of them on one database behave like two processes."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from server.compose import open_manager
+from server.engine.debates import DebateManager, utc_now
+from server.models import Model
+from server.settings import Settings
+
+
+def open_engine(
+    database: str | Path,
+    models: Model | Mapping[str, Model] | None = None,
+    *,
+    default: str = "mine",
+    recover: bool = False,
+    clock: Callable[[], datetime] = utc_now,
+    **settings: Any,
+) -> AbstractAsyncContextManager[DebateManager]:
+    """`models` by their names, or the one called "mine". `default`: for debates that name none."""
+    named = models if isinstance(models, Mapping) or models is None else {"mine": models}
+    configured = Settings(db=str(database), models=(default,) if default else (), **settings)
+    return open_manager(configured, named, environ={}, recover=recover, clock=clock)
