@@ -177,18 +177,14 @@ def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:
         requested = build_limits(LimitsInput.model_validate(dict(changes)))
     except ValidationError as error:
         name = str(error.errors(include_url=False)[0]["loc"][0])
-        shape = LIMIT_DESCRIPTIONS.get(name, "a whole number above 0, and not beyond all measure")
+        amount = "a number of US dollars above 0, at most 1,000,000"
+        shapes = {"max_cost_usd": amount, "on_budget": "conclude or pause"}
+        shape = shapes.get(name, "a whole number above 0, and not beyond all measure")
         raise InvalidRequestError(f"limits.{name} must be {shape}.") from None
     limits = debate.limits.model_copy(update=requested.model_dump(include=set(changes)))
     models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
     check_prices_known(limits, models, debate.prices)
     return limits
-
-
-LIMIT_DESCRIPTIONS = {
-    "max_cost_usd": "a number of US dollars above 0, at most 1,000,000",
-    "on_budget": "conclude or pause",
-}
 
 
 def find_uncounted_voters(debate: Debate) -> tuple[str, ...]:

@@ -55,12 +55,8 @@ END_CAUSE_TEXTS = {
     "budget": "the budget is spent",
 }
 
-PauseCause = Literal[
-    "request",
-    "quorum",  # too few seats answered
-    "budget",  # a limit of this debate
-    "daily_budget",  # a limit of all debates together
-]
+PauseCause = Literal["request", "quorum", "budget", "daily_budget"]
+"""`budget` is a limit of this debate, `daily_budget` one of all debates together."""
 
 
 class Usage(Fact):
@@ -123,20 +119,17 @@ class PhaseEntered(Fact):
     detail: str = ""
 
 
-Seen = Annotated[int, Field(ge=1)]
-"""The version of the debate that a prompt was rendered from: how many events it had.
-
-Inherited rounds of a fork keep the versions of the debate in which they were held.
-"""
-
-
 class SlotFact(Fact):
-    """What answers, failures and research have in common: the slot of the round they are for."""
+    """What answers, failures and research have in common: the slot of the round they are for.
+
+    `seen` is the version of the debate that the prompt was rendered from: how many events it had. Inherited
+    rounds of a fork keep the versions of the debate in which they were held.
+    """
 
     seat: str
     round: int
     slot_index: Count = 0  # which of the seat's answers in this round
-    seen: Seen
+    seen: Annotated[int, Field(ge=1)]
 
 
 class Answer(SlotFact):

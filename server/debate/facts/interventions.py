@@ -118,18 +118,8 @@ class TurnRetracted(InterventionFact):
     slot_index: int
 
 
-InterventionEvent = (
-    NoteAdded
-    | Challenged
-    | InstructionGiven
-    | TalkConcluded
-    | RoundsExtended
-    | LimitsChanged
-    | WeightsChanged
-    | ThresholdChanged
-    | ModelReplaced
-    | TurnRetracted
-)
+RuleEvent = TalkConcluded | RoundsExtended | LimitsChanged | WeightsChanged | ThresholdChanged
+InterventionEvent = NoteAdded | Challenged | InstructionGiven | RuleEvent | ModelReplaced | TurnRetracted
 
 
 def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911  (a table of cases)
