@@ -21,8 +21,9 @@ pytestmark = pytest.mark.requirement("C1")
 TWO = build_debaters(2)
 
 
-def build_debater_inputs(*names: str, stance: str = "yes") -> list[dict[str, str]]:
-    return [{"name": name, "stance": stance} for name in names]
+def named(*names: str, stance: str = "yes") -> dict[str, Any]:
+    """A request with debaters of these names."""
+    return {"debaters": [{"name": name, "stance": stance} for name in names]}
 
 
 def test_a_question_is_enough() -> None:
@@ -43,13 +44,8 @@ def test_a_question_is_enough() -> None:
 EVERYTHING: dict[str, Any] = {
     "format": "verdict",
     "debaters": [
-        {
-            "name": " Ada ",
-            "stance": " yes ",
-            "role": " economist ",
-            "system_prompt": " Figures. ",
-            "model": " m ",
-        },
+        {"name": " Ada ", "stance": " yes ", "role": " economist "}
+        | {"system_prompt": " Figures. ", "model": " m "},
         {"name": "Bob", "stance": "no"},
         {"name": "Cleo", "stance": "later"},
     ],
@@ -57,14 +53,8 @@ EVERYTHING: dict[str, Any] = {
     "max_rounds": 3,
     "run": True,
     "options": {
-        "judges": {
-            "count": 3,
-            "models": ["j", "k"],
-            "both_orders": True,
-            "anonymize": False,
-            "shuffle": False,
-            "prompt": " Who pays? ",
-        },
+        "judges": {"count": 3, "models": ["j", "k"], "both_orders": True}
+        | {"anonymize": False, "shuffle": False, "prompt": " Who pays? "},
         "limits": {"turn_timeout": 9, "max_turn_tokens": 99},
         "instructions": " Be kind. ",
         "seed": 11,
@@ -118,13 +108,8 @@ class TestModels:
         assert {d.model for d in opened.debaters} == set(opened.judges.models) == {"only"}
 
     def test_models_are_assigned_in_turn(self) -> None:
-        assert [d.model for d in build_setup(["a", "b"], debaters=build_debaters(5)).debaters] == [
-            "a",
-            "b",
-            "a",
-            "b",
-            "a",
-        ]
+        opened = build_setup(["a", "b"], debaters=build_debaters(5))
+        assert [d.model for d in opened.debaters] == ["a", "b", "a", "b", "a"]
 
     def test_judges_get_models_in_reverse_order(self) -> None:
         assert build_setup(["a", "b", "c"]).judges.models == ("c",)
@@ -156,34 +141,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         },
         f"The documents together have 400,001 characters; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
     ),
+    "the caller as a fallback": (
+        {"options": {"fallback_models": ["caller"]}},
+        "The caller cannot be a fallback for a model",
+    ),
     "one debater": ({"debaters": build_debaters(1)}, "A debate has 2 to 26 debaters, not 1."),
     "a crowd": ({"debaters": build_debaters(27)}, "A debate has 2 to 26 debaters, not 27."),
-    "a blank name": (
-        {"debaters": build_debater_inputs("Ada", "  ")},
-        "A debater cannot be called '  ': use one line",
-    ),
-    "a name of two lines": (
-        {"debaters": build_debater_inputs("Ada", "B\nob")},
-        "cannot be called 'B\\nob': use one line",
-    ),
-    "a name that hides": (
-        {"debaters": build_debater_inputs("Ada", "A\u200bda")},
-        "use one line with letters or digits",
-    ),
-    "no stance": (
-        {"debaters": build_debater_inputs("Ada", "Bob", stance=" ")},
-        "Ada has no stance. Say in `stance`",
-    ),
+    "a blank name": (named("Ada", "  "), "A debater cannot be called '  ': use one line"),
+    "a name of two lines": (named("Ada", "B\nob"), "cannot be called 'B\\nob': use one line"),
+    "a name that hides": (named("Ada", "A\u200bda"), "use one line with letters or digits"),
+    "no stance": (named("Ada", "Bob", stance=" "), "Ada has no stance. Say in `stance`"),
     "a judge's name": (
-        {"debaters": build_debater_inputs("Ada", "Judge 1")},
+        named("Ada", "Judge 1"),
         "A debater cannot be called 'Judge 1': another seat has this name.",
     ),
     "a judge's name behind a blank": (
-        {"debaters": build_debater_inputs("Ada", " judge 1")},
+        named("Ada", " judge 1"),
         "A debater cannot be called ' judge 1': another seat has this name.",
     ),
     "twice the same name": (
-        {"debaters": build_debater_inputs("Ada", "Bob", " aDA")},
+        named("Ada", "Bob", " aDA"),
         "Names must be unique, and Ada,  aDA are the same. Rename all but one.",
     ),
     "fewer rounds than none": (
@@ -216,8 +193,8 @@ def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
     [
         {"debaters": [*TWO, {"name": "C", "stance": None}]},
         {"debaters": [*TWO, {"stance": "C"}]},
-        {"debaters": build_debater_inputs("A" * 41, "B")},
-        {"debaters": build_debater_inputs("A", "B", stance="s" * 501)},
+        named("A" * 41, "B"),
+        named("A", "B", stance="s" * 501),
         {"debaters": [{**TWO[0], "colour": "red"}, TWO[1]]},
         {"options": {"judges": {"count": 10}}},
         {"options": {"judges": {"count": -1}}},
@@ -257,7 +234,7 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_more_than_two_sides_and_two_of_one_side_can_debate() -> None:
     assert len({d.stance for d in build_setup(debaters=build_debaters(5)).debaters}) == 5
-    assert {d.stance for d in build_setup(debaters=build_debater_inputs("Ada", "Bob")).debaters} == {"yes"}
+    assert {d.stance for d in build_setup(**named("Ada", "Bob")).debaters} == {"yes"}
 
 
 class TestWarnings:
@@ -269,9 +246,7 @@ class TestWarnings:
     def test_many_rounds_give_a_warning(self, name: str, rounds: int) -> None:
         assert find_setup_warnings(build_setup(format=name, max_rounds=rounds), family_count=2) == []
         (warning,) = find_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
-        assert warning.startswith(
-            f"{rounds + 1} rounds: above {rounds}, models tend to drift towards agreement"
-        )
+        assert warning.startswith(f"{rounds + 1} rounds: above {rounds}, models tend to drift towards")
 
     @pytest.mark.requirement("A7")
     def test_ten_debaters_give_a_warning(self) -> None:
@@ -284,12 +259,5 @@ class TestWarnings:
         assert warning.startswith("All debaters are of one model family")
 
     def test_every_reason_gives_a_warning(self) -> None:
-        assert (
-            len(find_setup_warnings(build_setup(max_rounds=4, debaters=build_debaters(10)), family_count=1))
-            == 3
-        )
-
-
-def test_the_caller_is_no_fallback_model() -> None:
-    with pytest.raises(InvalidRequestError, match="The caller cannot be a fallback for a model"):
-        build_setup(options={"fallback_models": ["caller"]})
+        opened = build_setup(max_rounds=4, debaters=build_debaters(10))
+        assert len(find_setup_warnings(opened, family_count=1)) == 3

@@ -34,11 +34,10 @@ def phase_names(at: DebateSimulation) -> list[str]:
 
 
 def test_names_of_known_phases_are_enough() -> None:
-    assert phases("opening", "rebuttal", "verdict") == tuple(
-        PHASES[n] for n in ("opening", "rebuttal", "verdict")
-    )
-    at = play_phases("opening", "rebuttal", "verdict")
-    assert phase_names(at) == ["opening", "rebuttal", "verdict"]
+    names = ["opening", "rebuttal", "verdict"]
+    assert phases(*names) == tuple(map(PHASES.__getitem__, names))
+    at = play_phases(*names)
+    assert phase_names(at) == names
     assert at.status == "concluded"
 
 
@@ -115,9 +114,8 @@ def test_the_talk_ends_with_its_phases_when_rounds_are_left() -> None:
 
 def test_unreached_phases_give_a_warning() -> None:
     made = build_setup(max_rounds=1, options={"phases": ["opening", "rebuttal", "synthesis", "verdict"]})
-    assert "1 round is too few for every phase: rebuttal, synthesis left out." in find_setup_warnings(
-        made, family_count=2
-    )
+    warning = "1 round is too few for every phase: rebuttal, synthesis left out."
+    assert warning in find_setup_warnings(made, family_count=2)
     assert phase_names(simulate(made).play()) == ["opening", "verdict"]
 
 
@@ -127,12 +125,9 @@ def test_phases_without_a_decision_give_a_warning() -> None:
     assert warning in find_setup_warnings(made, family_count=2)
     at = simulate(made).play()
     assert (at.status, at.debate.verdict) == ("concluded", None)
-    assert warning not in find_setup_warnings(
-        build_setup(options={"phases": ["opening", "voting"]}), family_count=2
-    )
-    assert warning not in find_setup_warnings(
-        build_setup(options={"phases": ["opening", "deliverable"]}), family_count=2
-    )
+    for decision in ("voting", "deliverable"):
+        made = build_setup(options={"phases": ["opening", decision]})
+        assert warning not in find_setup_warnings(made, family_count=2)
 
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
@@ -208,11 +203,8 @@ def test_invalid_phases_are_refused_by_index_and_name(case: str) -> None:
 
 
 def test_the_deliverable_may_follow_the_verdict() -> None:
-    assert phase_names(play_phases("opening", "verdict", "deliverable")) == [
-        "opening",
-        "verdict",
-        "deliverable",
-    ]
+    requested = ["opening", "verdict", "deliverable"]
+    assert phase_names(play_phases(*requested)) == requested
 
 
 def test_every_known_phase_has_a_text() -> None:
@@ -233,17 +225,15 @@ def test_phases_are_for_any_number_of_debaters() -> None:
 
 
 def test_the_order_option_applies_to_phases_without_an_order() -> None:
-    own, other, _ = phases(
-        {"name": "opening", "order": "together"}, "rebuttal", "verdict", speaking="declared"
-    )
+    opening = {"name": "opening", "order": "together"}
+    own, other, _ = phases(opening, "rebuttal", "verdict", speaking="declared")
     assert (own.order, other.order) == ("together", "declared")
 
 
 def test_a_moderator_opens_only_rounds_with_the_moderated_order() -> None:
     moderator = {"moderator": {"opens": True}}
     at = play_phases({"name": "opening", "order": "together"}, "rebuttal", "verdict", **moderator)
-    assert [(opened.round, at.debate.round_phase(opened.round).name) for opened in at.debate.round_plans] == [
-        (2, "rebuttal")
-    ]
+    (opened,) = at.debate.round_plans
+    assert (opened.round, at.debate.round_phase(opened.round).name) == (2, "rebuttal")
     with pytest.raises(InvalidRequestError, match="every phase has another `order`: leave one out"):
         phases({"name": "opening", "order": "together"}, "verdict", **moderator)

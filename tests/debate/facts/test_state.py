@@ -3,17 +3,8 @@ from copy import deepcopy
 
 import pytest
 
-from server.debate.facts.events import (
-    Concluded,
-    Ended,
-    Event,
-    Failed,
-    Judged,
-    Paused,
-    PhaseEntered,
-    Resumed,
-    Spoke,
-)
+from server.debate.facts import events
+from server.debate.facts.events import Event, Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
@@ -40,8 +31,10 @@ def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> S
     return Spoke(seen=1, seat=seat, round=number, text=text, usage=build_usage())
 
 
-def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent") -> Judged:
-    return Judged(
+def judged(
+    seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent"
+) -> events.Judged:
+    return events.Judged(
         seen=1,
         seat=seat,
         round=number,
@@ -54,12 +47,12 @@ def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str
     )
 
 
-def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> Failed:
-    return Failed(seen=1, seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
+def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> events.Failed:
+    return events.Failed(seen=1, seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
 
 
-def concluded(winner: str = "") -> Concluded:
-    return Concluded(outcome="undecided", winner=winner, verdict="None.", reasoning="", votes=())
+def concluded(winner: str = "") -> events.Concluded:
+    return events.Concluded(outcome="undecided", winner=winner, verdict="None.", reasoning="", votes=())
 
 
 OTHERS: list[Event] = [
@@ -70,9 +63,9 @@ OTHERS: list[Event] = [
     concluded(),
     NoteAdded(text="Mind the costs."),
     TalkConcluded(),
-    Paused(reason="lunch"),
-    Resumed(),
-    Ended(ending="concluded", cause="max_rounds"),
+    events.Paused(reason="lunch"),
+    events.Resumed(),
+    events.Ended(ending="concluded", cause="max_rounds"),
 ]
 
 
@@ -154,11 +147,11 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "Stranger"),
     "a second verdict": (lambda: at_the_judges().add_events(concluded()), concluded(), "a verdict already"),
     "a second pause": (
-        lambda: in_round_1().add_events(Paused(reason="a")),
-        Paused(reason="b"),
+        lambda: in_round_1().add_events(events.Paused(reason="a")),
+        events.Paused(reason="b"),
         "paused already",
     ),
-    "a resumption of what runs": (in_round_1, Resumed(), "not paused"),
+    "a resumption of what runs": (in_round_1, events.Resumed(), "not paused"),
 }
 
 
@@ -189,7 +182,6 @@ def test_an_illegal_event_is_refused_and_nothing_changes(case: str) -> None:
 
 def test_each_kind_of_event_does_what_it_says() -> None:
     at = simulate()
-    assert at.debate.round == 0
     at.add_events(FIRST)
     assert (at.debate.round, at.debate.phase) == (1, at.debate.setup.phases[0])
     at.add_events(spoke())
@@ -199,10 +191,10 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     note = NoteAdded(text="Mind the costs.", round=1)
     at.add_events(note)
     assert at.debate.notes == (note,)
-    pause = Paused(reason="lunch")
+    pause = events.Paused(reason="lunch")
     at.add_events(pause)
     assert at.debate.paused == pause
-    at.add_events(Resumed())
+    at.add_events(events.Resumed())
     assert at.debate.paused is None
     assert at.debate.round_failures == ()
     at.add_events(TalkConcluded())
@@ -212,44 +204,35 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     finished = concluded()
     at.add_events(finished)
     assert at.debate.verdict == finished
-    end = Ended(ending="concluded", cause="request")
+    end = events.Ended(ending="concluded", cause="request")
     at.add_events(end)
     assert at.debate.ended == end
     assert at.debate.failures == (missed("Opponent"),)
 
 
-@pytest.mark.requirement("D2")
 def test_the_status_says_how_a_debate_stands() -> None:
     at = simulate()
     assert at.status == "running"
-    at.add_events(FIRST, Paused(reason="lunch"))
+    at.add_events(FIRST, events.Paused(reason="lunch"))
     assert at.status == "paused"
-    at.add_events(Resumed())
+    at.add_events(events.Resumed())
     assert at.status == "running"
     assert (
-        status(apply(at.debate, Ended(ending="truncated", cause="budget", detail="given up"))) == "truncated"
+        status(apply(at.debate, events.Ended(ending="truncated", cause="budget", detail="given up")))
+        == "truncated"
     )
     assert at.play().status == "concluded"
 
 
 def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
-    at = in_round_1().add_events(Paused(reason="lunch"), TalkConcluded())
+    at = in_round_1().add_events(events.Paused(reason="lunch"), TalkConcluded())
     assert at.status == "running"
 
 
-def test_the_version_counts_the_events() -> None:
+def test_a_debate_is_the_fold_of_its_events_and_a_replay_can_go_on_from_it() -> None:
     at = over()
     assert at.debate.version == len(at.events)
-
-
-def test_a_debate_is_the_fold_of_its_events() -> None:
-    at = over()
-    assert replay(at.events) == at.debate
-
-
-def test_a_replay_can_go_on_from_a_debate() -> None:
-    at = over()
-    assert replay(at.events[4:], replay(at.events[:4])) == at.debate
+    assert replay(at.events) == replay(at.events[4:], replay(at.events[:4])) == at.debate
     assert replay([], at.debate) is at.debate
 
 
@@ -263,14 +246,18 @@ def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
     assert open_slots(over().debate) == ()
 
 
-def test_every_judge_is_asked_for_the_first_reading_before_the_second() -> None:
-    at = simulate(build_setup(options={"judges": {"count": 2}})).play_to_round(3)
-    assert keys(round_slots(at.debate)) == [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]
-
-
-def test_a_judge_who_reads_once_has_one_seat() -> None:
-    at = simulate(build_setup(options={"judges": {"both_orders": False}})).play_to_round(3)
-    assert keys(round_slots(at.debate)) == [("judge 1", 1)]
+@pytest.mark.parametrize(
+    ("judges", "expected"),
+    [
+        ({"count": 2}, [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]),
+        ({"both_orders": False}, [("judge 1", 1)]),
+    ],
+)
+def test_every_judge_is_asked_for_the_first_reading_before_a_second(
+    judges: dict[str, int], expected: list[tuple[str, int]]
+) -> None:
+    at = simulate(build_setup(options={"judges": judges})).play_to_round(3)
+    assert keys(round_slots(at.debate)) == expected
 
 
 def test_seats_that_answered_or_gave_up_are_not_open() -> None:
@@ -286,7 +273,9 @@ def test_a_seat_whose_provider_fails_is_not_open() -> None:
 
 def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
     at = simulate(build_setup(debaters=build_debaters(3)))
-    at.add_events(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
+    at.add_events(
+        events.PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1"))
+    )
     at.add_events(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
     assert [turn.seat for turn in at.debate.round_turns(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
     assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 2", "Speaker 3"]
