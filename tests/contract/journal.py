@@ -1,6 +1,7 @@
 """What every journal must do. A backend's tests inherit `JournalContract` and give it a `journal`."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ from storage.journal import (
 )
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
-from tests.contract.journal_restore import RestoreContract
+from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 
 DIFFICULT_JSON = {
     "unicode": "Zażółć gęślą jaźń, 日本語, \U0001f9ea, e\u0301, \u202eright to left",
@@ -85,31 +86,34 @@ class AppendContract:
         assert [e.hash for e in entries] == [first.hex(), second.hex()]
 
     @pytest.mark.parametrize(
-        "bodies",
-        [[{"n": 2**60}], [{"n": float("nan")}], [{"s": "\ud800"}], [{"x": object()}], [{}, {1: 2}], []],
-    )
-    async def test_what_is_no_json_is_refused_and_leaves_nothing(
-        self, journal: Journal, bodies: list[dict[str, Any]]
-    ) -> None:
-        with pytest.raises(ValueError, match=r"."):
-            await append_entries(journal, "s", 0, *bodies)
-        assert await journal.read("s") == []
-
-    @pytest.mark.parametrize(
-        "heading",
+        ("bodies", "heading"),
         [
-            StreamSummary("\ud800", "", {}),
-            StreamSummary("", "\ud800", {}),
-            StreamSummary("", "", {"": "\ud800"}),
-            StreamSummary("", "", {}, "\ud800"),
+            *(
+                ([body], None)
+                for body in ({"n": 2**60}, {"n": float("nan")}, {"s": "\ud800"}, {"x": object()})
+            ),
+            ([{}, {1: 2}], None),
+            ([], None),
+            ([{}], StreamSummary("\ud800", "", {})),
+            ([{}], StreamSummary("", "\ud800", {})),
+            ([{}], StreamSummary("", "", {"": "\ud800"})),
+            ([{}], StreamSummary("", "", {}, "\ud800")),
         ],
     )
-    async def test_a_heading_that_is_no_text_is_refused_and_leaves_nothing(
-        self, journal: Journal, heading: StreamSummary
+    async def test_what_is_no_json_or_text_is_refused_and_leaves_nothing(
+        self, journal: Journal, bodies: list[dict[str, Any]], heading: StreamSummary | None
     ) -> None:
         with pytest.raises(ValueError, match=r"."):
-            await append_entries(journal, "s", 0, {}, summary=heading)
+            await append_entries(journal, "s", 0, *bodies, summary=heading)
         assert await journal.read("s") == []
+
+
+async def append_three(journal: Journal, stream: str) -> None:
+    await append_entries(journal, stream, 0, {}, {}, {})
+
+
+async def restore_three(journal: Journal, stream: str) -> None:
+    await journal.restore(stream, build_entries({"n": 1}, {"n": 2}, {"n": 3}, stream=stream), SUMMARY)
 
 
 @pytest.mark.requirement("N8")
@@ -180,10 +184,13 @@ class ConflictContract:
         assert [await journal.version(stream) for stream in ("a", "b", "taken")] == [1, 2, 2]
         assert [(b.title, b.opened_at) for b in await journal.find("first")] == [("second", AT)]
 
-    async def test_a_cancelled_append_is_whole_or_absent_and_hurts_nobody(self, journal: Journal) -> None:
+    @pytest.mark.parametrize("write", [append_three, restore_three])
+    async def test_a_cancelled_write_is_whole_or_absent_and_hurts_nobody(
+        self, journal: Journal, write: Callable[[Journal, str], Coroutine[Any, Any, object]]
+    ) -> None:
         async with asyncio.timeout(TIMEOUT):
             for steps in range(20):
-                mine = asyncio.create_task(append_entries(journal, f"mine{steps}", 0, {}, {}, {}))
+                mine = asyncio.create_task(write(journal, f"mine{steps}"))
                 others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
                 for _ in range(steps):
                     await checkpoint()

@@ -1,11 +1,9 @@
 """What every journal must do with a stream that was written elsewhere."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from anyio.lowlevel import checkpoint
 
 from storage.journal import (
     DamagedStreamError,
@@ -17,7 +15,7 @@ from storage.journal import (
     genesis_hash,
     link_hash,
 )
-from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
+from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 
 SUMMARY = StreamSummary("of old", "paused", {"n": 1}, "brought from afar")
 
@@ -137,23 +135,3 @@ class RestoreContract:
         with pytest.raises(ValueError, match=r"."):
             await journal.restore("s", [Entry(1, AT, "alice", {"n": float("inf")}, "")], SUMMARY)
         assert await get_listing(journal, "s") is None
-
-    async def test_a_cancelled_restoration_is_whole_or_absent_and_hurts_nobody(
-        self, journal: Journal
-    ) -> None:
-        async with asyncio.timeout(TIMEOUT):
-            for steps in range(20):
-                name = f"mine{steps}"
-                past = build_entries({"n": 1}, {"n": 2}, {"n": 3}, stream=name)
-                mine = asyncio.create_task(journal.restore(name, past, SUMMARY))
-                others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
-                for _ in range(steps):
-                    await checkpoint()
-                mine.cancel()
-                await others
-                await asyncio.wait([mine])
-
-        for steps in range(20):
-            assert await journal.version(f"mine{steps}") in {0, 3}
-            assert await journal.version(f"mine{steps}") == len(await journal.read(f"mine{steps}"))
-            assert len(await journal.read(f"others{steps}")) == 2

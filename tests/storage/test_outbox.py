@@ -12,24 +12,20 @@ from tests.contract.journal_helpers import TIMEOUT, open_journal
 from tests.contract.outbox import OutboxContract, build_item, claim_id
 
 
-class Kept(OutboxContract):
-    @pytest_asyncio.fixture
-    async def outbox(self, journal: SqliteJournal) -> Outbox:
-        return journal.outbox
+@pytest_asyncio.fixture(params=["a.db", ":memory:"])
+async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+    path = request.param if request.param == ":memory:" else tmp_path / request.param
+    async with open_journal(path) as journal:
+        yield journal
 
 
-class TestInAFile(Kept):
-    @pytest_asyncio.fixture
-    async def journal(self, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-        async with open_journal(tmp_path / "a.db") as journal:
-            yield journal
+@pytest_asyncio.fixture
+async def outbox(journal: SqliteJournal) -> Outbox:
+    return journal.outbox
 
 
-class TestInMemory(Kept):
-    @pytest_asyncio.fixture
-    async def journal(self) -> AsyncIterator[SqliteJournal]:
-        async with open_journal(":memory:") as journal:
-            yield journal
+class TestInAFileAndInMemory(OutboxContract):
+    pass
 
 
 @pytest.mark.requirement("D6")

@@ -26,18 +26,15 @@ from tests.contract.journal_helpers import (
 from tests.support.paths import ROOT
 
 
-class TestInAFile(JournalContract):
-    @pytest_asyncio.fixture
-    async def journal(self, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-        async with open_journal(tmp_path / "a.db") as journal:
-            yield journal
+@pytest_asyncio.fixture(params=["a.db", ":memory:"])
+async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+    path = request.param if request.param == ":memory:" else tmp_path / request.param
+    async with open_journal(path) as journal:
+        yield journal
 
 
-class TestInMemory(JournalContract):
-    @pytest_asyncio.fixture
-    async def journal(self) -> AsyncIterator[SqliteJournal]:
-        async with open_journal(":memory:") as journal:
-            yield journal
+class TestInAFileAndInMemory(JournalContract):
+    pass
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
