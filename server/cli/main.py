@@ -185,12 +185,12 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
 
-    async def find_pairs(manager: DebateManager) -> tuple[list[compare.Comparison], dict[str, Any]]:
+    async def find_pairs(manager: DebateManager) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         if other_id:
             pair = compare.build_comparison(await manager.load(debate_id), await manager.load(other_id))
-            return [pair], pair.model_dump()
-        family = await queries.load_debate_family(manager, await manager.load(debate_id))
-        return family.relatives, family.as_data()
+            return [pair], pair
+        relatives, unavailable = await queries.compare_family(manager, await manager.load(debate_id))
+        return relatives, compare.build_family(debate_id, relatives, unavailable)
 
     pairs, data = session.run_with_manager(settings, find_pairs)
     if as_json:

@@ -3,12 +3,14 @@
 What is not there or cannot be read raises DebateNotFoundError or StorageUnavailableError.
 """
 
+from typing import Any
+
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import shorten_to_bytes
 from server.debate.views.catalog import View, ViewSource
-from server.debate.views.compare import DebateFamily, build_comparison
+from server.debate.views.compare import build_comparison, build_family
 from server.debate.views.markdown import format_heading
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
@@ -26,24 +28,29 @@ async def load_view_source(
 ) -> ViewSource:
     """A debate, with its relatives if the view is about them."""
     snapshot = await manager.load(debate_id)
-    family = await load_debate_family(manager, snapshot) if view.needs_family else None
+    family = build_family(snapshot.id, *await compare_family(manager, snapshot)) if view.needs_family else {}
     return ViewSource(snapshot.id, snapshot.debate, snapshot.entries, since_round, round_number, family)
 
 
-async def load_debate_family(manager: DebateManager, snapshot: DebateSnapshot) -> DebateFamily:
-    """A debate compared with its parent, its forks and its parent's other forks, newest first."""
+async def compare_family(
+    manager: DebateManager, snapshot: DebateSnapshot
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Comparisons with a debate's parent, its forks and its parent's other forks, newest first.
+
+    The second list has the ids that are not in this database, or cannot be read.
+    """
     parent = snapshot.debate.setup.forked_from
     ids = [parent] if parent else []
     for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
         found = await manager.find(root, limit=MAX_RELATIVES)
         ids += [listing.stream for listing in found if listing.details.get("forked_from") == root]
-    family = DebateFamily(debate_id=snapshot.id, relatives=[], unavailable=[])
+    relatives, unavailable = [], []
     for debate_id in dict.fromkeys(found for found in ids if found != snapshot.id):
         try:
-            family.relatives.append(build_comparison(snapshot, await manager.load(debate_id)))
+            relatives.append(build_comparison(snapshot, await manager.load(debate_id)))
         except (DebateNotFoundError, StorageUnavailableError):
-            family.unavailable.append(debate_id)
-    return family
+            unavailable.append(debate_id)
+    return relatives, unavailable
 
 
 class DebateRow(BaseModel):

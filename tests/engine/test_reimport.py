@@ -8,7 +8,7 @@ import pytest
 
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.engine.queries import load_debate_family
+from server.engine.queries import compare_family
 from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
@@ -75,4 +75,4 @@ async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_p
         child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
         restored, _ = await restore_debate(two, await export_debate(one, child.id))
 
-        assert (await load_debate_family(two, restored)).unavailable == [parent.id]
+        assert await compare_family(two, restored) == ([], [parent.id])

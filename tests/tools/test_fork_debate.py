@@ -10,7 +10,7 @@ from mcp import Client
 from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.engine.errors import DebateNotFoundError
-from server.engine.queries import load_debate_family
+from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
@@ -156,13 +156,13 @@ async def test_a_fork_that_is_to_run_does_so_without_being_asked_and_knows_its_p
         with anyio.fail_after(5):
             while not child.debate.ended:
                 child = await manager.step(child.id, wait=5)
-        related = await load_debate_family(manager, child)
+        relatives, _ = await compare_family(manager, child)
         with pytest.raises(DebateNotFoundError):
             await manager.fork("nosuchdebate", 0, ChangesInput(), actor="me")
 
     assert child.debate.ended.reason == "terminate_when"
     assert {entry.actor for entry in child.entries[:3]} == {"me"}
-    assert [row.other.debate_id for row in related.relatives] == [parent.id]
+    assert [row["other"]["debate_id"] for row in relatives] == [parent.id]
 
 
 # The command line --------------------------------------------------------------------------------

@@ -1,20 +1,20 @@
 """The views of a debate: one table for the tool `read_debate`, the resources and the terminal."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any
 
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Recorded
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.awaited import awaited_turns
-from server.debate.views.compare import DebateFamily
 from server.debate.views.state import StoredDebate
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
-
 
 ViewData = dict[str, Any]
 
@@ -25,7 +25,7 @@ class ViewSource(StoredDebate):
 
     since_round: int = 0
     round: int = 0  # 0: the latest
-    family: DebateFamily | None = None  # loaded for views that need it
+    family: ViewData = field(default_factory=dict)  # loaded for views that need it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,13 @@ def build_transcript(source: ViewSource) -> ViewData:
 
 
 def build_events(source: ViewSource) -> ViewData:
-    hidden = source.debate.setup.hidden_from_client
-    entries = events.entries_since(source.entries, source.since_round)
+    """From the start of a round on: everything for 0, all but the opening for 1."""
+    since, hidden = source.since_round, source.debate.setup.hidden_from_client
+    entries: Iterable[Recorded] = source.entries[since:]
+    if since > 1:
+        entries = dropwhile(
+            lambda e: e.event.kind != "phase_entered" or e.event.round < since, source.entries
+        )
     return {"events": [events.build_event_row(entry, hidden) for entry in entries]}
 
 
@@ -68,11 +73,6 @@ def build_round(source: ViewSource) -> ViewData:
     if not 1 <= (source.round or debate.round) <= debate.round:
         raise InvalidRequestError(f"Debate {source.id} has {debate.round} rounds so far, no {source.round}.")
     return rounds.build_round(debate, source.round or debate.round)
-
-
-def build_family(source: ViewSource) -> ViewData:
-    assert source.family is not None
-    return source.family.as_data()
 
 
 def render_verdict(source: ViewSource) -> str:
@@ -121,18 +121,17 @@ ALL_VIEWS = (
         "prompt", "The turns that the caller is to write, with their prompts.", build_prompts, render_prompts
     ),
     View(
-        "family", "Comparisons with its parent, its forks and its siblings.", build_family, needs_family=True
+        "family",
+        "Comparisons with its parent, its forks and its siblings.",
+        lambda of: of.family,
+        needs_family=True,
     ),
 )
 VIEWS = {view.name: view for view in ALL_VIEWS}
 
 
 def find_view(name: str) -> View:
-    """The view of that name.
-
-    Raises:
-        InvalidRequestError: there is none.
-    """
+    """The view of that name; InvalidRequestError if there is none."""
     if name not in VIEWS:
         raise InvalidRequestError(f"There is no view {name[:40]!r}. Views: {', '.join(VIEWS)}.")
     return VIEWS[name]

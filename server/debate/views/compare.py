@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from pydantic import BaseModel
-
 from server.debate.commands.fork import find_inherited_entries
 from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed
 from server.debate.facts.interventions import InterventionFact
@@ -20,53 +18,13 @@ MAX_VALUE_LENGTH = 300
 """Bytes of each value that differs in the setups; the events have it whole."""
 
 
-class ComparedDebate(BaseModel):
-    """One of the debates. `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear)."""
+def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
+    """Both as `describe_debate` has them, and what follows from the pair.
 
-    debate_id: str
-    question: str
-    status: str
-    outcome: str
-    winner: str
-    winner_stance: str
-    votes: list[str]
-    margin: int
-    rounds_of_talk: int
-    turns: int
-    models: dict[str, str]  # by seat
-    usage: UsageSum  # without the inherited rounds of a fork
-
-
-class Difference(BaseModel):
-    field: str
-    one: str
-    other: str
-
-
-class Comparison(BaseModel):
-    one: ComparedDebate
-    other: ComparedDebate
-    agree: str  # yes, no, open (one of them has no verdict)
-    relation: str  # what the other is to the one: fork, parent, sibling, or ""
-    shared_rounds: int  # number of equal first rounds
-    provenance: str  # verified, broken, or "" where neither is a fork of the other
-    differences: list[Difference]
-    summary: str
-
-
-class DebateFamily(BaseModel):
-    """A debate beside its parent, its forks and its siblings."""
-
-    debate_id: str
-    relatives: list[Comparison]
-    unavailable: list[str]  # ids that are not in this database, or cannot be read
-
-    def as_data(self) -> dict[str, Any]:
-        """Without the debate itself, which would be repeated in every comparison."""
-        return self.model_dump(exclude={"relatives": {"__all__": {"one"}}})
-
-
-def build_comparison(one: StoredDebate, other: StoredDebate) -> Comparison:
+    agree: yes, no, or open (one of them has no verdict). relation: what the other is to the one: fork,
+    parent, sibling, or "". shared_rounds: the number of equal first rounds. provenance: verified or broken;
+    "" where neither is a fork of the other. differences: {"field", "one", "other"} of the setups.
+    """
     relation, forks = find_relation(one, other)
     shared = count_shared_rounds(one, other, forks)
     provenance = ""
@@ -76,38 +34,45 @@ def build_comparison(one: StoredDebate, other: StoredDebate) -> Comparison:
         provenance = "verified" if is_known else "broken"
     ours, theirs = describe_debate(one), describe_debate(other)
     agree = "open"
-    if ours.outcome and theirs.outcome:
-        agree = "yes" if ours.winner_stance == theirs.winner_stance else "no"
-    return Comparison(
-        one=ours,
-        other=theirs,
-        agree=agree,
-        relation=relation,
-        shared_rounds=shared,
-        provenance=provenance,
-        differences=find_differences(one.debate.setup, other.debate.setup),
-        summary=render_summary(ours, theirs, relation, one.debate.setup.forked_from, shared, agree),
-    )
+    if ours["outcome"] and theirs["outcome"]:
+        agree = "yes" if ours["winner_stance"] == theirs["winner_stance"] else "no"
+    return {
+        "one": ours,
+        "other": theirs,
+        "agree": agree,
+        "relation": relation,
+        "shared_rounds": shared,
+        "provenance": provenance,
+        "differences": find_differences(one.debate.setup, other.debate.setup),
+        "summary": render_summary(ours, theirs, relation, one.debate.setup.forked_from, shared, agree),
+    }
 
 
-def describe_debate(stored: StoredDebate) -> ComparedDebate:
+def describe_debate(stored: StoredDebate) -> dict[str, Any]:
+    """One of the debates. `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear)."""
     debate = stored.debate
     found = build_verdict(debate)
     votes = debate.verdict.votes if debate.verdict else ()
-    return ComparedDebate(
-        debate_id=stored.id,
-        question=debate.setup.question,
-        status=status(debate),
-        outcome=found.outcome,
-        winner=found.winner,
-        winner_stance=found.winner_stance,
-        votes=found.votes,
-        margin=min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
-        rounds_of_talk=debate.held_round_count,
-        turns=len(debate.turns),
-        models={seat: candidate_models(debate, seat)[0] for seat in seat_models(debate.setup)},
-        usage=sum_usage(debate.usage),
-    )
+    return {
+        "debate_id": stored.id,
+        "question": debate.setup.question,
+        "status": status(debate),
+        "outcome": found.outcome,
+        "winner": found.winner,
+        "winner_stance": found.winner_stance,
+        "votes": found.votes,
+        "margin": min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
+        "rounds_of_talk": debate.held_round_count,
+        "turns": len(debate.turns),
+        "models": {seat: candidate_models(debate, seat)[0] for seat in seat_models(debate.setup)},
+        "usage": sum_usage(debate.usage).model_dump(),  # without the inherited rounds of a fork
+    }
+
+
+def build_family(debate_id: str, relatives: list[dict[str, Any]], unavailable: list[str]) -> dict[str, Any]:
+    """A debate beside its relatives, without itself, which each comparison would repeat."""
+    others = [{name: part for name, part in pair.items() if name != "one"} for pair in relatives]
+    return {"debate_id": debate_id, "relatives": others, "unavailable": unavailable}
 
 
 def find_relation(one: StoredDebate, other: StoredDebate) -> tuple[str, list[StoredDebate]]:
@@ -138,7 +103,7 @@ def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
     return [event for event in inherited if not isinstance(event, InterventionFact | Paused | Resumed)]
 
 
-def find_differences(one: Opened, other: Opened) -> list[Difference]:
+def find_differences(one: Opened, other: Opened) -> list[dict[str, str]]:
     """The fields that differ in the two setups, apart from the origin and the running of the debate."""
     excluded = {"kind", "run", "tags", "prices"}
     excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
@@ -150,7 +115,7 @@ def find_differences(one: Opened, other: Opened) -> list[Difference]:
         for setup in (one, other)
     )
     return [
-        Difference(field=what, one=ours.get(what, ""), other=theirs.get(what, ""))
+        {"field": what, "one": ours.get(what, ""), "other": theirs.get(what, "")}
         for what in ours | theirs
         if ours.get(what, "") != theirs.get(what, "")
     ]
@@ -170,42 +135,39 @@ def flatten(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def render_summary(
-    one: ComparedDebate, other: ComparedDebate, relation: str, parent: str, shared: int, agree: str
+    one: dict[str, Any], other: dict[str, Any], relation: str, parent: str, shared: int, agree: str
 ) -> str:
     how = {
-        "fork": f"{other.debate_id} is a fork of {one.debate_id}",
-        "parent": f"{one.debate_id} is a fork of {other.debate_id}",
+        "fork": f"{other['debate_id']} is a fork of {one['debate_id']}",
+        "parent": f"{one['debate_id']} is a fork of {other['debate_id']}",
         "sibling": f"Both are forks of {parent}",
     }.get(relation, "Neither is a fork of the other")
     past = f"; they share round 1{f' to {shared}' if shared > 1 else ''}" if shared else ""
     if agree == "open":
         return f"{how}{past}. There is no verdict to compare yet."
     finding = "They come to the same finding" if agree == "yes" else "They come to different findings"
-    if one.outcome != other.outcome:
-        finding += f": {one.outcome} in {one.debate_id}, {other.outcome} in {other.debate_id}"
+    if one["outcome"] != other["outcome"]:
+        finding += f": {one['outcome']} in {one['debate_id']}, {other['outcome']} in {other['debate_id']}"
     return f"{how}{past}. {finding}."
 
 
-def render_comparison(comparison: Comparison) -> str:
+def render_comparison(comparison: dict[str, Any]) -> str:
     """The comparison as Markdown. Texts of models and users stay on one line."""
-    lines = [f"## {comparison.one.debate_id} and {comparison.other.debate_id}", "", comparison.summary]
-    if comparison.provenance == "broken":
+    one, other = comparison["one"], comparison["other"]
+    lines = [f"## {one['debate_id']} and {other['debate_id']}", "", comparison["summary"]]
+    if comparison["provenance"] == "broken":
         lines.append("The entry that the fork was made after is not in the record of the other debate.")
-    for each in (comparison.one, comparison.other):
-        finding = f"{each.outcome} {format_heading(each.winner_stance)}".strip() or "no verdict"
-        margin = f", margin {each.margin} of 3" if each.winner and each.votes else ""
-        length = f"{format_count(each.rounds_of_talk, 'round')} of talk, {format_count(each.turns, 'turn')}"
-        lines += [
-            "",
-            f"**{each.debate_id}**",
-            f"- {each.status}: {finding}{margin}",
-            *(f"- {format_heading(vote)}" for vote in each.votes),
-            f"- {length}; of its own: {cost_line(each.usage)}",
-        ]
-    if comparison.differences:
+    for each in (one, other):
+        finding = f"{each['outcome']} {format_heading(each['winner_stance'])}".strip() or "no verdict"
+        margin = f", margin {each['margin']} of 3" if each["winner"] and each["votes"] else ""
+        rounds = f"{format_count(each['rounds_of_talk'], 'round')} of talk"
+        cost = cost_line(UsageSum(**each["usage"]))
+        lines += ["", f"**{each['debate_id']}**", f"- {each['status']}: {finding}{margin}"]
+        lines += [f"- {format_heading(vote)}" for vote in each["votes"]]
+        lines.append(f"- {rounds}, {format_count(each['turns'], 'turn')}; of its own: {cost}")
+    if comparison["differences"]:
         lines += ["", "**What differs in the set-up**"]
-    lines += [
-        f"- {format_heading(d.field)}: {format_heading(d.one) or 'none'} | {format_heading(d.other) or 'none'}"
-        for d in comparison.differences
-    ]
+    for row in comparison["differences"]:
+        field, mine, theirs = (format_heading(row[name]) for name in ("field", "one", "other"))
+        lines.append(f"- {field}: {mine or 'none'} | {theirs or 'none'}")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
 """The events of a debate as rows for clients and hooks: all, the interventions, and the receipt of their chain."""
 
 from collections.abc import Sequence
-from itertools import dropwhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
@@ -63,13 +62,6 @@ def build_event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> d
 def find_seat_kind(event: Event) -> SeatKind | None:
     """The kind of seat whose answer an event is; None for events that no seat's visibility hides."""
     return seat_kind(event.seat) if isinstance(event, AnswerEvent | Researched) else None
-
-
-def entries_since(entries: Sequence[Recorded], since_round: int) -> Sequence[Recorded]:
-    """The entries from the start of a round; all of them for 0, all but the opening for 1."""
-    if since_round <= 1:
-        return entries[since_round:]
-    return tuple(dropwhile(lambda e: e.event.kind != "phase_entered" or e.event.round < since_round, entries))
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.views.state import UsageSum, fork_origin_line, is_visible, status_reason, sum_usage
-from server.debate.views.verdict import Verdict, build_verdict, visible_judgments
+from server.debate.views.verdict import build_verdict, visible_judgments
 from server.debate.views.warnings import failure_lines
 
 VERDICT_LIMIT = 4_000
@@ -173,7 +173,13 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
         tail += section("No result in the shape asked for", [found.deliverable_problem])
     ending = f"\n{talk_summary_line(debate)}"
     details = "\n".join(tail)
-    body = f"## {verdict_heading(debate, found)}"
+    body = "## Result"
+    if found.winner:
+        winner = f"{debater_letter(debate, found.winner)}. {found.winner}"
+        body = f"## Verdict: {found.outcome.capitalize()}: {format_heading(found.winner_stance)} ({winner})"
+    elif found.outcome:
+        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
+        body = f"## Verdict: {found.outcome.capitalize()}{prevailed}"
     if found.verdict:
         body += f"\n\n{escape_block_markup(shorten_to_bytes(found.verdict, MAX_FINDING_BYTES))}"
     available = max_bytes - count_bytes(body) - count_bytes(details) - count_bytes(ending) - 10
@@ -184,16 +190,6 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
     if found.reasoning and available > MIN_REASONING_BYTES:
         body += "\n\n" + escape_block_markup(shorten_to_bytes(found.reasoning, available))
     return shorten_to_bytes(f"{body}\n{details}", max_bytes - count_bytes(ending) - 2) + "\n" + ending
-
-
-def verdict_heading(debate: Debate, verdict: Verdict) -> str:
-    if not verdict.outcome:
-        return "Result"
-    heading = f"Verdict: {verdict.outcome.capitalize()}"
-    if not verdict.winner:
-        return f"{heading}: no side prevailed" if verdict.outcome == "contested" else heading
-    letter = debater_letter(debate, verdict.winner)
-    return f"{heading}: {format_heading(verdict.winner_stance)} ({letter}. {verdict.winner})"
 
 
 def talk_summary_line(debate: Debate) -> str:

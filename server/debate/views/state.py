@@ -54,12 +54,11 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
 
 def build_usage(debate: Debate) -> dict[str, Any]:
     """{"total": the sum, "models": the sum of each}."""
-    models = dict.fromkeys(usage.model for usage in debate.usage)
-    sums = {model: sum_usage([used for used in debate.usage if used.model == model]) for model in models}
-    return {
-        "total": sum_usage(debate.usage).model_dump(),
-        "models": {model: used.model_dump() for model, used in sums.items()},
-    }
+    models: dict[str, list[Usage]] = {}
+    for used in debate.usage:
+        models.setdefault(used.model, []).append(used)
+    sums = {model: sum_usage(usages).model_dump() for model, usages in models.items()}
+    return {"total": sum_usage(debate.usage).model_dump(), "models": sums}
 
 
 def build_state(stored: StoredDebate) -> dict[str, Any]:

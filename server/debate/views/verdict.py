@@ -137,15 +137,6 @@ def tally_ballots(debate: Debate) -> dict[str, Any]:
     }
 
 
-def ballot_lines(debate: Debate) -> list[str]:
-    if not debate.ballots:
-        return []
-    tally = tally_ballots(debate)
-    lines = [f"{stance}: {format_count(count, 'vote')}" for stance, count in tally["votes"].items()]
-    lines += [f"{word}: {tally[word]}" for word in ("abstained", "not counted", "missing") if tally[word]]
-    return lines
-
-
 def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
     found = debate.verdict
@@ -154,6 +145,11 @@ def build_verdict(debate: Debate) -> Verdict:
     if found is None:
         return Verdict(cautions=cautions, deliverable=result, deliverable_problem=problem)
     others = [vote.judge for vote in found.votes if not vote.abstains and vote.winner != found.winner]
+    ballots = []
+    if debate.ballots:
+        tally = tally_ballots(debate)
+        ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
+        ballots += [f"{word}: {count}" for word, count in tally.items() if count]
     readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
     return Verdict(
         outcome=found.outcome,
@@ -162,7 +158,7 @@ def build_verdict(debate: Debate) -> Verdict:
         verdict=found.verdict,
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
-        ballots=ballot_lines(debate),
+        ballots=ballots,
         dissent=[f"{one.seat}: {shorten_to_bytes(one.verdict, MAX_DISSENT_BYTES)}" for one in readings],
         cautions=cautions,
         deliverable=result,

@@ -58,21 +58,17 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
     if debate.turns and unheard:
         warnings.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
-    if failed := len(debate.failures):
-        warnings.append(
-            f"{format_count(failed, 'answer')} failed; see failures. {describe_failed_models(debate)}".rstrip()
-        )
+    if debate.failures:
+        failed = format_count(len(debate.failures), "answer")
+        warnings.append(f"{failed} failed; see failures. {describe_failed_models(debate)}".rstrip())
     warnings += fallback_lines(debate)
     if drawn := len(debate.handoff_failures):
-        warnings.append(
-            f"{format_count(drawn, 'choice')} of the next speaker could not be used; who spoke was drawn."
-        )
+        choices = format_count(drawn, "choice")
+        warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
     if debate.setup.forked_restanced:
         warnings.append(describe_stance_changes(debate.setup))
-    if any(turn.cut for turn in debate.turns):
-        warnings.append(
-            f"Cut at the length limit: {format_count(sum(turn.cut for turn in debate.turns), 'turn')}."
-        )
+    if cut := sum(turn.cut for turn in debate.turns):
+        warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
     return warnings
 
 
@@ -109,35 +105,25 @@ def describe_failed_models(debate: Debate) -> str:
 
 
 def has_answered(debate: Debate, model: str) -> bool:
-    """Whether a model gave any answer. Providers may report another name, such as a dated one.
+    """Whether a model gave any answer, under its own name or another one, such as a dated one.
 
-    So the answers of a seat count for its own model up to the round in which a fallback model took over.
+    The answers of a seat count for its own model up to the round in which a fallback model took over.
     """
-    if any(reply.usage.model == model for reply in debate.answers):
-        return True
-    until = {
-        seat: find_failover_round(debate, seat, model)
-        for seat, own in seat_models(debate.setup).items()
-        if own == model
-    }
-    return any(reply.round < until.get(reply.seat, 0) for reply in debate.answers)
+    seats = [seat for seat, own in seat_models(debate.setup).items() if own == model]
+    until = {seat: find_failover_round(debate, seat, model) for seat in seats}
+    return any(r.usage.model == model or r.round < until.get(r.seat, 0) for r in debate.answers)
 
 
 def find_failover_round(debate: Debate, seat: str, model: str) -> float:
-    """The first round in which a seat's own model failed for good.
-
-    Infinity if the seat has no other model.
-    """
+    """The first round in which a seat's own model failed for good; infinity if the seat has no other."""
     if candidate_models(debate, seat) == (model,):
         return math.inf
     # A late model is called again in the next round, without a fallback.
     failures = [f for f in debate.failures if (f.seat, f.model) == (seat, model) and f.cause != "late"]
-    lost = (
-        f.round
-        for f in failures
-        if has_final_failure([other for other in failures if other.round == f.round])
-    )
-    return min(lost, default=math.inf)
+    for number in sorted({f.round for f in failures}):
+        if has_final_failure([f for f in failures if f.round == number]):
+            return number
+    return math.inf
 
 
 def has_uninformative_decision(debate: Debate) -> bool:

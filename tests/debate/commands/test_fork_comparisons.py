@@ -8,7 +8,7 @@ import pytest
 from server.debate.facts.events import Opened
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.transitions import replay
-from server.debate.views.compare import Comparison, build_comparison, render_comparison
+from server.debate.views.compare import build_comparison, render_comparison
 from server.debate.views.events import build_interventions
 from tests.support.simulation import (
     DebateSimulation,
@@ -30,7 +30,9 @@ def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
     return simulate(build_setup(**asked), script).play()
 
 
-def side_by_side(one: DebateSimulation, other: DebateSimulation, names: str = "parent fork") -> Comparison:
+def side_by_side(
+    one: DebateSimulation, other: DebateSimulation, names: str = "parent fork"
+) -> dict[str, Any]:
     first, second = names.split()
     return build_comparison(one.stored(first), other.stored(second))
 
@@ -44,14 +46,14 @@ class TestComparing:
             judges={"models": ["another"]},
         ).play()
         found = side_by_side(parent, child)
-        assert (found.relation, found.shared_rounds, found.agree) == ("fork", 1, "no")
-        assert found.provenance == "verified"
-        assert [(d.field, d.other) for d in found.differences] == [("judges.models", "another")]
-        assert (found.one.winner_stance, found.one.margin) == ("ship", 2)
-        assert (found.other.winner_stance, found.other.margin) == ("wait", 3)
-        assert found.other.models["judge 1"] == "another"
-        assert (found.one.usage.calls, found.other.usage.calls) == (6, 4)
-        assert found.summary == (
+        assert (found["relation"], found["shared_rounds"], found["agree"]) == ("fork", 1, "no")
+        assert found["provenance"] == "verified"
+        assert [(d["field"], d["other"]) for d in found["differences"]] == [("judges.models", "another")]
+        assert (found["one"]["winner_stance"], found["one"]["margin"]) == ("ship", 2)
+        assert (found["other"]["winner_stance"], found["other"]["margin"]) == ("wait", 3)
+        assert found["other"]["models"]["judge 1"] == "another"
+        assert (found["one"]["usage"]["calls"], found["other"]["usage"]["calls"]) == (6, 4)
+        assert found["summary"] == (
             "fork is a fork of parent; they share round 1. They come to different findings."
         )
         told = render_comparison(found)
@@ -62,14 +64,14 @@ class TestComparing:
         parent = played()
         child = parent.fork(2).play()
         found = side_by_side(child, parent, "fork parent")
-        assert (found.relation, found.shared_rounds, found.agree) == ("parent", 2, "yes")
-        assert "They come to the same finding." in found.summary
-        assert found.differences == []
+        assert (found["relation"], found["shared_rounds"], found["agree"]) == ("parent", 2, "yes")
+        assert "They come to the same finding." in found["summary"]
+        assert found["differences"] == []
 
     def test_the_same_side_may_win_less_surely(self) -> None:
         parent = played()
         child = parent.fork(1, task_script({"judgment": json.loads(render_finding("A", 1))})).play()
-        assert side_by_side(parent, child).summary.endswith(
+        assert side_by_side(parent, child)["summary"].endswith(
             "They come to the same finding: decided in parent, leaning in fork."
         )
 
@@ -77,9 +79,9 @@ class TestComparing:
         parent = played(debaters=SIDES)
         one = parent.fork(1, stances={"Ada": "ship today"}).play()
         found = side_by_side(one, parent.fork(1), "one other")
-        assert (found.relation, found.shared_rounds, found.agree) == ("sibling", 1, "open")
-        assert found.provenance == ""
-        assert found.summary == (
+        assert (found["relation"], found["shared_rounds"], found["agree"]) == ("sibling", 1, "open")
+        assert found["provenance"] == ""
+        assert found["summary"] == (
             "Both are forks of parent; they share round 1. There is no verdict to compare yet."
         )
         assert "- running: no verdict" in render_comparison(found)
@@ -89,31 +91,31 @@ class TestComparing:
             played(documents=[{"title": "plan", "text": "P" * 900}]),
             played(format="settle", options={"referee": True}),
         )
-        assert (found.relation, found.shared_rounds, found.provenance) == ("", 0, "")
-        assert found.summary.startswith("Neither is a fork of the other.")
-        differing = {difference.field for difference in found.differences}
+        assert (found["relation"], found["shared_rounds"], found["provenance"]) == ("", 0, "")
+        assert found["summary"].startswith("Neither is a fork of the other.")
+        differing = {difference["field"] for difference in found["differences"]}
         assert {"format", "documents.plan.text", "referee.model", "moderator.closes"} <= differing
-        assert all(len(difference.one.encode()) <= 300 for difference in found.differences)
-        assert found.other.models["moderator"] == "scripted"
+        assert all(len(difference["one"].encode()) <= 300 for difference in found["differences"])
+        assert found["other"]["models"]["moderator"] == "scripted"
 
     def test_a_fork_whose_beginning_is_not_in_the_other_record_is_told_of(self) -> None:
         child = played().fork(1).play()
         found = side_by_side(played(), child)
-        assert found.provenance == "verified"
+        assert found["provenance"] == "verified"
         altered = child.events[0].model_copy(update={"forked_hash": "0" * 64})
         assert isinstance(altered, Opened)
         child.debate = replay([altered, *child.events[1:]])
         found = side_by_side(played(), child)
-        assert found.provenance == "broken"
+        assert found["provenance"] == "broken"
         assert "is not in the record of the other debate" in render_comparison(found)
 
     def test_the_shared_past_ends_where_the_records_part(self) -> None:
         parent = played()
         early = parent.fork(1, lambda call: f"Else, {call.key}.").play_through_round(2)
         grandchild = early.fork(2)
-        assert side_by_side(early, parent.fork(2), "one other").shared_rounds == 1
+        assert side_by_side(early, parent.fork(2), "one other")["shared_rounds"] == 1
         found = side_by_side(parent, grandchild, "grandparent fork")
-        assert (found.relation, found.shared_rounds) == ("", 1)
+        assert (found["relation"], found["shared_rounds"]) == ("", 1)
 
 
 def in_force(at: DebateSimulation) -> dict[str, Any]:
@@ -126,9 +128,9 @@ def test_rounds_are_shared_whoever_sits_on_the_bench_of_the_fork() -> None:
     parent.intervene("replace_model", to="Opponent", model="x/four")
     child = parent.fork(1, judges={"count": 1}, models={"Opponent": "x/five"})
     found = side_by_side(parent.play(), child.play())
-    assert (found.shared_rounds, found.provenance) == (1, "verified")
-    assert found.one.models["Opponent"] == "x/four"
-    assert found.other.models == {"Proponent": "scripted", "Opponent": "x/five", "judge 1": "x/one"}
+    assert (found["shared_rounds"], found["provenance"]) == (1, "verified")
+    assert found["one"]["models"]["Opponent"] == "x/four"
+    assert found["other"]["models"] == {"Proponent": "scripted", "Opponent": "x/five", "judge 1": "x/one"}
 
 
 def test_rounds_stay_shared_when_the_other_debate_is_steered_before_its_next() -> None:
@@ -136,7 +138,7 @@ def test_rounds_stay_shared_when_the_other_debate_is_steered_before_its_next() -
     child = parent.fork(1)
     parent.intervene("inject", text="News.")
     parent.intervene("pause")
-    assert side_by_side(parent, child).shared_rounds == 1
+    assert side_by_side(parent, child)["shared_rounds"] == 1
 
 
 def test_a_seat_that_is_not_there_has_no_weight() -> None:
@@ -165,5 +167,5 @@ def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
         assert [at.debate.is_active(turn) for turn in at.debate.round_turns(1)].count(False) == 1
         (made,) = [event for event in at.events if isinstance(event, TurnRetracted)]
         assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
-    assert side_by_side(parent, child).shared_rounds == 1
+    assert side_by_side(parent, child)["shared_rounds"] == 1
     assert parent.fork(0).debate.interventions == ()
