@@ -1,7 +1,7 @@
 """Performs hook actions: claims items from the outbox, then logs, posts or intervenes."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -10,6 +10,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.leases import is_gone
 from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
 from server.hooks.scanner import ACTOR_PREFIX, SnapshotCache, debate_at
@@ -38,12 +39,24 @@ class DeliveryQueues:
     snapshots: SnapshotCache
     sender: WebhookSender
     retry_delays: Sequence[float]
-    on_idle: Callable[[], None]  # called whenever a worker has stopped
     active: set[tuple[str, int]] = field(default_factory=set)
+    wakeup: anyio.Event = field(default_factory=anyio.Event)  # set when there may be work, or less of it
     intervention_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     def _now(self) -> float:
         return self.manager.clock().timestamp()
+
+    def wake(self) -> None:
+        self.wakeup.set()
+        self.wakeup = anyio.Event()
+
+    async def clean_up(self) -> None:
+        """Take over what dead processes had claimed, and drop what is too old."""
+        for owner in await self.outbox.owners():
+            if is_gone(owner):
+                await self.outbox.release_claims(owner)
+        if count := await self.outbox.delete_overdue(self._now() - self.config.max_age_hours * 3600):
+            logger.warning("Dropped %d hook deliveries that were overdue", count)
 
     async def start_due_workers(self) -> None:
         """Start a worker for every queue with due items, unless it has one."""
@@ -67,7 +80,7 @@ class DeliveryQueues:
             await anyio.sleep(ERROR_PAUSE)
         finally:
             self.active.discard((hook.name, index))
-            self.on_idle()
+            self.wake()
 
     async def _process(self, hook: Hook, action: Action, item: OutboxItem) -> None:
         """Attempt a delivery, then complete or reschedule its item."""

@@ -14,7 +14,6 @@ import anyio
 
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
-from server.engine.leases import is_gone
 from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import HooksConfig
@@ -33,24 +32,9 @@ logger = logging.getLogger(__name__)
 class HookRunner:
     """Use as `async with HookRunner.open(config, manager, outbox)`, inside an open manager."""
 
-    def __init__(
-        self,
-        config: HooksConfig,
-        manager: DebateManager,
-        outbox: Outbox,
-        retry_delays: Sequence[float],
-        resolver: Resolver,
-    ) -> None:
-        self._config = config
-        self._manager = manager
-        self._outbox = outbox
-        self._snapshots = SnapshotCache(manager.load)
-        self._scanner = EntryScanner(config, outbox, self._snapshots, manager.clock)
-        sender = WebhookSender(config.allow, resolver)
-        self._queues = DeliveryQueues(
-            config, manager, outbox, self._snapshots, sender, retry_delays, self._wake
-        )
-        self._wakeup = anyio.Event()
+    def __init__(self, scanner: EntryScanner, queues: DeliveryQueues) -> None:
+        self._scanner = scanner
+        self._queues = queues
         self._poll_lock = anyio.Lock()
         self._is_failing = False
 
@@ -73,12 +57,21 @@ class HookRunner:
         if not config.hooks:
             yield
             return
-        self = cls(config, manager, outbox, retry_delays, resolver)
+        snapshots, sender = SnapshotCache(manager.load), WebhookSender(config.allow, resolver)
+        scanner = EntryScanner(config, outbox, snapshots, manager.clock)
+        queues = DeliveryQueues(config, manager, outbox, snapshots, sender, retry_delays)
+        self = cls(scanner, queues)
+
+        def handle_commit(snapshot: DebateSnapshot) -> None:
+            snapshots.put(snapshot)
+            queues.wake()
+
         if hook_logger.level == logging.NOTSET:  # log lines of hooks appear at every log level
             hook_logger.setLevel(logging.INFO)
         with translate_storage_errors():
-            await self._prepare()
-        unsubscribe = manager.subscribe(self._on_commit)
+            await scanner.register()
+            await queues.clean_up()
+        unsubscribe = manager.subscribe(handle_commit)
         manager.start_task(self._run)
         try:
             yield
@@ -87,27 +80,10 @@ class HookRunner:
             with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
                 await self._finish()
 
-    async def _prepare(self) -> None:
-        await self._scanner.register()
-        for owner in await self._outbox.owners():
-            if is_gone(owner):
-                await self._outbox.release_claims(owner)
-        oldest = self._manager.clock().timestamp() - self._config.max_age_hours * 3600
-        if count := await self._outbox.delete_overdue(oldest):
-            logger.warning("Dropped %d hook deliveries that were overdue", count)
-
-    def _on_commit(self, snapshot: DebateSnapshot) -> None:
-        self._snapshots.put(snapshot)
-        self._wake()
-
-    def _wake(self) -> None:
-        self._wakeup.set()
-        self._wakeup = anyio.Event()
-
     async def _run(self) -> None:
         """Poll after every commit and at least every `POLL_INTERVAL`. Raises nothing."""
         while True:
-            wakeup = self._wakeup
+            wakeup = self._queues.wakeup
             if not await self._poll():
                 with anyio.move_on_after(POLL_INTERVAL):
                     await wakeup.wait()
@@ -130,7 +106,7 @@ class HookRunner:
         """Scan the last entries and wait for the workers."""
         has_more = True
         while has_more or self._queues.active:
-            wakeup = self._wakeup
+            wakeup = self._queues.wakeup
             has_more = await self._poll()
             if not has_more and self._queues.active:
                 await wakeup.wait()
