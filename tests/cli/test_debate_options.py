@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from server.debate.commands.requests import LimitsInput
 from tests.support.paths import ROOT
 from tests.support.processes.research_client import build_server_config
 from tests.support.servers import Cli
@@ -112,6 +114,74 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
     assert -1 not in places
     assert places == sorted(places)
     assert "\x1b" not in result.stdout
+
+
+# Limits ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("N10", "D3")
+def test_every_limit_can_be_set(cli: Cli) -> None:
+    limits = "--timeout 50 --round-timeout 60 --max-seconds 600 --max-calls 40 --max-cost-usd 0.5"
+    stored = open_setup(
+        cli,
+        *limits.split(),
+        *["--on-budget", "pause", "--fallback-model", "scripted?chars=900", "--quorum", "1"],
+    )
+    assert stored["limits"] == {
+        "max_calls": 40,
+        "max_input_tokens": 0,
+        "max_output_tokens": 0,
+        "max_cost_usd": "0.5",
+        "max_seconds": 600,
+        "round_timeout": 60,
+        "on_budget": "pause",
+    }
+    assert (stored["turn_timeout"], stored["quorum"]) == (50, 1)
+    assert stored["fallback_models"] == ["scripted?chars=900"]
+
+
+@pytest.mark.requirement("N10")
+def test_limits_that_are_not_given_keep_their_defaults(cli: Cli) -> None:
+    stored = open_setup(cli)
+    assert stored["turn_timeout"] == LimitsInput().turn_timeout
+    assert stored["limits"]["on_budget"] == "conclude"
+    assert not any(value for name, value in stored["limits"].items() if name != "on_budget")
+
+
+@pytest.mark.requirement("N10")
+def test_a_budget_holds_in_the_terminal_too(cli: Cli) -> None:
+    result = cli("debate", "Ship it?", "--format", "verdict", "--rounds", "4", "--max-calls", "5", "--json")
+    assert result.exit_code == 0, result.output
+    result_data = json.loads(result.stdout)
+    assert result_data["state"]["usage"]["calls"] <= 5
+    assert result_data["state"]["reason"].startswith("budget: 4 of 5 calls spent")
+
+
+@pytest.mark.requirement("N10", "D4")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--max-calls", "20"], "Verdict: Decided"),
+        (["--on-budget", "conclude"], "The talk ended: budget: 2 of 3 calls spent"),
+    ],
+)
+def test_a_debate_paused_by_its_budget_continues_with_other_limits(
+    cli: Cli, options: list[str], expected: str
+) -> None:
+    paused = cli("debate", "Ship it?", "--format", "verdict", "--max-calls", "3", "--on-budget", "pause")
+    paused_id = paused.stderr.split("--continue ")[1].split()[0]
+
+    result = cli("debate", "--quiet", "--continue", paused_id, *options)
+
+    assert (paused.exit_code, result.exit_code, expected in result.stdout) == (1, 0, True)
+
+
+@pytest.mark.requirement("N10", "D4")
+def test_a_limit_is_a_number_and_never_a_boolean() -> None:
+    for limits in ({"max_calls": True}, {"max_cost_usd": True}, {"turn_timeout": False}):
+        with pytest.raises(ValidationError, match="must be a number, not a boolean"):
+            LimitsInput.model_validate(limits)
+    assert LimitsInput.model_validate({"max_calls": 1}).max_calls == 1
 
 
 # The caller's seat -----------------------------------------------------------------------------------

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from server.cli.main import counterpoint
 from server.mcp.stdio import serve_stdio
+from tests.support.servers import Cli
 
 TIMEOUT = 20
 """Seconds for a child process to end."""
@@ -164,10 +163,9 @@ def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the_rest(
-    database: str, name: str, code: int
+    cli: Cli, name: str, code: int
 ) -> None:
-    program = [*COMMAND, "--db", database]
-    debate = [*program, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
+    debate = [*COMMAND, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
     with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert any("A. Proponent (for)" in line for line in child.stdout)
@@ -178,7 +176,7 @@ def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the
     assert child.returncode == code
 
     def told(*arguments: str) -> dict[str, Any]:
-        result = CliRunner().invoke(counterpoint, ["--db", database, *arguments, "--json"])
+        result = cli(*arguments, "--json")
         assert result.exit_code == 0, result.output
         return dict(json.loads(result.stdout))
 

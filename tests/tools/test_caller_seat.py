@@ -55,11 +55,8 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
         for number in (1, 2)
         for name in ("Opponent", "Proponent")
     ]
-    assert (verdict["outcome"], verdict["winner"], verdict["verdict"]) == (
-        "decided",
-        "Proponent",
-        "A is right.",
-    )
+    assert (verdict["outcome"], verdict["winner"]) == ("decided", "Proponent")
+    assert verdict["verdict"] == "A is right."
     assert verdict["cautions"] == []  # nobody knows whether one wrote it all
     assert verdict["cost_usd"] == "0"
 
@@ -216,10 +213,8 @@ async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_m
 
     assert (step["status"], step["working"]) == ("running", True)
     assert "No turn of the caller's is awaited now. Call step_round to go on." in early
-    assert (verdict["status"], verdict["reason"]) == (
-        "waiting",
-        "The caller is to write for Me: call submit_turn.",
-    )
+    assert verdict["status"] == "waiting"
+    assert verdict["reason"] == "The caller is to write for Me: call submit_turn."
     assert {turn["agent"] for turn in result["transcript"] if turn["round"] == 1} == {"Me", "Bot"}
 
 

@@ -121,17 +121,9 @@ async def test_what_is_never_settled_ends_at_the_last_round_and_says_so(open_mod
 
 @pytest.mark.requirement("C3", "C5", "C11")
 async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_client: Any) -> None:
-    moderator = build_scripted_model(
-        opening=[
-            {
-                "next_speakers": ["Ben", "Ada", "Ben"],
-                "briefing": "Load is 3x.",
-                "new_angle": None,
-                "done": False,
-            },
-            {"next_speakers": ["Ada"], "briefing": None, "new_angle": "Latency?", "done": True},
-        ]
-    )
+    first = {"next_speakers": ["Ben", "Ada", "Ben"], "briefing": "Load is 3x.", "new_angle": None}
+    last = {"next_speakers": ["Ada"], "briefing": None, "new_angle": "Latency?", "done": True}
+    moderator = build_scripted_model(opening=[first | {"done": False}, last])
     debater = ScriptedModel()
     async with open_modern_client({"moderator": moderator, "debater": debater}, "debater") as client:
         ran = await run_debate(
@@ -145,21 +137,16 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_clien
         transcript = await read_transcript(client, ran)
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ada", "Ben", "Ada"]
+    told = {"nextSpeakers": ["Ben", "Ada", "Ben"], "briefing": "Load is 3x.", "newAngle": None}
     assert result["moderatorDecisions"] == [
-        {
-            "round": 1,
-            "nextSpeakers": ["Ben", "Ada", "Ben"],
-            "briefing": "Load is 3x.",
-            "newAngle": None,
-            "done": False,
-        },
+        {"round": 1, **told, "done": False},
         {"round": 2, "nextSpeakers": ["Ada"], "briefing": None, "newAngle": "Latency?", "done": True},
     ]
     assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "B. Ben (later)")
     assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
-    told = find_prompts(debater, "argument")
-    assert ["> Load is 3x." in prompt for prompt in told] == [True] * 4
-    assert ["> Latency?" in prompt for prompt in told] == [False, False, False, True]
+    prompts = find_prompts(debater, "argument")
+    assert ["> Load is 3x." in prompt for prompt in prompts] == [True] * 4
+    assert ["> Latency?" in prompt for prompt in prompts] == [False, False, False, True]
 
 
 @pytest.mark.requirement("C15")
@@ -201,14 +188,9 @@ async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> 
     assert [found["phase"] for found in rounds] == phases
     questions = [turn for turn in rounds[3]["turns"] if turn["act"] == "question"]
     answers = [turn for turn in rounds[3]["turns"] if turn["act"] == "answer"]
-    assert {(turn["agent"], turn["to"]) for turn in questions} == {
-        ("Proponent", "Opponent"),
-        ("Opponent", "Proponent"),
-    }
-    assert {(turn["agent"], turn["to"]) for turn in answers} == {
-        ("Proponent", "Opponent"),
-        ("Opponent", "Proponent"),
-    }
+    to_each_other = {("Proponent", "Opponent"), ("Opponent", "Proponent")}
+    assert {(turn["agent"], turn["to"]) for turn in questions} == to_each_other
+    assert {(turn["agent"], turn["to"]) for turn in answers} == to_each_other
     assert in_order(
         transcript, "question to", "answer to", "question to", "answer to", "## Round 5: synthesis"
     )

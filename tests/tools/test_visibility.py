@@ -5,10 +5,8 @@ from typing import Any
 
 import anyio
 import pytest
-from click.testing import CliRunner
 from mcp import Client
 
-from server.cli.main import counterpoint
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest, OptionsInput, VisibilityInput
 from server.debate.facts.config import SeatKind
@@ -18,6 +16,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, call_next, read_view
+from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("C17")
 
@@ -51,10 +50,7 @@ def seats() -> dict[str, ScriptedModel]:
                 "briefing": "A quokka briefing.",
                 "new_angle": "quokka angle",
             },
-            closing=[
-                {"summary": "A quokka summary.", "status": "CONTINUE"},
-                {"summary": "A quokka summary.", "status": "CONTINUE"},
-            ],
+            closing={"summary": "A quokka summary.", "status": "CONTINUE"},
         ),
         "referee": build_scripted_model(audit="A walrus audit."),
         "judge": build_scripted_model(judgment=finding),
@@ -195,7 +191,7 @@ def told(model: ScriptedModel, seat: str, kind: SeatKind, word: str) -> bool:
 
 
 @pytest.mark.requirement("M5")
-def test_the_terminal_hides_it_too(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_terminal_hides_it_too(database: str, cli: Cli) -> None:
     options = OptionsInput(visibility=VisibilityInput(hide_from_client=["debaters"]))
     request = DebateRequest(question="Ship it?", models=["scripted"], options=options)
 
@@ -203,8 +199,7 @@ def test_the_terminal_hides_it_too(database: str, monkeypatch: pytest.MonkeyPatc
         async with open_manager(Settings(db=database)) as manager:
             return (await manager.start(request, actor="test")).id
 
-    monkeypatch.setenv("COUNTERPOINT_DB", database)
-    result = CliRunner().invoke(counterpoint, ["debate", "--continue", anyio.run(begin)])
+    result = cli("debate", "--continue", anyio.run(begin))
 
     assert result.exit_code == 0, result.output
     assert "== Round 2: rebuttal ==" in result.stdout
