@@ -18,7 +18,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -52,30 +52,22 @@ class Cooldown:
         return max(0.0, self.ends_at - self.now())
 
 
-def build_limit(places: int) -> anyio.Semaphore:
-    return anyio.Semaphore(places, max_value=places, fast_acquire=True)
-
-
+@dataclass(kw_only=True)
 class Guard:
     """The limits, cooldowns and clock of a process."""
 
-    def __init__(
-        self,
-        *,
-        concurrency: int = CONCURRENCY,
-        provider_concurrency: int = PROVIDER_CONCURRENCY,
-        now: Clock = time.monotonic,
-        sleep: Sleep = anyio.sleep,
-    ) -> None:
-        self.now = now
-        self.sleep = sleep
-        self.process_limit = build_limit(concurrency)
-        self._provider_concurrency = provider_concurrency
-        self._provider_limits: dict[str, anyio.Semaphore] = {}
-        self._cooldowns: dict[str, Cooldown] = {}
+    concurrency: int = CONCURRENCY
+    provider_concurrency: int = PROVIDER_CONCURRENCY
+    now: Clock = time.monotonic
+    sleep: Sleep = anyio.sleep
+    _limits: dict[str, anyio.Semaphore] = field(default_factory=dict)
+    _cooldowns: dict[str, Cooldown] = field(default_factory=dict)
 
-    def provider_limit(self, provider: str) -> anyio.Semaphore:
-        return self._provider_limits.setdefault(provider, build_limit(self._provider_concurrency))
+    def limit(self, provider: str) -> anyio.Semaphore:
+        """The places for requests to a provider; to all of them for ""."""
+        places = self.provider_concurrency if provider else self.concurrency
+        semaphore = anyio.Semaphore(places, max_value=places, fast_acquire=True)
+        return self._limits.setdefault(provider, semaphore)
 
     def cooldown(self, provider: str) -> Cooldown:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
@@ -97,12 +89,12 @@ class GuardedModel:
         self._breaker.check()
         self._check_cooldown(deadline)
         places = f"requests to {self._provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-        async with self._acquire(guard.provider_limit(self._provider), places, request, deadline):
+        async with self._acquire(guard.limit(self._provider), places, request, deadline):
             # Before the second limit, which other providers can use meanwhile; and again after it, because
             # the cooldown may have been extended.
             await self._wait_for_cooldown(deadline)
             places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
-            async with self._acquire(guard.process_limit, places, request, deadline):
+            async with self._acquire(guard.limit(""), places, request, deadline):
                 await self._wait_for_cooldown(deadline)
                 with self._breaker.watch_request(request.timeout):
                     return await self._model.reply(request, on_text)

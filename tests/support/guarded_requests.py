@@ -1,6 +1,7 @@
 """Helpers for requests through a `Guard`: a manual clock, held models, collected results."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -9,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from server.models import FailureCause, ModelError, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.resilience import Guard, GuardedModel
+from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.contract.model import build_argument_request
 
 TIMEOUT = 5
@@ -126,6 +127,18 @@ async def expect_failure(model: GuardedModel, timeout_seconds: float = 20) -> Mo
     with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
         await model.reply(build_argument_request(timeout=timeout_seconds))
     return failure.value
+
+
+async def open_breaker(model: GuardedModel) -> None:
+    for _ in range(FAILURE_THRESHOLD):
+        await expect_failure(model)
+
+
+@asynccontextmanager
+async def open_tasks() -> AsyncIterator[TaskGroup]:
+    with anyio.fail_after(TIMEOUT):
+        async with anyio.create_task_group() as tasks:
+            yield tasks
 
 
 def has_no_attempts(failure: ModelError) -> bool:

@@ -23,7 +23,6 @@ T = TypeVar("T")
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-MAX_REPLY_LENGTH = 1_000_000  # characters
 EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
 
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
@@ -77,8 +76,9 @@ def break_off(reply: Reply) -> Reply:
 
 
 def repeat_text(reply: Reply) -> Reply:
+    """A million characters."""
     text = reply.text or "So it is. "
-    return replace(reply, text=(text * (MAX_REPLY_LENGTH // len(text) + 1))[:MAX_REPLY_LENGTH])
+    return replace(reply, text=(text * (1_000_000 // len(text) + 1))[:1_000_000])
 
 
 def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Reply]:

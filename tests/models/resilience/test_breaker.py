@@ -28,6 +28,8 @@ from tests.support.guarded_requests import (
     failing_script,
     has_no_attempts,
     let_tasks_run,
+    open_breaker,
+    open_tasks,
     start_requests,
 )
 
@@ -101,15 +103,13 @@ class TestBreaker:
     ) -> None:
         guard, held = Guard(provider_concurrency=1, now=clock.now), HeldScript()
         dead = build_guarded_model(guard, failing_script("unavailable"))
-        for _ in range(FAILURE_THRESHOLD):
-            await expect_failure(dead)
+        await open_breaker(dead)
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, build_guarded_model(guard, held.answer), ["holds the place"])
-                await let_tasks_run()
-                failure = await expect_failure(dead)
-                held.release.set()
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, build_guarded_model(guard, held.answer), ["holds the place"])
+            await let_tasks_run()
+            failure = await expect_failure(dead)
+            held.release.set()
 
         assert failure.cause == "unavailable"
 
@@ -144,8 +144,7 @@ class TestBreaker:
             Guard(now=clock.now),
             lambda request: failing_script("unavailable")(request) if dead else held.answer(request),
         )
-        for _ in range(FAILURE_THRESHOLD):
-            await expect_failure(model)
+        await open_breaker(model)
         dead = False
         clock.advance(OPEN_SECONDS)
 
@@ -167,8 +166,7 @@ class TestBreaker:
             Guard(now=clock.now),
             lambda request: failing_script("unavailable")(request) if dead else held.answer(request),
         )
-        for _ in range(FAILURE_THRESHOLD):
-            await expect_failure(model)
+        await open_breaker(model)
         dead = False
         clock.advance(OPEN_SECONDS)
         await cancel_request(model, held, 1)
@@ -178,8 +176,7 @@ class TestBreaker:
 
     async def test_each_try_that_fails_doubles_the_cool_down_up_to_a_limit(self, clock: FakeClock) -> None:
         model = build_guarded_model(Guard(now=clock.now), failing_script("unavailable"))
-        for _ in range(FAILURE_THRESHOLD):
-            await expect_failure(model)
+        await open_breaker(model)
 
         cool_downs = []
         for _ in range(6):
@@ -193,8 +190,7 @@ class TestBreaker:
     async def test_models_of_one_provider_are_judged_apart(self, clock: FakeClock) -> None:
         guard = Guard(now=clock.now)
         dead = build_guarded_model(guard, failing_script("unavailable"))
-        for _ in range(FAILURE_THRESHOLD):
-            await expect_failure(dead)
+        await open_breaker(dead)
 
         assert (
             await GuardedModel("acme/other", "acme", ScriptedModel(), guard).reply(build_argument_request())

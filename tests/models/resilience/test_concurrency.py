@@ -30,6 +30,7 @@ from tests.support.guarded_requests import (
     expect_failure,
     has_no_attempts,
     let_tasks_run,
+    open_tasks,
     start_requests,
 )
 
@@ -98,12 +99,11 @@ class TestPlaces:
         held = HeldScript()
         model = build_guarded_model(Guard(provider_concurrency=2), held.answer)
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, model, range(5))
-                await let_tasks_run()
-                first = list(held.requested_seats)
-                held.release.set()
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, model, range(5))
+            await let_tasks_run()
+            first = list(held.requested_seats)
+            held.release.set()
 
         assert first == ["0", "1"]
         assert held.requested_seats == ["0", "1", "2", "3", "4"]
@@ -114,17 +114,16 @@ class TestPlaces:
     ) -> None:
         guard, held = Guard(concurrency=3, provider_concurrency=2), HeldScript()
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(
-                    tasks, outcomes, build_guarded_model(guard, held.answer, "one"), ["1a", "1b", "1c"]
-                )
-                start_requests(
-                    tasks, outcomes, build_guarded_model(guard, held.answer, "two"), ["2a", "2b", "2c"]
-                )
-                await let_tasks_run()
-                first = list(held.requested_seats)
-                held.release.set()
+        async with open_tasks() as tasks:
+            start_requests(
+                tasks, outcomes, build_guarded_model(guard, held.answer, "one"), ["1a", "1b", "1c"]
+            )
+            start_requests(
+                tasks, outcomes, build_guarded_model(guard, held.answer, "two"), ["2a", "2b", "2c"]
+            )
+            await let_tasks_run()
+            first = list(held.requested_seats)
+            held.release.set()
 
         assert first == ["1a", "1b", "2a"]
         assert len(outcomes.replies) == 6
@@ -147,12 +146,11 @@ class TestPlaces:
         held = HeldScript()
         model = build_guarded_model(guard, held.answer)
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, model, ["first"])
-                await let_tasks_run()
-                failure = await expect_failure(model, timeout_seconds=0.05)
-                held.release.set()
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, model, ["first"])
+            await let_tasks_run()
+            failure = await expect_failure(model, timeout_seconds=0.05)
+            held.release.set()
 
         assert failure.cause == "timeout"
         assert (
@@ -168,11 +166,10 @@ class TestPlaces:
         guard, inner = Guard(now=clock.now, sleep=clock.sleep), ScriptedModel()
         guard.cooldown("acme").extend(15)
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, GuardedModel("acme/m", "acme", inner, guard), ["patient"])
-                await clock.wait_for_sleepers(1)
-                clock.advance(15)
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, GuardedModel("acme/m", "acme", inner, guard), ["patient"])
+            await clock.wait_for_sleepers(1)
+            clock.advance(15)
 
         assert [request.timeout for request in inner.requests] == [20]
         assert outcomes.replies["patient"].text
@@ -183,12 +180,11 @@ class TestPlaces:
         guard = Guard(concurrency=1, now=clock.now, sleep=clock.sleep)
         guard.cooldown("acme").extend(15)
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, build_guarded_model(guard, lambda _: "Because."), ["waits"])
-                await clock.wait_for_sleepers(1)
-                await outcomes.collect(build_guarded_model(guard, lambda _: "Because.", "other"), "other")
-                clock.advance(15)
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, build_guarded_model(guard, lambda _: "Because."), ["waits"])
+            await clock.wait_for_sleepers(1)
+            await outcomes.collect(build_guarded_model(guard, lambda _: "Because.", "other"), "other")
+            clock.advance(15)
 
         assert list(outcomes.replies) == ["other", "waits"]
 
@@ -197,17 +193,16 @@ class TestPlaces:
     ) -> None:
         guard, held = Guard(concurrency=1, now=clock.now, sleep=clock.sleep), HeldScript()
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, build_guarded_model(guard, held.answer, "other"), ["other"])
-                await let_tasks_run()
-                start_requests(tasks, outcomes, build_guarded_model(guard, held.answer), ["waits"])
-                await let_tasks_run()
-                guard.cooldown("acme").extend(5)
-                held.release.set()
-                await clock.wait_for_sleepers(1)
-                assert held.requested_seats == ["other"]
-                clock.advance(5)
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, build_guarded_model(guard, held.answer, "other"), ["other"])
+            await let_tasks_run()
+            start_requests(tasks, outcomes, build_guarded_model(guard, held.answer), ["waits"])
+            await let_tasks_run()
+            guard.cooldown("acme").extend(5)
+            held.release.set()
+            await clock.wait_for_sleepers(1)
+            assert held.requested_seats == ["other"]
+            clock.advance(5)
 
         assert held.requested_seats == ["other", "waits"]
 
@@ -253,14 +248,13 @@ class TestProviders:
     ) -> None:
         model = through(FakeClock(auto_advance=True))
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, model("mistral/hang"), [f"slow {n}" for n in range(20)])
-                await stub.wait_until(in_flight=PROVIDER_CONCURRENCY)
-                start_requests(tasks, outcomes, model("deepseek/500"), [f"dead {n}" for n in range(20)])
-                start_requests(tasks, outcomes, model("openai/fine"), [f"fine {n}" for n in range(20)])
-                await outcomes.wait_until(lambda: len(outcomes.replies) + len(outcomes.failures) == 40)
-                tasks.cancel_scope.cancel()
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, model("mistral/hang"), [f"slow {n}" for n in range(20)])
+            await stub.wait_until(in_flight=PROVIDER_CONCURRENCY)
+            start_requests(tasks, outcomes, model("deepseek/500"), [f"dead {n}" for n in range(20)])
+            start_requests(tasks, outcomes, model("openai/fine"), [f"fine {n}" for n in range(20)])
+            await outcomes.wait_until(lambda: len(outcomes.replies) + len(outcomes.failures) == 40)
+            tasks.cancel_scope.cancel()
 
         assert set(outcomes.replies) == {f"fine {n}" for n in range(20)}
         assert {failure.cause for failure in outcomes.failures.values()} == {"unavailable"}
@@ -277,9 +271,8 @@ class TestProviders:
         counts = []
         for _ in range(3):
             before = len(stub.chat_requests)
-            with anyio.fail_after(TIMEOUT):
-                async with anyio.create_task_group() as tasks:
-                    start_requests(tasks, outcomes, model, range(60))
+            async with open_tasks() as tasks:
+                start_requests(tasks, outcomes, model, range(60))
             counts.append(len(stub.chat_requests) - before)
             if len(counts) == 2:
                 clock.advance(OPEN_SECONDS)
@@ -297,19 +290,18 @@ class TestProviders:
         model = through(clock)
         stub.queue.append("429")
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, model("openai/a"), ["a"])
-                await clock.wait_for_sleepers(1)
-                start_requests(tasks, outcomes, model("openai/b"), ["b"])
-                start_requests(tasks, outcomes, model("deepseek/c"), ["c"])
-                hasty = await expect_failure(model("openai/b"), timeout_seconds=0.5)
-                await clock.wait_for_sleepers(2)
-                await outcomes.wait_until(lambda: "c" in outcomes.replies)
-                clock.advance(0.9)
-                await let_tasks_run()
-                before = asked(stub)
-                clock.advance(0.1)
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, model("openai/a"), ["a"])
+            await clock.wait_for_sleepers(1)
+            start_requests(tasks, outcomes, model("openai/b"), ["b"])
+            start_requests(tasks, outcomes, model("deepseek/c"), ["c"])
+            hasty = await expect_failure(model("openai/b"), timeout_seconds=0.5)
+            await clock.wait_for_sleepers(2)
+            await outcomes.wait_until(lambda: "c" in outcomes.replies)
+            clock.advance(0.9)
+            await let_tasks_run()
+            before = asked(stub)
+            clock.advance(0.1)
 
         assert before == {"a": 1, "c": 1}
         assert asked(stub) == {"a": 2, "b": 1, "c": 1}
@@ -326,16 +318,15 @@ class TestProviders:
         guard, held = Guard(provider_concurrency=1, now=clock.now, sleep=clock.sleep), HeldScript()
         model = LitellmModel("openai/500", sleep=clock.sleep, cooldown=guard.cooldown("openai"))
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(
-                    tasks, outcomes, build_guarded_model(guard, held.answer, "openai"), ["holds the place"]
-                )
-                await let_tasks_run()
-                guard.cooldown("openai").extend(60)
-                queued = await expect_failure(build_guarded_model(guard, held.answer, "openai"))
-                retried = await expect_failure(GuardedModel("openai/500", "other", model, guard))
-                held.release.set()
+        async with open_tasks() as tasks:
+            start_requests(
+                tasks, outcomes, build_guarded_model(guard, held.answer, "openai"), ["holds the place"]
+            )
+            await let_tasks_run()
+            guard.cooldown("openai").extend(60)
+            queued = await expect_failure(build_guarded_model(guard, held.answer, "openai"))
+            retried = await expect_failure(GuardedModel("openai/500", "other", model, guard))
+            held.release.set()
 
         assert (queued.cause, queued.attempts) == ("rate_limited", 0)
         assert (retried.cause, retried.attempts, len(stub.chat_requests)) == ("unavailable", 1, 1)
@@ -347,16 +338,15 @@ class TestProviders:
         stub.queue.extend(["500", "429"])
         stub.retry_after = "3"
 
-        with anyio.fail_after(TIMEOUT):
-            async with anyio.create_task_group() as tasks:
-                start_requests(tasks, outcomes, model("openai/a"), ["a"])
-                await clock.wait_for_sleepers(1)
-                start_requests(tasks, outcomes, model("openai/b"), ["b"])
-                await clock.wait_for_sleepers(2)
-                clock.advance(1)
-                await clock.wait_for_sleepers(2)
-                before = asked(stub)
-                clock.advance(2)
+        async with open_tasks() as tasks:
+            start_requests(tasks, outcomes, model("openai/a"), ["a"])
+            await clock.wait_for_sleepers(1)
+            start_requests(tasks, outcomes, model("openai/b"), ["b"])
+            await clock.wait_for_sleepers(2)
+            clock.advance(1)
+            await clock.wait_for_sleepers(2)
+            before = asked(stub)
+            clock.advance(2)
 
         assert before == {"a": 1, "b": 1}
         assert asked(stub) == {"a": 2, "b": 2}
