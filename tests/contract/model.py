@@ -62,6 +62,18 @@ class EndlessModel:
     on_text: OnText | None = None
 
 
+def build_endless_model(build: Callable[[Callable[[Request], Awaitable[str]]], Model]) -> EndlessModel:
+    """What `build` makes of a script that does not end."""
+    started = anyio.Event()
+
+    async def run_forever(_: Request) -> str:
+        started.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    return EndlessModel(build(run_forever), started.wait)
+
+
 @pytest.mark.requirement("N7")
 class ModelContract:
     @pytest.fixture(autouse=True)

@@ -9,9 +9,7 @@ from server.models.litellm.client import import_litellm
 from server.models.litellm.response import Completion, build_reply
 from server.models.prices import PriceTable
 
-pytestmark = [
-    pytest.mark.requirement("N10", "B7"),
-]
+pytestmark = [pytest.mark.requirement("N10", "B7")]
 
 KNOWN = "openai/gpt-4o-mini"
 OWN = PriceTable({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai/mine")})

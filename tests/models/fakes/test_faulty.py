@@ -20,6 +20,7 @@ from tests.contract.model import (
     EndlessModel,
     ModelContract,
     build_argument_request,
+    build_endless_model,
     build_judgment_request,
     reply_in_time,
 )
@@ -49,14 +50,7 @@ class TestContractWithoutChaos(ModelContract, TaskContract):
 
     @pytest.fixture
     def endless(self) -> EndlessModel:
-        started = anyio.Event()
-
-        async def forever(_: Request) -> str:
-            started.set()
-            await anyio.sleep_forever()
-            raise AssertionError
-
-        return EndlessModel(FaultyModel(ScriptedModel(forever), Chaos()), started.wait)
+        return build_endless_model(lambda script: FaultyModel(ScriptedModel(script), Chaos()))
 
 
 # What is drawn ------------------------------------------------------------------------------------
@@ -110,20 +104,11 @@ def test_a_line_says_what_goes_wrong_and_reads_back_the_same() -> None:
 
     assert (chaos.failure, chaos.never, chaos.latency, chaos.seed) == (0.1, 0.01, 0.2, 7)
     assert str(chaos) == line
-    assert Chaos.parse(" seed=7 , failure=.5") == Chaos(failure=0.5, seed=7)
 
 
 @pytest.mark.parametrize("line", ["failure = 0.1 , seed = 3", "failure=.1,seed=3", "failure=1e-1,seed= 3"])
 def test_spaces_around_words_and_numbers_are_ignored(line: str) -> None:
     assert Chaos.parse(line) == Chaos(failure=0.1, seed=3)
-
-
-@pytest.mark.parametrize(
-    "number", ["\N{ARABIC-INDIC DIGIT ZERO}.1", "0_1", "nan", "inf", "0x1", "1e9999", "."]
-)
-def test_what_is_no_plain_number_is_refused(number: str) -> None:
-    with pytest.raises(ValueError, match="failure is a number from 0 to 1"):
-        Chaos.parse(f"failure={number}")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +121,10 @@ def test_what_is_no_plain_number_is_refused(number: str) -> None:
         ("fire=0.1", 'Chaos knows no "fire". It knows failure, timeout, corrupt'),
         ("failure=1.1", "failure is a number from 0 to 1"),
         ("failure=-0.1", "failure is a number"),
-        ("failure=nan", "failure is a number"),
+        *(
+            (f"failure={number}", "failure is a number from 0 to 1")
+            for number in ("\N{ARABIC-INDIC DIGIT ZERO}.1", "0_1", "nan", "inf", "0x1", "1e9999", ".")
+        ),
         ("failure=often", '"often"'),
         ("latency=1e9", "latency is a number from 0 to 3600"),
         ("seed=1.5", "seed is a whole number"),

@@ -11,6 +11,7 @@ from tests.contract.model import (
     EndlessModel,
     ModelContract,
     build_argument_request,
+    build_endless_model,
     build_judgment_request,
     reply_in_time,
 )
@@ -36,14 +37,7 @@ class TestContract(ModelContract, TaskContract):
 
     @pytest.fixture
     def endless(self) -> EndlessModel:
-        started = anyio.Event()
-
-        async def forever(_: Request) -> str:
-            started.set()
-            await anyio.sleep_forever()
-            raise AssertionError
-
-        return EndlessModel(ScriptedModel(forever), started.wait)
+        return build_endless_model(ScriptedModel)
 
 
 @pytest.mark.asyncio

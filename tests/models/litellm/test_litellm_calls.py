@@ -13,10 +13,7 @@ from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 
-pytestmark = [
-    pytest.mark.requirement("B7"),
-    pytest.mark.usefixtures("litellm_used"),
-]
+pytestmark = [pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
 
 CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent_name": "Ben"})
 

@@ -22,10 +22,7 @@ from tests.contract.model import (
 )
 from tests.support.paths import ROOT
 
-pytestmark = [
-    pytest.mark.requirement("B7"),
-    pytest.mark.usefixtures("litellm_used"),
-]
+pytestmark = [pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
 
 KEY = "sk-test-0123456789abcdef"  # as in conftest.py
 

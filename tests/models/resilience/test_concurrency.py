@@ -34,10 +34,7 @@ from tests.support.guarded_requests import (
     start_requests,
 )
 
-pytestmark = [
-    pytest.mark.asyncio,
-    pytest.mark.requirement("D9"),
-]
+pytestmark = [pytest.mark.asyncio, pytest.mark.requirement("D9")]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
 KEY = "sk-test-0123456789abcdef"
@@ -278,10 +275,7 @@ class TestProviders:
                 clock.advance(OPEN_SECONDS)
 
         assert FAILURE_THRESHOLD * MAX_ATTEMPTS <= counts[0] <= most
-        assert counts[1:] == [
-            0,
-            MAX_ATTEMPTS,
-        ]  # nothing; then one request, with its retries
+        assert counts[1:] == [0, MAX_ATTEMPTS]  # nothing; then one request, with its retries
         assert outcomes.replies == {}
 
     async def test_a_provider_that_asks_to_be_left_alone_is_left_alone_by_all_and_others_are_not(
