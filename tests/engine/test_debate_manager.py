@@ -10,13 +10,13 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest, DebaterInput, OptionsInput
+from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import ModelRegistry, NoModelError
+from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
@@ -76,31 +76,6 @@ async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str
 
     assert snapshot.status == "paused"
     assert len(snapshot.debate.turns) == 2
-
-
-async def test_an_answer_that_was_under_way_when_the_talk_was_concluded_is_judged(database: str) -> None:
-    gate = Gate()
-    debate_request = DebateRequest(
-        question="Ship it?",
-        format="verdict",
-        options=OptionsInput.model_validate({"judges": {"models": ["scripted"]}}),
-    )
-    talk = ScriptedModel()
-    async with open_engine(database, {"mine": talk, "slow": gate.model}) as running:
-        debaters = [
-            DebaterInput(name="Ada", stance="ship", model="mine"),
-            DebaterInput(name="Ben", stance="wait", model="slow"),
-        ]
-        snapshot = await running.start(debate_request.model_copy(update={"debaters": debaters}), actor=ACTOR)
-        await running.step(snapshot.id, wait=0)
-        with anyio.fail_after(5):
-            await gate.first_call.wait()
-            await running.conclude(snapshot.id, actor=ACTOR)
-            gate.release.set()
-            snapshot = await running.follow(snapshot.id, wait=5)
-
-    assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Ben"]
-    assert (snapshot.status, snapshot.debate.talk_round_count) == ("concluded", 1)
 
 
 @pytest.mark.requirement("C12")
@@ -195,17 +170,6 @@ async def test_what_cannot_be_debated_is_refused_before_anything_is_written(data
             await running.start(DebateRequest(question="Q?", models=[" "]), actor=ACTOR)
 
         assert await running.find() == []
-
-
-async def test_debaters_with_models_of_their_own_need_no_others(database: str) -> None:
-    debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
-    async with open_engine(database, default="") as running:
-        try:
-            snapshot = await running.start(DebateRequest(question="Q?", debaters=debaters), actor=ACTOR)
-        except NoModelError:  # pragma: no cover
-            pytest.fail("the debaters brought their own")
-
-    assert snapshot.debate.setup.judges.models in {("scripted",), ("local",)}
 
 
 async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:

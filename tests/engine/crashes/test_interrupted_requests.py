@@ -1,8 +1,7 @@
 """What a debate was promised is done: whoever gives up waiting, and whichever process was asleep."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,11 +11,11 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager
-from server.models import Model
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import ModelRegistry
+from storage.journal import Journal
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
+from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -39,23 +38,6 @@ class Clock:
         return datetime.now(UTC) + timedelta(seconds=self.ahead)
 
 
-REAL = Clock()
-
-
-@asynccontextmanager
-async def open_engine(
-    database: str | SqliteJournal, models: Mapping[str, Model], clock: Clock = REAL
-) -> AsyncIterator[DebateManager]:
-    journal = await SqliteJournal.open(database) if isinstance(database, str) else database
-    try:
-        async with DebateManager(
-            journal, ModelRegistry(models), configured_models=("mine",), environ={}, clock=clock
-        ) as opened:
-            yield opened
-    finally:
-        await journal.close()
-
-
 async def until(holds: Callable[[], Any]) -> None:
     with anyio.fail_after(5):
         while not holds():
@@ -71,8 +53,8 @@ async def until_it_has_turns(running: DebateManager, debate_id: str, count: int)
 async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:
     asleep, awake, clock = Gate(), Gate(), Clock()
     async with (
-        open_engine(database, {"mine": asleep.model}, clock) as one,
-        open_engine(database, {"mine": awake.model}, Clock(ahead=60)) as two,
+        open_engine(database, asleep.model, clock=clock) as one,
+        open_engine(database, awake.model, clock=Clock(ahead=60)) as two,
     ):
         snapshot = await one.start(OWN, actor=ACTOR)
         with anyio.fail_after(5):
@@ -110,8 +92,7 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
     database: str, debate_request: DebateRequest, rounds: int, act: Act
 ) -> None:
     model = ScriptedModel()
-    journal = await SqliteJournal.open(database)
-    async with open_engine(journal, {"mine": model}) as running, anyio.create_task_group() as tasks:
+    async with open_engine(database, model) as running, anyio.create_task_group() as tasks:
         snapshot = await running.start(
             debate_request.model_copy(update={"run": debate_request is TOGETHER}), actor=ACTOR
         )
@@ -123,7 +104,7 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
             other.execute("begin immediate")
             request = anyio.CancelScope()
             tasks.start_soon(asking, request, act, running, snapshot.id)
-            await until(lambda: is_writing(journal))
+            await until(lambda: is_writing(running._journal))
             request.cancel()
             await anyio.lowlevel.checkpoint()
             other.execute("rollback")
@@ -136,7 +117,8 @@ async def asking(request: anyio.CancelScope, act: Act, running: DebateManager, d
         await act(running, debate_id)
 
 
-def is_writing(journal: SqliteJournal) -> bool:
+def is_writing(journal: Journal) -> bool:
+    assert isinstance(journal, SqliteJournal)
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 
@@ -164,7 +146,7 @@ async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(
 
 async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash(database: str) -> None:
     gate, judge = Gate(), ScriptedModel()
-    async with open_engine(database, {"mine": gate.model}) as running:
+    async with open_engine(database, gate.model) as running:
         snapshot = await running.start(STEPPED, actor=ACTOR)
         gate.release.set()
         await running.step(snapshot.id, wait=5)
@@ -172,7 +154,7 @@ async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash
         await running.conclude(snapshot.id, actor=ACTOR)
         await until(lambda: len(gate.model.requests) == 3)
 
-    async with open_engine(database, {"mine": judge}) as running:
+    async with open_engine(database, judge) as running:
         snapshot = await running.follow(snapshot.id, wait=5)
 
     assert (snapshot.status, len(judge.requests)) == ("concluded", 1)

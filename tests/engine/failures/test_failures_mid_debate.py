@@ -2,45 +2,23 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import anyio
 import pytest
 
 from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesInput, OptionsInput
-from server.engine.debates import DebateManager
+from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import ModelRegistry
-from storage.sqlite import SqliteJournal
+from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
 ACTOR = "test"
-
-
-@asynccontextmanager
-async def open_engine(
-    database: str, models: Mapping[str, Model], *, ahead: float = 0, patience: float = 5
-) -> AsyncIterator[DebateManager]:
-    """A manager whose clock is so many seconds ahead."""
-    journal = await SqliteJournal.open(database, lock_timeout=patience)
-    try:
-        async with DebateManager(
-            journal,
-            ModelRegistry(models),
-            configured_models=("mine",),
-            environ={},
-            clock=lambda: datetime.now(UTC) + timedelta(seconds=ahead),
-        ) as opened:
-            yield opened
-    finally:
-        await journal.close()
 
 
 class Odd:
@@ -59,8 +37,8 @@ async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None
     slept, awake = Gate(), ScriptedModel()
     question = DebateRequest(question="Ship it?", format="verdict", max_rounds=3, run=True)
     async with (
-        open_engine(database, {"mine": slept.model}) as one,
-        open_engine(database, {"mine": awake}, ahead=60) as two,
+        open_engine(database, slept.model) as one,
+        open_engine(database, awake, clock=lambda: utc_now() + timedelta(seconds=60)) as two,
     ):
         snapshot = await one.start(question, actor=ACTOR)
         with anyio.fail_after(5):
@@ -118,7 +96,7 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
 
 
 async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
-    async with open_engine(database, {"mine": Odd(lambda: used(model="a\n\ud800b" + "c" * 300))}) as running:
+    async with open_engine(database, Odd(lambda: used(model="a\n\ud800b" + "c" * 300))) as running:
         snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
         snapshot = await running.step(snapshot.id, wait=5)
 
@@ -126,10 +104,11 @@ async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
 
 
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
-    database: str,
+    database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("server.compose.DATABASE_LOCK_TIMEOUT", 0.05)
     model = ScriptedModel(delay=0.05)
-    async with open_engine(database, {"mine": model}, patience=0.05) as running:
+    async with open_engine(database, model) as running:
         snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
         await running.step(snapshot.id, wait=0)
         while not model.requests:
@@ -151,17 +130,15 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
     database: str,
 ) -> None:
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
-    journal = await SqliteJournal.open(database)
-    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
+    async with open_engine(database, default="") as running:
         snapshot = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
-    await journal.close()
 
     assert snapshot.debate.setup.judges.models == ("scripted",)
 
 
 async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> None:
     options = OptionsInput(judges=JudgesInput(models=["scripted"], count=3))
-    async with open_engine(database, {"mine": ScriptedModel()}) as running:
+    async with open_engine(database, ScriptedModel()) as running:
         snapshot = await running.start(
             DebateRequest(question="Ship it?", options=options, run=True), actor=ACTOR
         )
