@@ -92,10 +92,7 @@ class Runner:
     record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS
 
     async def run(self, run: Run) -> None:
-        """Run a debate as far as requested. Returns earlier where it pauses or waits for its caller.
-
-        Raises LeaseLostError and StorageUnavailableError.
-        """
+        """Run a debate as far as requested, or until it pauses or waits for its caller. Raises LeaseLostError."""
         while not has_reached(run.snapshot.debate, run.through_round):
             step = decide(run.snapshot.debate, run.terminate_when, self.compute_elapsed(run))
             if isinstance(step, Record):
