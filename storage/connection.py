@@ -137,7 +137,7 @@ class Connection:
                 # Inside the try: on cancellation the driver's thread still begins the transaction.
                 await db.execute_fetchall("begin immediate")
                 yield db
-                await db.commit()
+                await db.execute_fetchall("commit")  # unlike `db.commit`, fails if there is no transaction
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await db.rollback()  # no effect outside a transaction
