@@ -27,11 +27,7 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")]
 
 
 def parse_schema_document(value: Any) -> dict[str, Any]:
-    """Return the object, parsed if it is JSON text.
-
-    Raises:
-        ValueError: the value is neither an object nor the JSON text of one.
-    """
+    """The object, parsed if it is JSON text. Raises ValueError where it is neither."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

@@ -1,5 +1,6 @@
 """What somebody who watches a debate can change about it: rounds, weights, models, what stands."""
 
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Resumed
+from server.debate.facts.events import FailureCause, Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.facts.state import judge_seats
 from server.debate.prompts.render import render
@@ -50,6 +51,16 @@ def judges_find(*letters: str | None) -> Any:
     return script
 
 
+def failing(cause: FailureCause, **which: str) -> Any:
+    """A script in which the calls with these attributes fail."""
+
+    def script(call: Call) -> ScriptAnswer:
+        fails = all(getattr(call, name) == value for name, value in which.items())
+        return ProviderFailure(cause) if fails else default_script(call)
+
+    return script
+
+
 def last_prompt(at: DebateSimulation, seat: str) -> str:
     return at.prompts(seat)[-1]
 
@@ -68,9 +79,8 @@ class TestMoreRounds:
         assert at.play().debate.talk_round_count == 2
 
     def test_a_round_of_hand_offs_is_a_turn_more(self) -> None:
-        at = simulate(build_setup(format="handoff", options={"limits": {"max_turns": 3}})).play_through_round(
-            1
-        )
+        opened = build_setup(format="handoff", options={"limits": {"max_turns": 3}})
+        at = simulate(opened).play_through_round(1)
         at.intervene("extend", rounds=2)
         assert len(at.play().debate.turns) == 5
 
@@ -115,12 +125,8 @@ class TestWeightsAndThreshold:
 
     def test_ballots_are_weighed_too(self) -> None:
         def vote(call: Call) -> ScriptAnswer:
-            letter = "A" if call.seat == "Proponent" else "B"
-            return (
-                f'{{"choice": "{letter}", "reasoning": "so"}}'
-                if call.task == "ballot"
-                else default_script(call)
-            )
+            choice = {"choice": "A" if call.seat == "Proponent" else "B", "reasoning": "so"}
+            return json.dumps(choice) if call.task == "ballot" else default_script(call)
 
         at = simulate(build_setup(options={"phases": ["opening", "voting"]}), vote).play_through_round(1)
         at.intervene("weights", weights={"Opponent": 1.5})
@@ -133,10 +139,7 @@ class TestWeightsAndThreshold:
         ("weights", "why"),
         [
             ({}, "Pass `weights`"),
-            (
-                {"Nobody": "1"},
-                "Nobody here is called 'Nobody'. Voters: judge 1.",
-            ),
+            ({"Nobody": "1"}, "Nobody here is called 'Nobody'. Voters: judge 1."),
             ({"judge 1": "0"}, "no fraction above 0"),
             ({"judge 1": "-1"}, "no fraction above 0"),
             ({"judge 1": "heavy"}, "no fraction above 0"),
@@ -176,12 +179,7 @@ class TestAnotherModel:
         }
 
     def test_a_seat_that_failed_in_this_round_is_asked_again(self) -> None:
-        at = simulate(
-            script=lambda call: (
-                ProviderFailure("unauthorized") if call.model == "scripted" else default_script(call)
-            )
-        )
-        at.play()
+        at = simulate(script=failing("unauthorized", model="scripted")).play()
         assert at.status == "paused"
         at.intervene("replace_model", to="Opponent", model="vendor/new")
         at.intervene("replace_model", to="Proponent", model="vendor/new")
@@ -207,15 +205,12 @@ class TestAnotherModel:
 class TestFallbackModels:
     def test_a_seat_whose_model_fails_is_asked_of_the_next_one_and_stays_with_it(self) -> None:
         opened = build_setup(models=["a/dead", "b/alive"], options={"fallback_models": ["c/spare"]})
-        at = simulate(
-            opened, lambda c: ProviderFailure("unavailable") if c.model == "a/dead" else default_script(c)
-        ).play()
+        at = simulate(opened, failing("unavailable", model="a/dead")).play()
         assert at.status == "concluded"
         asked = [(call.round, call.model) for call, _ in at.calls_made if call.seat == "Proponent"]
         assert asked == [(1, "a/dead"), (1, "c/spare"), (2, "c/spare")]
-        assert "2 of 3 models answered: a/dead could not be reached 1 time." in " ".join(
-            build_verdict(at.debate).cautions
-        )
+        cautions = " ".join(build_verdict(at.debate).cautions)
+        assert "2 of 3 models answered: a/dead could not be reached 1 time." in cautions
 
     def test_two_bad_replies_are_a_failure_of_the_model_too(self) -> None:
         opened = build_setup(models=["a/mute", "b/alive"], options={"fallback_models": ["c/spare"]})
@@ -227,18 +222,14 @@ class TestFallbackModels:
 
     def test_a_seat_gives_up_when_nobody_is_left_to_ask(self) -> None:
         opened = build_setup(options={"fallback_models": ["x/one", "x/two"]})
-        at = simulate(
-            opened, lambda c: ProviderFailure("timeout") if c.seat == "Opponent" else default_script(c)
-        ).play()
+        at = simulate(opened, failing("timeout", seat="Opponent")).play()
         asked = [call.model for call, _ in at.calls_made if call.seat == "Opponent"]
         assert asked == ["scripted", "x/one", "x/two"]
         assert at.status == "paused"
 
     def test_when_the_cause_is_gone_the_first_model_has_its_turn_again(self) -> None:
         opened = build_setup(options={"fallback_models": ["x/one"]})
-        at = simulate(
-            opened, lambda c: ProviderFailure("timeout") if c.seat == "Opponent" else default_script(c)
-        ).play()
+        at = simulate(opened, failing("timeout", seat="Opponent")).play()
         at.add_events(Resumed())
         assert [(call.seat, call.model) for call in pending_calls(at.debate)] == [("Opponent", "scripted")]
 
@@ -298,9 +289,7 @@ class TestRetractions:
 
     def test_a_verdict_that_rests_on_it_is_not_undone(self) -> None:
         opened = build_setup(options={"output_schema": {}})
-        at = simulate(
-            opened, lambda c: ProviderFailure("timeout") if c.task == "deliverable" else default_script(c)
-        ).play()
+        at = simulate(opened, failing("timeout", task="deliverable")).play()
         assert at.debate.verdict
         assert "The verdict was made with that turn" in refused(at, "retract", to="Opponent", round=1)
 
@@ -347,9 +336,8 @@ def test_a_retraction_of_what_was_never_said_is_no_event_of_this_debate() -> Non
 
 
 def test_a_retracted_message_is_not_shown_to_who_answers_it() -> None:
-    at = simulate(build_setup(options={"phases": ["opening", "cross_examination", "verdict"]})).play_to_round(
-        2
-    )
+    opened = build_setup(options={"phases": ["opening", "cross_examination", "verdict"]})
+    at = simulate(opened).play_to_round(2)
     at.add_events(*(at.answer(call) for call in at.pending_calls()))
     asker = at.debate.round_turns(2)[0]
     at.intervene("retract", to=asker.seat, round=2)
