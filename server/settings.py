@@ -112,10 +112,7 @@ class ModelPrice(BaseModel):
 
 
 class Settings(BaseModel):
-    """The environment variable is the name in capitals after COUNTERPOINT_.
-
-    The file's key is `file_key(name)`.
-    """
+    """Each has an environment variable, COUNTERPOINT_ and its name, and in the file the key `file_key(name)`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, hide_input_in_errors=True)
 
@@ -189,11 +186,7 @@ class Settings(BaseModel):
 
 
 def read_settings_file(path: str) -> dict[str, Any]:
-    """The keys and values of a file in TOML, or in JSON if its name ends in .json.
-
-    Raises:
-        InvalidSettingsError: it cannot be read.
-    """
+    """The content of a file in TOML, or in JSON if its name ends in .json. Raises InvalidSettingsError."""
     if not path:
         return {}
     try:

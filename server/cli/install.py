@@ -78,10 +78,9 @@ def find_launch_command(argv0: str = "") -> LaunchCommand:
 
 
 def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with the server in it. Fields that the user added to our entry are kept.
+    """The configuration with the server in it, and with the fields that the user added to our entry.
 
-    Raises:
-        ValueError: the text is not a configuration of this shape; the message says why.
+    Raises ValueError, with the reason, for a text that is no configuration of this shape.
     """
     try:
         config = json.loads(text) if text.strip() else {}
@@ -103,12 +102,7 @@ def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) 
 def update_config_file(
     path: Path, servers_key: str, server_config: Mapping[str, Any]
 ) -> tuple[bool, Path | None]:
-    """(whether the file was changed, the path of its backup if there was a file).
-
-    Raises:
-        ValueError: the file is not plain JSON in UTF-8.
-        OSError: it cannot be read or written.
-    """
+    """(whether it was changed, its backup if there was a file). Raises OSError, and as `merge_config`."""
     path = path.resolve()  # a link stays a link: its target is replaced
     text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
     config = merge_config(text, servers_key, server_config)

@@ -22,11 +22,7 @@ INSTALL_RUNTIME_HINT = "pip install 'counterpoint-mcp[local]'"
 
 
 def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(model, why it is used) for each model of a debate that names none.
-
-    Raises:
-        NoModelError: there is none.
-    """
+    """(model, why it is used) for each model of a debate that names none. Raises NoModelError."""
     names = find_default_models(settings.models, environ)
     if settings.models:
         source = f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"

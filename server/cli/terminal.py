@@ -89,10 +89,7 @@ class Terminal(Console):
             self.print_line(" " * indent + UNDERLINES[level] * length)
 
     def print_markdown(self, source: str, indent: int = 0, style: str = "bold") -> None:
-        """Print Markdown line by line: emphasis and headings styled, everything else as it was written.
-
-        style: of headings.
-        """
+        """Print Markdown line by line: emphasis and headings (in `style`) styled, all else as written."""
         is_code, margin = False, " " * indent
         for line in sanitize_text(source).expandtabs(4).splitlines():
             if line.lstrip().startswith("```"):

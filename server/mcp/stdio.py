@@ -182,10 +182,7 @@ def build_error_response(error: ValidationError) -> types.JSONRPCError | None:
 
 
 def extract_top_level_members(line: str) -> dict[str, Any]:
-    """The members of the outermost object in a line that cannot be parsed as JSON.
-
-    Values other than short strings and whole numbers are None.
-    """
+    """The outermost object of a line that is no JSON. All but short strings and whole numbers is None."""
     members: dict[str, Any] = {}
     depth = 0
     for token in _JSON_TOKEN.finditer(line):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp import Client
@@ -9,6 +11,7 @@ from mcp import Client
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_function_calls, build_reply_text
 from tests.support.client_calls import call, read_resource
+from tests.support.servers import OpenClient
 
 TaskAnswer = ScriptOutput | dict[str, Any] | ModelError
 
@@ -45,6 +48,13 @@ def find_prompts(model: ScriptedModel, task: str) -> list[str]:
     """The last message of each prompt that a model received for a task."""
     prompts = [request.prompt for request in model.requests if request.prompt.summary.task == task]
     return [prompt.messages[-1].content for prompt in prompts]
+
+
+@asynccontextmanager
+async def opened(open_client: OpenClient, *setup: Any) -> AsyncIterator[tuple[Client, str]]:
+    """A client, and the id of a debate that it has opened."""
+    async with open_client(*setup) as client:
+        yield client, (await call(client, "start_debate", question="Ship it?"))["debate_id"]
 
 
 async def run_debate(client: Client, **arguments: Any) -> dict[str, Any]:

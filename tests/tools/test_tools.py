@@ -10,7 +10,7 @@ import pytest
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
-from tests.support.mcp_debates import run_debate
+from tests.support.mcp_debates import opened, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -58,8 +58,7 @@ async def test_a_call_returns_in_time_and_the_debate_goes_on(open_client: Any) -
 @pytest.mark.requirement("N8")
 async def test_two_callers_who_step_at_once_run_one_round(open_client: Any) -> None:
     model = ScriptedModel(delay=0.05)
-    async with open_client({"mine": model}, "mine") as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client, {"mine": model}, "mine") as (client, debate_id):
         async with anyio.create_task_group() as both:
             both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
             both.start_soon(client.call_tool, "step_round", {"debate_id": debate_id})
@@ -72,8 +71,7 @@ async def test_two_callers_who_step_at_once_run_one_round(open_client: Any) -> N
 @pytest.mark.requirement("N8")
 async def test_a_retry_that_names_its_round_gets_the_stored_one(open_client: Any) -> None:
     model = ScriptedModel()
-    async with open_client({"mine": model}, "mine") as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client, {"mine": model}, "mine") as (client, debate_id):
         first = await call(client, "step_round", debate_id=debate_id, round=1)
         again = await call(client, "step_round", debate_id=debate_id, round=1)
 
@@ -82,17 +80,14 @@ async def test_a_retry_that_names_its_round_gets_the_stored_one(open_client: Any
 
 
 async def test_a_round_that_is_not_the_next_is_refused(open_client: Any) -> None:
-    async with open_client() as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
-
+    async with opened(open_client) as (client, debate_id):
         assert "pass round=1" in await expect_tool_error(client, "step_round", debate_id=debate_id, round=3)
 
 
 @pytest.mark.requirement("N8")
 async def test_a_cancelled_request_leaves_its_round_running(open_client: Any) -> None:
     model = ScriptedModel(delay=0.1)
-    async with open_client({"mine": model}, "mine") as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client, {"mine": model}, "mine") as (client, debate_id):
         with anyio.move_on_after(0.02):
             await client.call_tool("step_round", {"debate_id": debate_id})
         step = await call(client, "step_round", debate_id=debate_id, round=1)
@@ -147,8 +142,7 @@ async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_res
             raise ZeroDivisionError
         return "My case is strong."
 
-    async with open_client({"mine": ScriptedModel(answer)}, "mine") as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client, {"mine": ScriptedModel(answer)}, "mine") as (client, debate_id):
         step = await call(client, "step_round", debate_id=debate_id)
         assert step["status"] == "paused"
         assert "0 of 2 answered in round 1 (opening)" in step["reason"]
@@ -163,8 +157,7 @@ async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_res
 
 
 async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(open_client: Any) -> None:
-    async with open_client() as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client) as (client, debate_id):
         await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
         held = await call(client, "step_round", debate_id=debate_id)
         await call(client, "intervene", debate_id=debate_id, action="resume")
@@ -176,8 +169,7 @@ async def test_a_pause_holds_and_resuming_lets_the_debate_go_on(open_client: Any
 
 async def test_a_note_reaches_whom_it_is_for(open_client: Any) -> None:
     model = ScriptedModel()
-    async with open_client({"mine": model}, "mine") as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client, {"mine": model}, "mine") as (client, debate_id):
         await call(client, "intervene", debate_id=debate_id, action="inject", text="Mind the budget.")
         await call(client, "intervene", debate_id=debate_id, action="inject", text="Be bold.", to="Proponent")
         await call(client, "step_round", debate_id=debate_id)
@@ -354,8 +346,7 @@ async def test_progress_grows_while_a_client_waits(open_client: Any) -> None:
 
 
 async def test_the_record_says_who_asked(open_client: Any) -> None:
-    async with open_client() as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+    async with opened(open_client) as (client, debate_id):
         await call(client, "intervene", debate_id=debate_id, action="pause", reason="lunch")
         log = await call(client, "read_debate", debate_id=debate_id, view="interventions")
 
