@@ -44,12 +44,10 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {format_heading(debate.setup.question)}"]
     if since_round <= 1:
-        parts += [
-            f"- **{letter}. {d.name}**: {format_heading(d.stance)}" for letter, d in lettered_debaters(debate)
-        ]
-        parts.append(
-            f"\nFormat {debate.setup.format}, opened {entries[0].at}. {fork_origin_line(debate)}".rstrip()
-        )
+        for letter, debater in lettered_debaters(debate):
+            parts.append(f"- **{letter}. {debater.name}**: {format_heading(debater.stance)}")
+        opened = f"Format {debate.setup.format}, opened {entries[0].at}."
+        parts.append(f"\n{opened} {fork_origin_line(debate)}".rstrip())
     for entered in debate.rounds:
         if entered.round >= since_round:
             parts.append(f"\n## Round {entered.round}: {entered.phase}")
@@ -193,9 +191,8 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
 
 
 def talk_summary_line(debate: Debate) -> str:
-    parts = [
-        f"{format_count(debate.held_round_count, 'round')} of talk, {format_count(len(debate.turns), 'turn')}."
-    ]
+    rounds, turns = format_count(debate.held_round_count, "round"), format_count(len(debate.turns), "turn")
+    parts = [f"{rounds} of talk, {turns}."]
     if ended := debate.ended:
         parts.append(f"The talk ended: {END_CAUSE_TEXTS.get(ended.cause, format_heading(ended.reason))}.")
     return " ".join(filter(None, [*parts, fork_origin_line(debate), cost_line(sum_usage(debate.usage))]))

@@ -13,7 +13,7 @@ from server.debate.views.verdict import Turn, build_moderator_decision, visible_
 
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
 
-ANSWER_TASKS: dict[str, str] = {
+ANSWER_TASKS = {
     "round_opened": "opening",
     "round_closed": "closing",
     "audited": "audit",
@@ -66,8 +66,7 @@ def list_tasks(debate: Debate) -> list[dict[str, Any]]:
         for lost in debate.failures
     ]
     tasks += [build_task(debate, f, "handoff", "failed", detail=f.detail) for f in debate.handoff_failures]
-    if not debate.ended:
-        tasks += [build_task(debate, c, c.task, "open", attempts=c.attempt) for c in pending_calls(debate)]
+    tasks += [build_task(debate, c, c.task, "open", attempts=c.attempt) for c in pending_calls(debate)]
     return sorted(tasks, key=lambda task: int(task["round"]))
 
 

@@ -120,10 +120,9 @@ def find_failover_round(debate: Debate, seat: str, model: str) -> float:
         return math.inf
     # A late model is called again in the next round, without a fallback.
     failures = [f for f in debate.failures if (f.seat, f.model) == (seat, model) and f.cause != "late"]
-    for number in sorted({f.round for f in failures}):
-        if has_final_failure([f for f in failures if f.round == number]):
-            return number
-    return math.inf
+    rounds = {f.round for f in failures}
+    lost = (n for n in rounds if has_final_failure([f for f in failures if f.round == n]))
+    return min(lost, default=math.inf)
 
 
 def has_uninformative_decision(debate: Debate) -> bool:

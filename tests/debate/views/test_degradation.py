@@ -1,4 +1,4 @@
-"""Which models did not answer is told by the names they were asked by, and of all that were of no use."""
+"""Which models did not answer is told by the names they were asked by, and which fallback models answered."""
 
 from typing import Any
 
@@ -8,96 +8,84 @@ from server.debate.facts.events import Resumed
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.rules.decide import Call
 from server.debate.views.warnings import describe_failed_models, find_verdict_warnings
-from tests.support.simulation import (
-    ProviderFailure,
-    ScriptAnswer,
-    build_debaters,
-    build_setup,
-    build_usage,
-    default_script,
-    simulate,
-)
+from tests.support import simulation
+from tests.support.simulation import DebateSimulation, ProviderFailure, ScriptAnswer, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D3")
 
+TIMEOUT, DOWN = ProviderFailure("timeout"), ProviderFailure("unavailable")
 
-def told(script: Any, **options: Any) -> str:
-    options["judges"] = {"models": ["a/one"]}
-    opened = build_setup(debaters=build_debaters(3), models=["a/one", "b/two", "c/three"], options=options)
-    return describe_failed_models(simulate(opened, script).play().debate)
+
+def answer(call: Call, suffix: str = "") -> Reply:
+    """An answer under the name of the model, or under a longer one, as providers give it."""
+    return Reply(str(simulation.default_script(call)), simulation.build_usage(call.model + suffix))
 
 
 def dated(call: Call) -> Reply:
-    """An answer as providers give it, under the full name of the model."""
-    return Reply(str(default_script(call)), build_usage(f"{call.model}-2026-01-01"))
+    return answer(call, "-2026-01-01")
 
 
-def test_a_model_that_answered_under_a_longer_name_and_failed_later_did_answer() -> None:
+def build_debate_setup(debaters: int, models: list[str], **options: Any) -> Any:
+    options = {"judges": {"models": ["a/one"]}, **options}
+    return build_setup(models, debaters=simulation.build_debaters(debaters), max_rounds=3, options=options)
+
+
+def fallback_warnings(at: DebateSimulation) -> list[str]:
+    return [line for line in find_verdict_warnings(at.play().debate) if "answered for" in line]
+
+
+@pytest.mark.parametrize(
+    ("third", "options", "said"),
+    [
+        (lambda call: TIMEOUT if call.round == 2 else dated(call), {}, ""),
+        (lambda _: TIMEOUT, {}, "2 of 3 models answered: c/three timed out 3 times."),
+        (
+            lambda call: Reply("", simulation.build_usage(call.model)),
+            {},
+            "2 of 3 models answered: c/three gave an empty answer 6 times.",
+        ),
+        (
+            lambda _: DOWN,
+            {"fallback_models": ["d/four"]},
+            "3 of 4 models answered: c/three could not be reached 1 time.",
+        ),
+    ],
+    ids=["answered once", "never answered", "only ever empty", "a fallback model answered"],
+)
+def test_models_are_counted_by_the_names_they_were_asked_by(
+    third: simulation.Script, options: dict[str, Any], said: str
+) -> None:
     def script(call: Call) -> ScriptAnswer:
-        return ProviderFailure("timeout") if call.model == "c/three" and call.round == 2 else dated(call)
+        if call.model == "c/three":
+            return third(call)
+        return answer(call) if options else dated(call)
 
-    assert told(script) == ""
+    opened = build_debate_setup(3, ["a/one", "b/two", "c/three"], **options)
+    assert describe_failed_models(simulate(opened, script).play().debate) == said
 
 
-def test_models_are_counted_by_the_names_they_were_asked_by() -> None:
+def test_the_verdict_says_who_answered_for_whom_and_from_when_on() -> None:
     def script(call: Call) -> ScriptAnswer:
-        return ProviderFailure("timeout") if call.model == "c/three" else dated(call)
+        return DOWN if call.model == "b/two" and call.round == 2 else answer(call)
 
-    assert told(script) == "2 of 3 models answered: c/three timed out 2 times."
-
-
-def test_a_model_that_only_ever_said_nothing_did_not_answer() -> None:
-    def script(call: Call) -> ScriptAnswer:
-        return Reply("", build_usage(call.model)) if call.model == "c/three" else dated(call)
-
-    assert told(script) == "2 of 3 models answered: c/three gave an empty answer 4 times."
+    at = simulate(build_debate_setup(2, ["a/one", "b/two"], fallback_models=["d/four"]), script)
+    assert fallback_warnings(at) == ["d/four answered for Speaker 2 (b/two) from round 2 on."]
 
 
-def test_who_stands_in_is_counted_and_the_one_it_stands_in_for_is_named() -> None:
-    def script(call: Call) -> ScriptAnswer:
-        return (
-            ProviderFailure("unavailable")
-            if call.model == "c/three"
-            else Reply(str(default_script(call)), build_usage(call.model))
-        )
-
-    said = told(script, fallback_models=["d/four"])
-    assert said == "3 of 4 models answered: c/three could not be reached 1 time."
+def test_nobody_answers_for_a_seat_whose_model_has_a_longer_name() -> None:
+    assert fallback_warnings(simulate(script=dated)) == []
 
 
-def test_the_verdict_says_who_stood_in_for_whom_and_from_when_on() -> None:
-    def script(call: Call) -> ScriptAnswer:
-        failing = call.model == "b/two" and call.round == 2
-        return (
-            ProviderFailure("unavailable")
-            if failing
-            else Reply(str(default_script(call)), build_usage(call.model))
-        )
-
-    options = {"judges": {"models": ["a/one"]}, "fallback_models": ["d/four"]}
-    opened = build_setup(debaters=build_debaters(2), models=["a/one", "b/two"], options=options, max_rounds=3)
-    said = find_verdict_warnings(simulate(opened, script).play().debate)
-    assert "d/four answered for Speaker 2 (b/two) from round 2 on." in said
-
-
-def test_where_nobody_could_stand_in_nobody_is_said_to_have() -> None:
-    assert not any("stood in" in said for said in find_verdict_warnings(simulate(script=dated).play().debate))
-
-
-def test_nobody_stands_in_for_who_was_late_or_for_a_model_under_a_longer_name() -> None:
-    options = {"fallback_models": ["d/four"], "judges": {"models": ["a/one"]}}
-    at = simulate(
-        build_setup(debaters=build_debaters(3), models=["a/one"], options=options), dated
-    ).play_to_round(1)
+def test_nobody_answers_for_a_seat_that_was_late() -> None:
+    at = simulate(build_debate_setup(3, ["a/one"], fallback_models=["d/four"]), dated).play_to_round(1)
     first, *others = at.pending_calls()
-    at.add_events(build_failure(first, "late", "a/one had not answered"), *map(at.answer, others)).play()
-    assert not any("stood in" in said for said in find_verdict_warnings(at.debate))
+    at.add_events(build_failure(first, "late", "a/one had not answered"), *map(at.answer, others))
+    assert fallback_warnings(at) == []
 
 
 def test_a_seat_whose_own_model_is_back_after_a_resumption_is_its_own_again() -> None:
-    options = {"fallback_models": ["d/four"], "judges": {"models": ["a/one"]}}
-    at = simulate(build_setup(models=["a/one"], options=options), lambda _: ProviderFailure("timeout")).play()
+    opened = build_debate_setup(2, ["a/one"], fallback_models=["d/four"])
+    at = simulate(opened, lambda _: TIMEOUT).play()
     at.script = dated
-    at.add_events(Resumed()).play()
+    assert fallback_warnings(at.add_events(Resumed())) == []
     assert at.status == "concluded"
-    assert not any("stood in" in said for said in find_verdict_warnings(at.debate))

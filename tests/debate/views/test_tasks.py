@@ -25,6 +25,9 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("C16")
 
+TALK_TASKS = ("argument", "opening", "closing", "audit", "message", "answer")
+EVERY_TASK = (*TALK_TASKS, "ballot", "judgment", "deliverable")
+
 
 def rows(at: DebateSimulation) -> list[tuple[int, str, str, str]]:
     return [(row["round"], row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
@@ -48,11 +51,8 @@ class TestTasks:
 
     def test_what_is_under_way_is_open_and_what_failed_says_why(self) -> None:
         def script(call: Call) -> ScriptAnswer:
-            return (
-                ProviderFailure("timeout", "no answer in 120 s")
-                if call.seat == "Speaker 1"
-                else default_script(call)
-            )
+            lost = ProviderFailure("timeout", "no answer in 120 s")
+            return lost if call.seat == "Speaker 1" else default_script(call)
 
         at = simulate(build_setup(format="verdict", debaters=build_debaters(3)), script).play_to_round(1)
         assert rows(at) == [(1, "Speaker 1", "argument", "open")]
@@ -78,17 +78,7 @@ class TestTasks:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
         at = simulate(build_setup(format="full", options=options)).play()
         tasks = Counter(row["task"] for row in list_tasks(at.debate))
-        assert tasks == {
-            "argument": 10,
-            "opening": 5,
-            "closing": 6,
-            "audit": 6,
-            "message": 2,
-            "answer": 2,
-            "ballot": 2,
-            "judgment": 2,
-            "deliverable": 1,
-        }
+        assert tasks == dict(zip(EVERY_TASK, (10, 5, 6, 6, 2, 2, 2, 2, 1), strict=True))
         numbers = [row["round"] for row in list_tasks(at.debate)]
         assert numbers == sorted(numbers)
         assert {row["state"] for row in list_tasks(at.debate)} == {"done"}
@@ -108,17 +98,7 @@ class TestTasks:
             return default_script(call) if spared or call.seat == "judge 1" else lost
 
         at = simulate(voted, script).play()
-        assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == {
-            "argument",
-            "opening",
-            "closing",
-            "audit",
-            "message",
-            "answer",
-            "ballot",
-            "judgment",
-            "deliverable",
-        }
+        assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == set(EVERY_TASK)
 
     def test_a_hand_off_that_could_not_be_used_is_a_task_of_its_own(self) -> None:
         at = simulate(build_setup(format="handoff", max_rounds=2)).play_to_round(2)
@@ -135,23 +115,9 @@ class TestNames:
         return [name for entry in at.log for name in build_event_row(entry)["names"]]
 
     def test_a_debate_tells_its_beginning_its_phases_its_messages_its_votes_and_its_end(self) -> None:
-        assert self.names(simulate().play()) == [
-            "debate_start",
-            "phase_start",
-            "agent_message",
-            "agent_message",
-            "phase_end",
-            "phase_start",
-            "agent_message",
-            "agent_message",
-            "phase_end",
-            "phase_start",
-            "vote",
-            "vote",
-            "consensus",
-            "phase_end",
-            "debate_end",
-        ]
+        talk = ["phase_start", "agent_message", "agent_message", "phase_end"]
+        verdict = ["phase_start", "vote", "vote", "consensus", "phase_end"]
+        assert self.names(simulate().play()) == ["debate_start", *talk, *talk, *verdict, "debate_end"]
 
     def test_what_goes_wrong_and_what_callers_do_has_names_too(self) -> None:
         at = simulate(

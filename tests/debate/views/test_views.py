@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.events import Paused, Usage
+from server.debate.facts.events import Paused
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
@@ -169,25 +169,13 @@ class TestFailures:
         ]
 
 
+def debater_row(**fields: object) -> dict[str, object]:
+    return {"role": "", "model": "scripted", "turns": 2, "failures": 0, **fields}
+
+
 SEATS = [
-    {
-        "name": "Ada",
-        "letter": "A",
-        "stance": "yes",
-        "role": "economist",
-        "model": "scripted",
-        "turns": 2,
-        "failures": 0,
-    },
-    {
-        "name": "Bob",
-        "letter": "B",
-        "stance": "no",
-        "role": "",
-        "model": "scripted",
-        "turns": 2,
-        "failures": 0,
-    },
+    debater_row(name="Ada", letter="A", stance="yes", role="economist"),
+    debater_row(name="Bob", letter="B", stance="no"),
 ]
 
 
@@ -262,20 +250,16 @@ class TestVerdict:
         assert found.dissent == []
 
     def test_every_vote_is_told_and_the_dissent_in_its_own_words(self) -> None:
-        script = judge_script(
-            {
-                ("judge 1", 1): render_finding("A"),
-                ("judge 1", 2): render_finding("A"),
-                ("judge 2", 1): render_finding("A"),
-                ("judge 2", 2): render_finding("A"),
-                ("judge 3", 1): render_finding(None, verdict="Neither, really."),
-                ("judge 3", 2): render_finding(None),
-                ("judge 4", 1): render_finding("B", verdict="B, really."),
-                ("judge 4", 2): render_finding("A"),
-                ("judge 5", 1): ProviderFailure("timeout"),
-                ("judge 5", 2): ProviderFailure("timeout"),
-            }
-        )
+        readings: dict[tuple[str, int], ScriptAnswer] = {
+            ("judge 3", 1): render_finding(None, verdict="Neither, really."),
+            ("judge 3", 2): render_finding(None),
+            ("judge 4", 1): render_finding("B", verdict="B, really."),
+            ("judge 4", 2): render_finding("A"),
+        }
+        for number in (1, 2):
+            readings |= {(judge, number): render_finding("A") for judge in ("judge 1", "judge 2")}
+            readings["judge 5", number] = ProviderFailure("timeout")
+        script = judge_script(readings)
         opened = build_setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
         found = build_verdict(simulate(opened, script).play().debate)
         assert found.outcome == "leaning"
@@ -334,14 +318,3 @@ class TestCautions:
         at = simulate()
         assert any("judges' models" in caution for caution in self.cautions(at))
         assert find_verdict_warnings(simulate().debate) == []
-
-
-def test_what_an_answer_took_is_told_even_where_the_provider_says_little() -> None:
-    assert sum_usage([Usage(model="m")]).model_dump() == {
-        "calls": 1,
-        "input_tokens": 0,
-        "cached_tokens": 0,
-        "output_tokens": 0,
-        "cost_usd": "",
-        "calls_of_unknown_cost": 1,
-    }
