@@ -13,9 +13,8 @@ from anyio import to_thread
 from server.models import Model, ModelError, OnText, Reply, Request, Usage, limit_time
 from server.redaction import redact
 
+# From messages, `{"role": …, "content": …}` each, to the text of the reply.
 ReplyFunction = Callable[[list[dict[str, str]]], str | Awaitable[str]]
-"""From messages, `{"role": …, "content": …}` each, to the text of the reply."""
-
 OwnModel = Model | ReplyFunction
 
 

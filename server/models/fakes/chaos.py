@@ -31,6 +31,7 @@ _AMOUNTS = {
     "seed": (re.compile(r"[0-9]{1,10}"), "whole number", 2**31 - 1),
 }
 
+# Each with its detail and the number of attempts.
 FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
     ("rate_limited", "the provider limits the rate of requests", 3),
     ("unavailable", "the provider is down", 3),
@@ -39,7 +40,6 @@ FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
     ("refused", "a content filter stopped it", 1),
     ("unreadable", "the provider's answer could not be read", 1),
 )
-"""(cause, detail, attempts)."""
 
 
 class UnprintableError(Exception):
@@ -89,6 +89,7 @@ def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Re
 _CONTROL_CHARACTERS = " \x00\x1b[2J\x07\u202e\ud800\r"
 _UNKNOWN_CALL = FunctionCall("no_such_function", '{"response": ')
 
+# By name, what is done to a reply.
 CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
     "broken off": break_off,
     "wrong fields": build_text_replacer('{"answer": 42, "winner": ["?"], "margin": "lots", "to": null}'),
@@ -101,7 +102,6 @@ CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
     "functions that nobody offered": build_text_replacer("", _UNKNOWN_CALL),
     "no reply": lambda _: cast("Reply", None),
 }
-"""By name, what is done to a reply."""
 
 
 @dataclass(frozen=True, slots=True)

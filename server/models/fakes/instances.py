@@ -17,8 +17,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.schemas.output_schema import check_schema, find_violation
 from server.models import ModelError
 
-TextGenerator = Callable[[str], str]
-"""From the name of a property to a sentence for it."""
+TextGenerator = Callable[[str], str]  # from the name of a property to a sentence for it
 
 MAX_CANDIDATES = 12
 MAX_NODES = 2_000  # of one candidate: references to references multiply
@@ -42,19 +41,17 @@ FORMAT_EXAMPLES = {
     "uuid": "5f0c6d6e-0d4b-4f5e-8a43-2b8f4d0c9a11",
 }
 
+# The type of a schema without a type, by its keywords; a string for any other.
 _KEYWORD_TYPES = {
     "object": {"properties", "required", "additionalProperties", "minProperties"},
     "array": {"items", "prefixItems", "contains", "minItems"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 }
-"""The type of a schema without a type, by its keywords; a string for any other."""
-
+# A character, class, anchor or parenthesis, and how often it is repeated.
 _PATTERN_TOKEN = re.compile(
     r"(\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?P?<\w+>|.)(?:([*+?])|\{(\d+)(,?)(\d*)\})?[+?]?",
     re.DOTALL,
 )
-"""A character, class, anchor or parenthesis, and how often it is repeated."""
-
 _REPEATS = {"*": (0, MAX_SAMPLE_LENGTH), "+": (1, MAX_SAMPLE_LENGTH), "?": (0, 1), None: (1, 1)}
 _CANDIDATE_CHARACTERS = ascii_letters + digits + " " + punctuation + "\n\t"
 

@@ -19,9 +19,7 @@ import anyio
 from server.models import FunctionCall, ModelError, OnText, PromptSummary, Reply, Request, Usage, limit_time
 from server.models.fakes.instances import build_instance, fit_text, hash_to_int
 
-ScriptOutput = str | tuple[FunctionCall, ...]
-"""A text, or function calls in place of one."""
-
+ScriptOutput = str | tuple[FunctionCall, ...]  # a text, or function calls in place of one
 Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
 
 HANDOFF = "handoff"  # the function that chooses the next speaker; all others look something up
@@ -41,11 +39,10 @@ _SENTENCES = (
     "Simple arrangements are the ones people keep to, and {stance} is the simplest on offer.",
 )
 _TURN_WORDS = 80
-
-to_json = partial(json.dumps, ensure_ascii=False)
-
 _MAX_DELAY = 3600
 _MAX_CHARS = 1_000_000  # built without a pause, while the event loop waits
+
+to_json = partial(json.dumps, ensure_ascii=False)
 
 
 def is_scripted(name: str) -> bool:

@@ -51,9 +51,8 @@ _ADVICE: dict[FailureCause, str] = {
 }
 
 _ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+# The message inside a quoted JSON error, in JSON or Python notation.
 _MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<message>.+?)\2[,}]""")
-"""The message inside a quoted JSON error, in JSON or Python notation."""
-
 _OBJECT_REPR = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
 _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
 
@@ -68,10 +67,7 @@ class ProviderFailure:
 
 
 def classify_error(error: Exception, model: str, missing_variables: Collection[str] = ()) -> ProviderFailure:
-    """Classify an error of litellm.
-
-    missing_variables: environment variables that the provider needs and that are not set.
-    """
+    """`missing_variables`: environment variables that the provider needs and that are not set."""
     message, name = str(error), type(error).__name__
     cause = find_cause(error, message)
     # For OpenAI litellm reports a missing key as a server error.
