@@ -37,6 +37,7 @@ def fork(
     entries = find_inherited_entries(log, at_round)
     setup = apply_changes(debate, changes, at_round)
     past = adapt_events([entry.event for entry in entries], debate.setup, setup, changes)
+    # Inherited turns that were retracted after the inherited rounds stay retracted.
     made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
     later = (event for event in made if event.turn_round <= at_round < event.round)
     past += [event.model_copy(update={"round": at_round}) for event in later]

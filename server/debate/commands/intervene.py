@@ -73,9 +73,8 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
 def pause(debate: Debate, _: InterventionRequest) -> Change:
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
-    return [
-        Paused(reason="paused on request")
-    ], "Answers in flight are kept; nothing more is asked until it is resumed."
+    effect = "Answers in flight are kept; nothing more is asked until it is resumed."
+    return [Paused(reason="paused on request")], effect
 
 
 def resume(debate: Debate, _: InterventionRequest) -> Change:

@@ -16,5 +16,5 @@ def require(condition: object, otherwise: str) -> None:
 
 
 def require_length(what: str, length: int, most: int, advice: str = "") -> None:
-    """Raise InvalidRequestError if the length is too large. `what`: the beginning of the sentence."""
+    """Raise InvalidRequestError if the length is too large. `what`: "The question has"."""
     require(length <= most, f"{what} {length:,} characters; {most:,} are allowed. {advice}".rstrip())
