@@ -17,8 +17,7 @@ from server.engine.runner import TO_END, LeaseLostError, Run, Runner, has_reache
 from server.engine.store import DebateSnapshot, DebateStore
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
-PROGRESS_INTERVAL = 5.0
-"""Seconds between progress reports while nothing new is recorded: clients abandon silent requests."""
+PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: clients abandon silent requests
 
 OnChange = Callable[[DebateSnapshot], Awaitable[None]] | None
 """Awaited by the request that waits: at each new state, and at least every PROGRESS_INTERVAL."""

@@ -16,9 +16,7 @@ from pathlib import Path
 from server.engine.errors import translate_storage_errors
 from storage.journal import Journal
 
-LEASE_SECONDS = 3.0
-"""Seconds until another process may take over a debate whose owner hangs, or died on another machine."""
-
+LEASE_SECONDS = 3.0  # until a debate is taken over whose owner hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
 
 logger = logging.getLogger(__name__)

@@ -23,9 +23,7 @@ from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
 from server.research import Research
 
-MIN_STRUCTURED_REPLY_TOKENS = 2000
-"""Lower limits are raised to this for structured replies: one that is cut off is not usable."""
-
+MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
 MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
 MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds

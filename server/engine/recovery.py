@@ -19,8 +19,7 @@ from server.engine.store import format_time
 
 MAX_LISTED = 100_000
 POLL_INTERVAL = 60.0  # seconds between searches for unfinished debates
-MAX_BACKOFF = 3600.0
-"""Seconds between attempts to continue a debate that keeps failing: each attempt may cost model calls."""
+MAX_BACKOFF = 3600.0  # seconds between attempts on a debate that keeps failing: each may cost model calls
 
 logger = logging.getLogger(__name__)
 

@@ -38,8 +38,7 @@ OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
 TO_END = math.inf  # the round through which a debate is run that runs to its end
-RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds between attempts to record an answer when the database cannot be written."""
+RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)  # seconds; an answer waits for a database that cannot be written
 
 
 class LeaseLostError(Exception):

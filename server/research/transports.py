@@ -43,7 +43,6 @@ QUEUE_SIZE = 64
 HTTP_TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; each call has its own limit besides
 BROKEN_STREAM_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
-Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
 Target = ObjectSendStream[SessionMessage | Exception]
 
 
@@ -106,7 +105,7 @@ async def open_http_transport(
 @asynccontextmanager
 async def open_stdio_transport(
     server: ResearchServer, on_exit: Callable[[str], None]
-) -> AsyncIterator[Streams]:
+) -> AsyncIterator[tuple[Any, Any]]:
     """Start a child process and yield its message streams; leaving ends it and all it started.
 
     on_exit: called once, with the reason, when the child exits or breaks by itself: "it ended (exit code 1)".
