@@ -24,7 +24,6 @@ from server.debate.views.warnings import failure_lines
 from server.engine.debates import DebateManager
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot
-from server.models import Reply, Request
 from server.models.fakes.chaos import FAILURES, Chaos
 from server.models.registry import ModelRegistry
 from server.research import Research
@@ -139,39 +138,6 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
         event = await questions.call(debate, step.calls[0], 1, NO_DEADLINE)
 
     assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")
-
-
-@pytest.mark.parametrize(
-    ("error", "cause", "told"),
-    [
-        (TimeoutError(), "timeout", "gave up waiting"),
-        (SystemExit(3), "crashed", "crashed with SystemExit"),
-        (KeyError("x"), "crashed", "crashed with KeyError"),
-    ],
-)
-@pytest.mark.asyncio
-async def test_whatever_a_model_raises_only_its_seat_fails(
-    error: BaseException, cause: str, told: str, tmp_path: Path
-) -> None:
-    settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
-    debaters = [{"name": name, "stance": name, "model": "mine" * (name == "A")} for name in "ABC"]
-    with anyio.fail_after(10):
-        async with open_manager(settings, {"mine": Raising(error)}, environ={}) as running:
-            snapshot = await running.start(wanted("verdict", debaters=debaters), actor="test")
-            snapshot = await running.follow(snapshot.id, wait=5)
-
-    assert snapshot.status == "concluded"
-    assert {(failure.seat, failure.cause) for failure in snapshot.debate.failures} == {("A", cause)}
-    assert told in snapshot.debate.failures[0].detail
-
-
-class Raising:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    async def reply(self, request: Request, on_text: Any = None) -> Reply:
-        _ = request, on_text
-        raise self.error
 
 
 # At the command line ------------------------------------------------------------------------------

@@ -58,8 +58,12 @@ async def cancelled() -> None:
     await task
 
 
+def fail(error: BaseException) -> Reply:
+    raise error
+
+
 def mistaken(cause: Any, detail: str) -> Reply:
-    raise ModelError(cause, detail)
+    return fail(ModelError(cause, detail))
 
 
 def used(**fields: Any) -> Reply:
@@ -70,6 +74,9 @@ def used(**fields: Any) -> Reply:
     ("act", "cause", "detail"),
     [
         (lambda: asyncio.ensure_future(cancelled()), "crashed", "odd cancelled itself"),
+        (lambda: fail(TimeoutError()), "timeout", "odd gave up waiting for an answer"),
+        (lambda: fail(SystemExit(3)), "crashed", "odd crashed with SystemExit"),
+        (lambda: fail(KeyError("x")), "crashed", "odd crashed with KeyError"),
         (lambda: mistaken("bored", "no"), "crashed", "no"),
         (lambda: mistaken("timeout", "lone \ud800 surrogate"), "timeout", "lone ? surrogate"),
         (lambda: mistaken("timeout", "x" * 1_000_000), "timeout", "x" * 500),
