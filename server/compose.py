@@ -1,7 +1,4 @@
-"""Composition root: the manager of debates from the settings, and logging.
-
-Without MCP, whose import the terminal's commands need not wait for.
-"""
+"""The manager of debates from the settings, and logging. Without MCP, which the terminal need not wait for."""
 
 import logging
 import os
@@ -26,8 +23,7 @@ from server.settings import Settings
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 
-DATABASE_LOCK_TIMEOUT = 10.0
-"""Seconds. With `wait_seconds` of a call it stays below the request timeout of MCP clients."""
+DATABASE_LOCK_TIMEOUT = 10.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
 
 @asynccontextmanager

@@ -53,14 +53,13 @@ def parse_servers(value: Any) -> Any:
         raise ValueError("must be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
     if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
         servers = pasted
-    for name in servers:
+    enabled = {}
+    for name, server in servers.items():
         if not _SERVER_NAME.fullmatch(name):
             raise ValueError(f"{name[:60]!r} is not a name: use 1 to 40 of a-z, A-Z, 0-9, _ and -")
-    return {
-        name: server
-        for name, server in servers.items()
-        if not (isinstance(server, dict) and server.get("disabled") is True)
-    }
+        if not (isinstance(server, dict) and server.get("disabled") is True):
+            enabled[name] = server
+    return enabled
 
 
 class ResearchServer(BaseModel):

@@ -87,8 +87,8 @@ def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> lis
             registry.check_name(name)
     except DebateError as error:
         return [key_check, Check("models", False, str(error))]
-    missing = [f"{name} needs {key}" for name, _ in used if (key := registry.find_missing_key(name, environ))]
-    if missing:
+    needed = [(name, registry.find_missing_key(name, environ)) for name, _ in used]
+    if missing := [f"{name} needs {key}" for name, key in needed if key]:
         return [key_check, Check("models", False, "; ".join(missing))]
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
     setup = open_debate(
