@@ -24,9 +24,8 @@ from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
-from server.debate.views.awaited import awaited_turns
 from server.debate.views.events import find_seat_kind
-from server.debate.views.state import awaited_seats, is_visible
+from server.debate.views.state import awaited_seats, awaited_turns, is_visible
 from server.debate.views.warnings import has_uninformative_decision
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot

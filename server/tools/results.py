@@ -11,7 +11,7 @@ from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import count_bytes, shorten_to_bytes
 from server.debate.rules.decide import is_unattended
-from server.debate.views import awaited, markdown, state, verdict
+from server.debate.views import markdown, state, verdict
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import failure_lines
 from server.engine.debates import next_round
@@ -60,7 +60,7 @@ class ProgressResult(ToolResult):
     phase: str
     turns: list[verdict.Turn]
     moderator: Annotated[str, Field(description="What moderator and referee wrote in this round")]
-    awaited: Annotated[list[awaited.AwaitedTurn], Field(description="Turns to write with submit_turn")]
+    awaited: Annotated[list[state.AwaitedTurn], Field(description="Turns to write with submit_turn")]
     failures: list[str]
     warnings: list[str]
     estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
@@ -100,9 +100,9 @@ def build_progress_result(
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate = snapshot.debate
     shown = min(round_number or debate.round, debate.round)
-    turns = awaited.awaited_turns(debate)
+    turns = state.awaited_turns(debate)
     for turn in turns:
-        turn.prompt = awaited.truncate_start(turn.prompt, MAX_PROMPTS_BYTES // len(turns))
+        turn.prompt = state.truncate_start(turn.prompt, MAX_PROMPTS_BYTES // len(turns))
     families = {family(debater.model) for debater in debate.setup.debaters}
     result = ProgressResult(
         debate_id=snapshot.id,
@@ -190,10 +190,10 @@ def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: s
     return shorten_to_bytes("\n\n".join(parts), TEXT_LIMIT - count_bytes(ending)) + ending
 
 
-def format_awaited_turn(turn: awaited.AwaitedTurn, max_bytes: int) -> str:
+def format_awaited_turn(turn: state.AwaitedTurn, max_bytes: int) -> str:
     """A turn to write, with the end of its prompt, where the instruction stands."""
     title = f"**To write: {turn.speaker}** ({turn.task}). The end of its prompt:\n"
-    return title + awaited.truncate_start(turn.prompt, max(max_bytes - count_bytes(title), MIN_PROMPT_BYTES))
+    return title + state.truncate_start(turn.prompt, max(max_bytes - count_bytes(title), MIN_PROMPT_BYTES))
 
 
 def format_turn(turn: verdict.Turn, max_bytes: int) -> str:
@@ -225,7 +225,7 @@ def suggest_next_tool(snapshot: DebateSnapshot, *, working: bool) -> str:
     with suppress(InvalidRequestError):
         build_intervention(debate, "conclude", InterventionRequest())
         conclude = f"; or get_verdict({this}, conclude=true) to have what was said judged"
-    if turns := awaited.awaited_turns(debate):
+    if turns := state.awaited_turns(debate):
         return f"Next: submit_turn({this}, speaker='{turns[0].speaker}', text=…)."
     if debate.paused:
         run = f"get_verdict({this})" if is_unattended(debate) else f"step_round({this})"

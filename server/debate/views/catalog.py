@@ -10,8 +10,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
-from server.debate.views.awaited import awaited_turns
-from server.debate.views.state import StoredDebate
+from server.debate.views.state import StoredDebate, awaited_turns
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"

@@ -1,4 +1,4 @@
-"""The state of a debate: participants, progress, outcome and usage."""
+"""The state of a debate: participants, progress, outcome, usage, and the turns that the caller is to write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.text import count_bytes
+from server.debate.prompts.render import render
 from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
 from server.debate.views.warnings import failure_lines
@@ -33,6 +35,14 @@ class UsageSum(BaseModel):
     output_tokens: int
     cost_usd: str
     calls_of_unknown_cost: int
+
+
+class AwaitedTurn(BaseModel):
+    """A turn that the caller is to write with `submit_turn`, and its whole prompt."""
+
+    speaker: str
+    task: str
+    prompt: str
 
 
 def is_visible(debate: Debate, seat_kind: SeatKind) -> bool:
@@ -140,3 +150,20 @@ def fork_origin_line(debate: Debate) -> str:
 
 def awaited_seats(debate: Debate) -> list[str]:
     return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
+
+
+def truncate_start(text: str, max_bytes: int) -> str:
+    """Cut a prompt at its start: the instruction stands at its end."""
+    if count_bytes(text) <= max_bytes:
+        return text
+    note = "[The beginning is left out here: read_debate(view='prompt').]\n"
+    return note + text.encode()[-max(max_bytes - count_bytes(note), 0) :].decode(errors="ignore")
+
+
+def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
+    """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them."""
+    turns = []
+    for call in pending_calls(debate) if status(debate) == "waiting" else ():
+        prompt = "\n\n".join(message.content for message in render(debate, call).messages)
+        turns.append(AwaitedTurn(speaker=call.seat, task=call.task, prompt=prompt))
+    return turns

@@ -75,9 +75,8 @@ def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
 
 def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, independent of the order in which they arrived."""
-    if not is_visible(debate, "judges"):
-        return []
-    return sorted(debate.judgments, key=lambda judgment: (judgment.slot_index, judgment.seat))
+    shown = debate.judgments if is_visible(debate, "judges") else ()
+    return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
 
 
 def build_result(debate: Debate) -> dict[str, Any]:
