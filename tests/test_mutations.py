@@ -110,8 +110,8 @@ MUTATIONS = {
     ),
     "retry a request that is too large": Mutation(
         "server/models/litellm/errors.py",
-        '    413: "bad_request",\n',
-        "",
+        "(400, 404, 413, 422)",
+        "(400, 404, 422)",
         "tests/models/litellm/test_litellm_errors.py::test_an_error_without_a_class_of_its_own_means_its_status",
     ),
     "show keys of Groq": Mutation("server/redaction.py", "|gsk_|", "|", REDACTION),
