@@ -239,8 +239,8 @@ async def measure_verdict_variant(name: str, filler: str) -> Measurement:
         settings = Settings(db=str(Path(folder) / "a.db"))
         async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as manager:
             snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=300)
+            result = build_verdict_result(manager, snapshot)
     assert snapshot.status == "concluded"
-    result = build_verdict_result(snapshot, working=False)
     text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
     whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())
     how = f"{len(text):,} characters; beside it {whole:,} bytes of data"

@@ -121,16 +121,16 @@ def describe_phase(phase: Phase, row: Format) -> str:
 
 def render_tools() -> str:
     parts = []
-    for tool in build_all_tools():
+    for tool in (built.listed for built in build_all_tools()):
         lines = [
             f"## `{tool.name}`",
             "",
-            tool.description,
+            tool.description or "",
             "",
             "| argument | type | meaning |",
             "| --- | --- | --- |",
         ]
-        lines += build_argument_rows(tool.parameters)
+        lines += build_argument_rows(tool.input_schema)
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -96,7 +96,7 @@ OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Call it before an MCPServer is built, which otherwise configures logging itself.
+    """Log our own records, and warnings of others.
 
     Other libraries log only warnings. Below that they log whole requests, with the text of debates and
     addresses that hold keys, and fill the stderr pipe of a client that does not read it, which blocks the server.

@@ -69,7 +69,9 @@ def test_the_commands_of_the_readme_are_run_by_ci(name: str) -> None:
 
 
 def test_every_tool_is_in_the_readme() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [tool.name for tool in build_all_tools()]
+    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [
+        tool.listed.name for tool in build_all_tools()
+    ]
 
 
 def test_every_format_and_setting_has_a_page() -> None:

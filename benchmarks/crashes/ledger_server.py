@@ -10,10 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import time
 
+import anyio
+
 from server.compose import open_manager
 from server.engine.debates import DebateManager
 from server.engine.model_calls import LEEWAY
 from server.mcp.server import build_server
+from server.mcp.stdio import run_protocol
 from server.models import Model, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel
 from server.models.fakes.scripted import ScriptedModel
@@ -56,7 +59,7 @@ def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = 
         ) as manager:
             yield manager
 
-    build_server(open_shared_manager).run("stdio")
+    anyio.run(run_protocol, build_server(open_shared_manager))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The MCP server: stdio, tools, resources, subscriptions, prompts and completions."""
+"""The MCP server: stdio, tools, resources, subscriptions and completions."""

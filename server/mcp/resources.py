@@ -1,18 +1,15 @@
 """Debates as MCP resources: every view under its address, listed newest first in pages, ids completed."""
 
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp import MCPError, types
-from mcp.server import ServerRequestContext
-from mcp.server.lowlevel.helper_types import ReadResourceContents
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
 from server.engine.queries import DebateRow, list_debates, load_view_source
+from server.tools.tool import RequestContext
 
 PAGE_SIZE = 50
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
@@ -21,8 +18,6 @@ FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"
 PATHS = {{"state": "", "round": "rounds"}.get(view.name, view.name): view for view in ALL_VIEWS}
 """The views, by what follows a debate's id in their addresses."""
-
-RequestContext = ServerRequestContext[DebateManager, Any]
 
 INDEX_RESOURCE = types.Resource(
     uri=f"{SCHEME}index",
@@ -51,26 +46,32 @@ def build_template(path: str, view: View) -> types.ResourceTemplate:
 TEMPLATES = [build_template(path, view) for path, view in PATHS.items()]
 
 
-async def read_resource(manager: DebateManager, uri: str) -> ReadResourceContents:
-    """The content of an address.
+async def list_templates(_context: RequestContext, _params: object) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
-    Raises:
-        ResourceNotFoundError: the address names no debate, or no part of one.
-        ResourceError: the database cannot be read.
-    """
+
+async def read_resource(
+    context: RequestContext, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    """Invalid parameters: the address names no debate, or no part of one. Internal error: unreadable."""
+    manager, uri = context.lifespan_context, params.uri
     try:
-        if uri != INDEX_RESOURCE.uri:
-            return await read_view(manager, uri)
-        rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
-        index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
-        return ReadResourceContents(format_json(index), JSON)
-    except (DebateNotFoundError, InvalidRequestError) as error:
-        raise ResourceNotFoundError(str(error)) from error
+        if uri == INDEX_RESOURCE.uri:
+            rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
+            index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
+            text, media_type = format_json(index), JSON
+        else:
+            text, media_type = await read_view(manager, uri)
     except DebateError as error:
-        raise ResourceError(str(error)) from error
+        is_unknown = isinstance(error, DebateNotFoundError | InvalidRequestError)
+        code = types.INVALID_PARAMS if is_unknown else types.INTERNAL_ERROR
+        raise MCPError(code, str(error), {"uri": uri}) from error
+    content = types.TextResourceContents(uri=uri, text=text, mime_type=media_type)
+    return types.ReadResourceResult(contents=[content])
 
 
-async def read_view(manager: DebateManager, uri: str) -> ReadResourceContents:
+async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
+    """The text of a view, and its media type."""
     address = urlsplit(uri)
     path, _, number = address.path.removeprefix("/").partition("/")
     view = PATHS.get(path)
@@ -87,23 +88,21 @@ async def read_view(manager: DebateManager, uri: str) -> ReadResourceContents:
     source = await load_view_source(
         manager, unquote(address.netloc), view, since_round=int(since), round_number=int(round_number)
     )
-    text = view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source))
-    return ReadResourceContents(text, media_type)
+    return view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source)), media_type
 
 
 async def list_resources(
-    ctx: RequestContext, params: types.PaginatedRequestParams
+    context: RequestContext, params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
-    """`resources/list` from the database, a page at a time, newest first. The SDK's own has no pages."""
-    cursor = params.cursor or ""
+    """A page of debates, newest first; before the first page the list itself."""
+    cursor = (params and params.cursor) or ""
     try:
-        rows, next_cursor = await list_debates(ctx.lifespan_context, cursor=cursor, limit=PAGE_SIZE)
+        rows, next_cursor = await list_debates(context.lifespan_context, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
-    first = [] if cursor else [INDEX_RESOURCE]
-    return types.ListResourcesResult(
-        resources=[*first, *map(build_transcript_resource, rows)], next_cursor=next_cursor or None
-    )
+    found = [] if cursor else [INDEX_RESOURCE]
+    found += map(build_transcript_resource, rows)
+    return types.ListResourcesResult(resources=found, next_cursor=next_cursor or None)
 
 
 def build_transcript_resource(row: DebateRow) -> types.Resource:
@@ -119,7 +118,7 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
     )
 
 
-async def complete(ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
+async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
     """Completions of resource addresses: debate ids, newest first, and formats."""
     name, prefix = params.argument.name, params.argument.value
     values: list[str] = []
@@ -127,7 +126,7 @@ async def complete(ctx: RequestContext, params: types.CompleteRequestParams) -> 
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name == "debate_id":
-            values = await ctx.lifespan_context.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
+            values = await context.lifespan_context.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
     has_more = len(values) > MAX_COMPLETIONS
     return types.CompleteResult(
         completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)

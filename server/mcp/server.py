@@ -2,21 +2,17 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
-from mcp.server import MCPServer
+from mcp import types
 from mcp.server.caching import CacheHint
-from mcp.server.lowlevel.helper_types import ReadResourceContents
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.tools import Tool
-from mcp.types import CompleteRequestParams, Icon, PaginatedRequestParams, ResourceTemplate
-from pydantic import AnyUrl
+from mcp.server.lowlevel import Server
 
 from server.engine.debates import DebateManager
-from server.mcp.resources import TEMPLATES, complete, list_resources, read_resource
+from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
 from server.tools import build_all_tools
+from server.tools.tool import RequestContext, Tool, ToolCall, build_error
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -33,52 +29,48 @@ ICON = (
 ManagerFactory = Callable[[], AbstractAsyncContextManager[DebateManager]]
 
 
-class DebateServer(MCPServer[DebateManager]):
-    """An MCP server whose resources are read by their addresses instead of a function for each."""
-
-    async def list_resource_templates(self) -> list[ResourceTemplate]:
-        return TEMPLATES
-
-    async def read_resource(
-        self, uri: AnyUrl | str, context: Context[DebateManager, Any] | None = None
-    ) -> list[ReadResourceContents]:
-        assert context is not None
-        return [await read_resource(context.request_context.lifespan_context, str(uri))]
-
-
-def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = None) -> DebateServer:
+def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = None) -> Server[DebateManager]:
     """The MCP server of a manager that is opened and closed with it.
 
     Without `tools` it has all of them. Building them is slow: build them once for many servers.
     """
     updates = UpdateBus()
+    by_name = {tool.listed.name: tool for tool in (build_all_tools() if tools is None else tools)}
 
     @asynccontextmanager
-    async def lifespan(_: MCPServer[DebateManager]) -> AsyncIterator[DebateManager]:
+    async def lifespan(_server: Server[DebateManager]) -> AsyncIterator[DebateManager]:
         async with open_manager() as opened:
             opened.start_task(updates.run, opened)
             yield opened
 
-    server = DebateServer(
+    async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.listed for tool in by_name.values()])
+
+    async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if tool := by_name.get(params.name):
+            return await tool.run(params.arguments or {}, ToolCall(context))
+        return build_error(f"Unknown tool: {params.name}")
+
+    return Server(
         "counterpoint",
         title="Counterpoint",
         description="Second opinions: debates between models, run, steered and judged.",
         instructions=INSTRUCTIONS,
         version=package_version(),
-        icons=[Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-        tools=[*(build_all_tools() if tools is None else tools)],
+        icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
         lifespan=lifespan,
-        subscriptions=updates,
-        log_level="WARNING",
         cache_hints={
             "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/templates/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
         },
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read_resource,
+        on_completion=resources.complete,
+        on_subscriptions_listen=updates.listen,
+        on_subscribe_resource=updates.follow,
+        on_unsubscribe_resource=updates.unfollow,
     )
-    # Private to the SDK, which has no public way to register these; tests/mcp/test_resources.py covers them.
-    lowlevel = server._lowlevel_server  # noqa: SLF001
-    lowlevel.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
-    lowlevel.add_request_handler("completion/complete", CompleteRequestParams, complete)
-    updates.add_handlers(server)
-    return server

@@ -23,13 +23,14 @@ from typing import Any
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp import types
-from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from server.compose import log_to_stderr, open_manager
 from server.debate.facts.errors import DebateError
+from server.engine.debates import DebateManager
 from server.mcp.server import build_server
 from server.models import Model
 from server.settings import Settings
@@ -112,17 +113,15 @@ def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
             signal.signal(number, stop)
 
 
-async def run_protocol(mcp: MCPServer[Any]) -> None:
-    """`MCPServer.run_stdio_async` with a stream that handles lines which the SDK cannot parse.
+async def run_protocol(server: Server[DebateManager]) -> None:
+    """Serve one client, with a stream that handles lines which the SDK cannot parse.
 
-    `_lowlevel_server` is private to the SDK. So is the behaviour of `stdio_server` that this relies on: it
-    sends a `ValidationError`, whose `input` holds the line. tests/mcp/test_server_process.py covers both.
+    It relies on `stdio_server` sending a `ValidationError`, whose `input` holds the line, which is private to
+    the SDK; tests/mcp/test_server_process.py covers it.
     """
-    lowlevel = mcp._lowlevel_server  # noqa: SLF001
     async with stdio_server() as (incoming, outgoing):
-        await lowlevel.run(
-            RepairingReceiveStream(incoming, outgoing), outgoing, lowlevel.create_initialization_options()
-        )
+        repaired = RepairingReceiveStream(incoming, outgoing)
+        await server.run(repaired, outgoing, server.create_initialization_options())
 
 
 @dataclass

@@ -13,13 +13,12 @@ from collections.abc import Callable
 import anyio
 import anyio.lowlevel
 from mcp import types
-from mcp.server import MCPServer
 from mcp.server.connection import Connection
-from mcp.server.context import HandlerResult
-from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
+from mcp.server.subscriptions import ListenHandler, ResourcesListChanged, ResourceUpdated, ServerEvent
 
 from server.engine.debates import DebateManager
-from server.mcp.resources import SCHEME, RequestContext
+from server.mcp.resources import SCHEME
+from server.tools.tool import RequestContext
 
 POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
 INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
@@ -36,6 +35,7 @@ class UpdateBus:
         self.subscribed_uris: Counter[str] = Counter()
         self.legacy_subscribers: dict[str, weakref.WeakSet[Connection]] = {}
         self.woken = anyio.Event()
+        self.serve_listener = ListenHandler(self)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         token = object()
@@ -88,40 +88,33 @@ class UpdateBus:
             except Exception:  # other subscribers are still notified
                 logger.exception("Notifying a subscriber of %s failed", uri)
 
-    def add_handlers(self, mcp: MCPServer[DebateManager]) -> None:
-        """Register `resources/subscribe` of the earlier protocols, and track the addresses of `listen`.
+    async def listen(
+        self, context: RequestContext, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        uris = Counter(set(params.notifications.resource_subscriptions or ()))
+        self.subscribed_uris += uris
+        try:
+            return await self.serve_listener(context, params)
+        finally:
+            self.subscribed_uris -= uris
 
-        MCPServer has no public way for either. `_lowlevel_server` and `_connection` are private to the SDK;
-        tests/mcp/test_subscriptions.py covers them.
-        """
-        lowlevel = mcp._lowlevel_server  # noqa: SLF001
-        sdk_handler = lowlevel.get_request_handler("subscriptions/listen")
-        assert sdk_handler is not None
+    async def follow(
+        self, context: RequestContext, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """`resources/subscribe` of the earlier protocols."""
+        self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
+        followers = self.legacy_subscribers.setdefault(params.uri, weakref.WeakSet())
+        followers.add(find_connection(context))
+        self.wake()
+        return types.EmptyResult()
 
-        async def listen(
-            ctx: RequestContext, params: types.SubscriptionsListenRequestParams
-        ) -> HandlerResult:
-            uris = Counter(set(params.notifications.resource_subscriptions or ()))
-            self.subscribed_uris += uris
-            try:
-                return await sdk_handler.handler(ctx, params)
-            finally:
-                self.subscribed_uris -= uris
+    async def unfollow(
+        self, context: RequestContext, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        self.legacy_subscribers.get(params.uri, weakref.WeakSet()).discard(find_connection(context))
+        return types.EmptyResult()
 
-        async def subscribe(ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
-            self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
-            followers = self.legacy_subscribers.setdefault(str(params.uri), weakref.WeakSet())
-            followers.add(ctx.session._connection)  # noqa: SLF001
-            self.wake()
-            return types.EmptyResult()
 
-        async def unsubscribe(
-            ctx: RequestContext, params: types.UnsubscribeRequestParams
-        ) -> types.EmptyResult:
-            followers = self.legacy_subscribers.get(str(params.uri), weakref.WeakSet())
-            followers.discard(ctx.session._connection)  # noqa: SLF001
-            return types.EmptyResult()
-
-        lowlevel.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, listen)
-        lowlevel.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
-        lowlevel.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
+def find_connection(context: RequestContext) -> Connection:
+    """Private to the SDK, which has no public name for a client; tests/mcp/test_subscriptions.py covers it."""
+    return context.session._connection  # noqa: SLF001

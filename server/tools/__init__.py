@@ -3,7 +3,7 @@
 from mcp.types import ToolAnnotations
 
 from server.tools import debates
-from server.tools.tool import CheckedTool, build_tool
+from server.tools.tool import Tool
 
 READ = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -15,14 +15,14 @@ REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 """For tools that write, and where a repeated call adds nothing."""
 
 
-def build_all_tools() -> list[CheckedTool]:
+def build_all_tools() -> list[Tool]:
     return [
-        build_tool(debates.start_debate, title="Start a debate", annotations=WRITE),
-        build_tool(debates.step_round, title="Run the next round", annotations=WRITE),
-        build_tool(debates.intervene, title="Steer a debate", annotations=WRITE),
-        build_tool(debates.get_verdict, title="Get the verdict", annotations=REPEATABLE),
-        build_tool(debates.submit_turn, title="Write a turn", annotations=WRITE),
-        build_tool(debates.read_debate, title="Read a debate", annotations=READ),
-        build_tool(debates.find_debates, title="Find debates", annotations=READ),
-        build_tool(debates.fork_debate, title="Fork a debate", annotations=WRITE),
+        Tool.from_function(debates.start_debate, "Start a debate", WRITE),
+        Tool.from_function(debates.step_round, "Run the next round", WRITE),
+        Tool.from_function(debates.intervene, "Steer a debate", WRITE),
+        Tool.from_function(debates.get_verdict, "Get the verdict", REPEATABLE),
+        Tool.from_function(debates.submit_turn, "Write a turn", WRITE),
+        Tool.from_function(debates.read_debate, "Read a debate", READ),
+        Tool.from_function(debates.find_debates, "Find debates", READ),
+        Tool.from_function(debates.fork_debate, "Fork a debate", WRITE),
     ]

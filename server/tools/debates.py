@@ -1,8 +1,7 @@
 """The tools. Their docstrings and arguments are what clients see."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
@@ -12,16 +11,13 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import catalog
 from server.debate.views.state import fork_origin_line
 from server.engine import queries
-from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
 from server.tools import results
+from server.tools.tool import ToolCall
 
 # The names of arguments are a contract, and the SDK copies defaults.
 # ruff: noqa: A002, B006, B008
 
 PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
-PROGRESS_STEP = 0.01
-"""By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again to wait on")]
@@ -29,42 +25,12 @@ FractionText = Annotated[
     str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)
 ]
 """A fraction as text; numbers are accepted as well."""
-ToolContext = Context[DebateManager, Any]
 ProgressToolResult = Annotated[CallToolResult, results.ProgressResult]
-
-
-class ToolCall:
-    """The debate manager, the caller's name for the journal, and progress reports, for one call of a tool."""
-
-    def __init__(self, ctx: ToolContext) -> None:
-        params = ctx.session.client_params
-        self.manager: DebateManager = ctx.request_context.lifespan_context
-        self.actor = f"client {params.client_info.name[:60] if params else ''}".strip()
-        self._ctx = ctx
-        self._progress = -PROGRESS_STEP
-
-    async def report(self, snapshot: DebateSnapshot) -> None:
-        """Report progress to the client, if it asked for reports."""
-        debate = snapshot.debate
-        answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
-        self._progress = max(float(answers), self._progress + PROGRESS_STEP)
-        phase = debate.phase.name if debate.phase else "opening"
-        message = f"round {debate.round} ({phase}): {answers} answers"
-        await self._ctx.report_progress(self._progress, None, message)
-
-    def build_result(
-        self, snapshot: DebateSnapshot, *, round_number: int = 0, extra: str = ""
-    ) -> CallToolResult:
-        """The state of a debate, with the turns of a round: the latest one for 0."""
-        working = self.manager.is_working(snapshot.id)
-        return results.build_progress_result(
-            snapshot, working=working, round_number=round_number, extra=extra
-        )
 
 
 async def start_debate(
     question: str,
-    ctx: ToolContext,
+    call: ToolCall,
     format: Annotated[str, Field(json_schema_extra={"enum": list(formats.FORMATS)})] = "second_opinion",
     debaters: Annotated[list[requests.DebaterInput], Field(description="Empty: one for, one against")] = [],
     documents: Annotated[
@@ -83,7 +49,6 @@ async def start_debate(
     wait_seconds: WaitSeconds = 45,
 ) -> ProgressToolResult:
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
-    call = ToolCall(ctx)
     request = requests.DebateRequest(
         question=question,
         format=format,
@@ -97,59 +62,56 @@ async def start_debate(
     snapshot = await call.manager.start(request, actor=call.actor)
     if run:
         snapshot = await call.manager.follow(snapshot.id, wait=wait_seconds, on_change=call.report)
-    return call.build_result(snapshot)
+    return results.build_progress_result(call.manager, snapshot)
 
 
 async def fork_debate(
     debate_id: DebateId,
     at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")],
-    ctx: ToolContext,
+    call: ToolCall,
     changes: requests.ChangesInput = requests.ChangesInput(),
     wait_seconds: WaitSeconds = 45,
 ) -> ProgressToolResult:
     """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
-    call = ToolCall(ctx)
     snapshot = await call.manager.fork(debate_id, at_round, changes, actor=call.actor)
     if changes.run:
         snapshot = await call.manager.follow(snapshot.id, wait=wait_seconds, on_change=call.report)
-    return call.build_result(snapshot, extra=fork_origin_line(snapshot.debate))
+    return results.build_progress_result(call.manager, snapshot, extra=fork_origin_line(snapshot.debate))
 
 
 async def step_round(
     debate_id: DebateId,
-    ctx: ToolContext,
+    call: ToolCall,
     round: Annotated[
         int, Field(ge=0, description="The round you expect; one that is over is returned, not run again")
     ] = 0,
     wait_seconds: WaitSeconds = 45,
 ) -> ProgressToolResult:
     """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
-    call = ToolCall(ctx)
     snapshot = await call.manager.step(
         debate_id, expected_round=round, wait=wait_seconds, on_change=call.report
     )
-    return call.build_result(snapshot, round_number=round)
+    return results.build_progress_result(call.manager, snapshot, round_number=round)
 
 
 async def submit_turn(
     debate_id: DebateId,
     speaker: Annotated[str, Field(max_length=60, description="As named in `awaited`")],
     text: str,
-    ctx: ToolContext,
+    call: ToolCall,
     wait_seconds: WaitSeconds = 45,
 ) -> ProgressToolResult:
     """Write the turn of a seat whose model is "caller"; returns when the next such turn is awaited."""
-    call = ToolCall(ctx)
     snapshot = await call.manager.submit(
         debate_id, speaker, text, actor=call.actor, wait=wait_seconds, on_change=call.report
     )
-    return call.build_result(snapshot)
+    return results.build_progress_result(call.manager, snapshot)
 
 
 async def intervene(
     debate_id: DebateId,
     action: Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})],
-    ctx: ToolContext,
+    call: ToolCall,
     text: Annotated[str, Field(description="The note or instruction")] = "",
     to: Annotated[str, Field(description="A debater or seat; empty: all")] = "",
     rounds: Annotated[int, Field(ge=0, description="For extend: how many more")] = 0,
@@ -165,7 +127,6 @@ async def intervene(
     reason: Annotated[str, Field(max_length=1000, description="Kept in the journal")] = "",
 ) -> ProgressToolResult:
     """Steer a debate, also while it runs. The result says from when on it counts."""
-    call = ToolCall(ctx)
     request = InterventionRequest(
         text=text,
         to=to,
@@ -178,26 +139,25 @@ async def intervene(
         limits=limits.model_dump(exclude_unset=True),
     )
     snapshot, effect = await call.manager.intervene(debate_id, action, request, actor=call.actor)
-    return call.build_result(snapshot, extra=effect)
+    return results.build_progress_result(call.manager, snapshot, extra=effect)
 
 
 async def get_verdict(
     debate_id: DebateId,
-    ctx: ToolContext,
+    call: ToolCall,
     conclude: Annotated[bool, Field(description="End the talk now and judge what was said")] = False,
     wait_seconds: WaitSeconds = 45,
 ) -> Annotated[CallToolResult, results.VerdictResult]:
     """The verdict of a debate, or its progress."""
-    call = ToolCall(ctx)
     if conclude:
         await call.manager.conclude(debate_id, actor=call.actor)
     snapshot = await call.manager.follow(debate_id, wait=wait_seconds, on_change=call.report)
-    return results.build_verdict_result(snapshot, working=call.manager.is_working(debate_id))
+    return results.build_verdict_result(call.manager, snapshot)
 
 
 async def read_debate(
     debate_id: DebateId,
-    ctx: ToolContext,
+    call: ToolCall,
     view: Annotated[str, Field(json_schema_extra={"enum": list(catalog.VIEWS)})] = "transcript",
     since_round: Annotated[int, Field(ge=0, description="For transcript and events")] = 0,
     round: Annotated[int, Field(ge=0, description="For round; 0: the latest")] = 0,
@@ -206,7 +166,7 @@ async def read_debate(
     """Read a debate: its transcript, or another view of it."""
     chosen = catalog.find_view(view)
     source = await queries.load_view_source(
-        ToolCall(ctx).manager, debate_id, chosen, since_round=since_round, round_number=round
+        call.manager, debate_id, chosen, since_round=since_round, round_number=round
     )
     whole = chosen.render_text(source)
     if offset >= max(len(whole), 1):
@@ -224,7 +184,7 @@ async def read_debate(
 
 
 async def find_debates(
-    ctx: ToolContext,
+    call: ToolCall,
     query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = "",
     status: Annotated[
         str, Field(description="Empty: any", json_schema_extra={"enum": ["", *queries.STATUSES]})
@@ -235,6 +195,6 @@ async def find_debates(
     if status and status not in queries.STATUSES:
         statuses = ", ".join(queries.STATUSES)
         raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {statuses}.")
-    rows, next_cursor = await queries.list_debates(ToolCall(ctx).manager, query, status, cursor)
+    rows, next_cursor = await queries.list_debates(call.manager, query, status, cursor)
     result = results.DebateListResult(debates=rows, cursor=next_cursor)
     return results.build_tool_result(results.format_debate_list(rows, next_cursor), result)

@@ -14,7 +14,7 @@ from server.debate.rules.decide import is_unattended
 from server.debate.views import markdown, state, verdict
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import failure_lines
-from server.engine.debates import next_round
+from server.engine.debates import DebateManager, next_round
 from server.engine.queries import DebateRow, format_list_line
 from server.engine.store import DebateSnapshot
 from server.models.registry import family
@@ -95,10 +95,10 @@ class ViewResult(ToolResult):
 
 
 def build_progress_result(
-    snapshot: DebateSnapshot, *, working: bool, round_number: int = 0, extra: str = ""
+    manager: DebateManager, snapshot: DebateSnapshot, *, round_number: int = 0, extra: str = ""
 ) -> types.CallToolResult:
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
-    debate = snapshot.debate
+    debate, working = snapshot.debate, manager.is_working(snapshot.id)
     shown = min(round_number or debate.round, debate.round)
     turns = state.awaited_turns(debate)
     for turn in turns:
@@ -124,9 +124,9 @@ def build_progress_result(
     return build_tool_result(format_progress(snapshot, result, extra), result, snapshot)
 
 
-def build_verdict_result(snapshot: DebateSnapshot, *, working: bool) -> types.CallToolResult:
+def build_verdict_result(manager: DebateManager, snapshot: DebateSnapshot) -> types.CallToolResult:
     """The verdict of a debate; its standing as long as there is none."""
-    debate = snapshot.debate
+    debate, working = snapshot.debate, manager.is_working(snapshot.id)
     result = VerdictResult(
         **verdict.build_verdict(debate).model_dump(),
         debate_id=snapshot.id,

@@ -1,17 +1,21 @@
 """How a function becomes a tool: checked arguments, plain schemas, errors that say what to do."""
 
+import inspect
+import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self, get_args
 
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from mcp import types
+from mcp.server import ServerRequestContext
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import collapse_whitespace
+from server.engine.debates import DebateManager
+from server.engine.store import DebateSnapshot
 
 MAX_ERRORS = 5
 MAX_NAME_LENGTH = 60
@@ -41,49 +45,100 @@ OMITTED_KEYWORDS = frozenset(
 """Titles repeat names. Bounds are enforced, and an error names the one that was broken."""
 
 
-class StrictArguments(ArgModelBase):
-    model_config = ConfigDict(extra="forbid")
+PROGRESS_STEP = 0.01
+"""By which a report without a new answer grows: MCP requires that progress grows with every report."""
+
+RequestContext = ServerRequestContext[DebateManager, Any]
+
+logger = logging.getLogger(__name__)
 
 
-class CheckedTool(Tool):
-    """A tool whose errors tell the model in plain text what to do."""
+class ToolCall:
+    """The debate manager, the caller's name for the journal, and progress reports, for one call of a tool."""
 
-    async def run(
-        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
-    ) -> Any:
-        given = self.fn_metadata.pre_parse_json(arguments)
-        validate = self.fn_metadata.arg_model.model_validate
+    def __init__(self, context: RequestContext) -> None:
+        client = context.session.client_params
+        self.manager = context.lifespan_context
+        self.actor = f"client {client.client_info.name[:60] if client else ''}".strip()
+        self._report_progress = context.session.report_progress
+        self._progress = -PROGRESS_STEP
+
+    async def report(self, snapshot: DebateSnapshot) -> None:
+        """Report progress to the client, if it asked for reports."""
+        debate = snapshot.debate
+        answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
+        self._progress = max(float(answers), self._progress + PROGRESS_STEP)
+        phase = debate.phase.name if debate.phase else "opening"
+        message = f"round {debate.round} ({phase}): {answers} answers"
+        await self._report_progress(self._progress, None, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that clients can call: with the `call`, and its arguments by name."""
+
+    function: Callable[..., Awaitable[types.CallToolResult]]
+    arguments: type[BaseModel]
+    listed: types.Tool
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[..., Awaitable[types.CallToolResult]],
+        title: str,
+        annotations: types.ToolAnnotations,
+    ) -> Self:
+        """Its annotations become the schemas; that of the result is in the metadata of `CallToolResult`."""
+        signature = inspect.signature(function)
+        fields: dict[str, Any] = {
+            name: (row.annotation, ... if row.default is row.empty else row.default)
+            for name, row in signature.parameters.items()
+            if name != "call"
+        }
+        arguments = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+        result_type = get_args(signature.return_annotation)[1]
+        listed = types.Tool(
+            name=function.__name__,
+            title=title,
+            description=function.__doc__,
+            input_schema=simplify_schema(arguments.model_json_schema()),
+            output_schema=simplify_schema(result_type.model_json_schema(mode="serialization")),
+            annotations=annotations,
+        )
+        return cls(function, arguments, listed)
+
+    async def run(self, given: dict[str, Any], call: ToolCall) -> types.CallToolResult:
+        """The result, or an error that tells the model in plain text what to do."""
         try:
-            try:
-                validate(given)
-            except ValidationError as error:
-                for wrong in error.errors(include_url=False):  # a null counts as an argument left out
-                    if wrong["input"] is None and wrong["type"] != "extra_forbidden":
-                        given = remove_path(given, wrong["loc"])
-                validate(given)
+            arguments = self.parse_arguments(given)
         except ValidationError as error:
-            raise ToolError(describe_errors(error, self.parameters)) from error
+            return build_error(describe_errors(error, self.listed.input_schema))
         try:
-            return await super().run(given, context, convert_result)
-        except UnexpectedToolError as error:
-            if isinstance(cause := error.__cause__, DebateError):
-                raise ToolError(f"{error}: {cause}") from cause
-            raise
+            return await self.function(call=call, **dict(arguments))
+        except DebateError as error:
+            return build_error(str(error))
+        except Exception:
+            logger.exception("Tool %s failed", self.listed.name)
+            return build_error(f"Error executing tool {self.listed.name}")
+
+    def parse_arguments(self, given: dict[str, Any]) -> BaseModel:
+        """Some clients pass lists and objects as JSON text, and null for an argument left out."""
+        for name, field in self.arguments.model_fields.items():
+            if isinstance(text := given.get(name), str) and field.annotation is not str:
+                with suppress(ValueError, RecursionError):
+                    if isinstance(value := json.loads(text), dict | list | None):
+                        given = {**given, name: value}
+        try:
+            return self.arguments.model_validate(given)
+        except ValidationError as error:
+            for wrong in error.errors(include_url=False):
+                if wrong["input"] is None and wrong["type"] != "extra_forbidden":
+                    given = remove_path(given, wrong["loc"])
+            return self.arguments.model_validate(given)
 
 
-def build_tool(
-    function: Callable[..., Awaitable[CallToolResult]], *, title: str, annotations: ToolAnnotations
-) -> CheckedTool:
-    """A tool that refuses unknown arguments. The SDK ignores them, so a misspelt one would go unnoticed."""
-    tool = CheckedTool.from_function(function, title=title, annotations=annotations)
-    assert isinstance(tool, CheckedTool)
-    loose = tool.fn_metadata.arg_model
-    tool.fn_metadata.arg_model = create_model(loose.__name__, __base__=(StrictArguments, loose))
-    tool.parameters = simplify_schema(tool.fn_metadata.arg_model.model_json_schema(by_alias=True))
-    # As serialized, where every field is always present.
-    output = TypeAdapter(tool.fn_metadata.output_model).json_schema(mode="serialization")
-    tool.fn_metadata.output_schema = simplify_schema(output)
-    return tool
+def build_error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
 def simplify_schema(schema: Schema) -> Schema:

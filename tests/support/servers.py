@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
-from mcp.server import MCPServer
-from mcp.server.mcpserver.tools import Tool
+from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
 from server.engine.debates import DebateManager
@@ -19,10 +18,11 @@ from server.mcp import server as mcp_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
 from server.tools import build_all_tools
+from server.tools.tool import Tool
 from tests.support.hook_debates import LogLines
 
 Cli = Callable[..., Result]
-BuildServer = Callable[..., MCPServer[DebateManager]]
+BuildServer = Callable[..., Server[DebateManager]]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
 
@@ -71,7 +71,7 @@ def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
         models: Mapping[str, Model] | None = None,
         default: str = "scripted",
         research: Mapping[str, ResearchServer] | None = None,
-    ) -> MCPServer[DebateManager]:
+    ) -> Server[DebateManager]:
         settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
         return mcp_server.build_server(lambda: open_manager(settings, models, environ={}), tools)
 

@@ -6,11 +6,18 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from mcp.server.mcpserver.tools import Tool
+from mcp.types import Tool
+
+from server.tools.tool import Tool as DebateTool
 
 pytestmark = pytest.mark.requirement("M1", "M4")
 
 TYPED_KEYWORDS = {"type", "$ref", "anyOf"}
+
+
+@pytest.fixture
+def listed(tools: Sequence[DebateTool]) -> Sequence[Tool]:
+    return [tool.listed for tool in tools]
 
 
 def walk(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -26,9 +33,9 @@ def walk(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, dict[st
         yield from walk(part, f"{path}/anyOf/{index}")
 
 
-def all_schemas(tools: Sequence[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for tool in tools:
-        for schema in (tool.parameters, tool.output_schema):
+def all_schemas(listed: Sequence[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for tool in listed:
+        for schema in (tool.input_schema, tool.output_schema):
             assert schema is not None
             jsonschema_rs.meta.validate(schema)
             yield from walk(schema, tool.name)
@@ -38,58 +45,59 @@ def size(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":")).encode())
 
 
-def test_what_a_model_is_shown_of_the_tools_stays_under_12_kb(tools: Sequence[Tool]) -> None:
+def test_what_a_model_is_shown_of_the_tools_stays_under_12_kb(listed: Sequence[Tool]) -> None:
     shown = [
-        {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in tools
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+        for tool in listed
     ]
 
     assert size(shown) < 12_000
 
 
-def test_the_schemas_of_results_stay_under_16_kb(tools: Sequence[Tool]) -> None:
-    assert size([tool.output_schema for tool in tools]) < 16_000
+def test_the_schemas_of_results_stay_under_16_kb(listed: Sequence[Tool]) -> None:
+    assert size([tool.output_schema for tool in listed]) < 16_000
 
 
-def test_every_schema_has_a_type_and_every_array_says_what_it_holds(tools: Sequence[Tool]) -> None:
+def test_every_schema_has_a_type_and_every_array_says_what_it_holds(listed: Sequence[Tool]) -> None:
     untyped = [
         path
-        for path, schema in all_schemas(tools)
+        for path, schema in all_schemas(listed)
         if not TYPED_KEYWORDS & set(schema) or (schema.get("type") == "array" and "items" not in schema)
     ]
 
     assert untyped == []
 
 
-def test_every_object_names_its_properties(tools: Sequence[Tool]) -> None:
+def test_every_object_names_its_properties(listed: Sequence[Tool]) -> None:
     untyped = [
         path
-        for path, schema in all_schemas(tools)
+        for path, schema in all_schemas(listed)
         if schema.get("type") == "object" and not schema.get("properties", schema.get("additionalProperties"))
     ]
 
     assert untyped == []
 
 
-def test_no_value_may_be_null(tools: Sequence[Tool]) -> None:
-    assert [path for path, schema in all_schemas(tools) if "null" in json.dumps(schema)] == []
+def test_no_value_may_be_null(listed: Sequence[Tool]) -> None:
+    assert [path for path, schema in all_schemas(listed) if "null" in json.dumps(schema)] == []
 
 
-def test_a_default_stands_in_the_description_too(tools: Sequence[Tool]) -> None:
-    defaults = [schema for _, schema in all_schemas(tools) if "default" in schema]
+def test_a_default_stands_in_the_description_too(listed: Sequence[Tool]) -> None:
+    defaults = [schema for _, schema in all_schemas(listed) if "default" in schema]
 
     assert {"structured", 45, 120} <= {schema["default"] for schema in defaults}
     for schema in defaults:
         assert schema["description"].endswith(f"Default: {json.dumps(schema['default']).strip(chr(34))}")
 
 
-def test_every_field_of_a_result_is_always_there(tools: Sequence[Tool]) -> None:
-    for tool in tools:
+def test_every_field_of_a_result_is_always_there(listed: Sequence[Tool]) -> None:
+    for tool in listed:
         for path, schema in walk(tool.output_schema or {}):
             assert sorted(schema.get("required", [])) == sorted(schema.get("properties", {})), path
 
 
-def test_every_tool_has_all_four_hints(tools: Sequence[Tool]) -> None:
-    for tool in tools:
+def test_every_tool_has_all_four_hints(listed: Sequence[Tool]) -> None:
+    for tool in listed:
         assert tool.annotations is not None
         hints = tool.annotations.model_dump(exclude={"title"})
         assert len(hints) == 4
