@@ -86,9 +86,9 @@ def prepare_hooks(
         return lambda _manager, _outbox: nullcontext()
     # Imports YAML and an HTTP client, which a start without hooks does not wait for.
     from server.hooks.config import load_hooks_config  # noqa: PLC0415
-    from server.hooks.runner import HookRunner  # noqa: PLC0415
+    from server.hooks.runner import run_hooks  # noqa: PLC0415
 
-    return partial(HookRunner.open, load_hooks_config(settings.hooks, environ))
+    return partial(run_hooks, load_hooks_config(settings.hooks, environ))
 
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

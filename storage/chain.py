@@ -1,9 +1,14 @@
-"""Verifies that stored or imported entries form the chain that was written. Pure."""
+"""The hash chain of a stream: links appends to it, and verifies what was stored or exported. Pure."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
-from storage.journal import DamagedStreamError, Entry, encode_canonical, genesis_hash, link_hash
+import rfc8785
+
+from storage.journal import ConflictError, DamagedStreamError, Entry, StreamSummary, genesis_hash, link_hash
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -12,14 +17,93 @@ UNREADABLE = "cannot be read"
 ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
-StoredEntry = tuple[bytes, bytes]
-"""(text, hexadecimal hash) of an entry, as raw bytes from the database."""
+SummaryColumns = tuple[str | None, str | None, str | None, str | None]
+"""(title, status, details as JSON, search text); None keeps the stored value."""
+
+UNCHANGED: SummaryColumns = (None, None, None, None)
+
+Row = tuple[str, int, str, bytes, bytes, str, str | None, str | None, str | None, str | None]
+"""(stream, seq, text, previous head, new head, time, *SummaryColumns)."""
 
 
-def verify_stored_entries(
-    stream: str, stored: Mapping[int, StoredEntry], seq: int, head: bytes
-) -> list[Entry]:
+@dataclass(frozen=True, slots=True)
+class Append:
+    """One append, encoded before it joins a batch, so that invalid input fails alone."""
+
+    stream: str
+    after: int
+    at: str
+    actor: str
+    texts: Sequence[bytes]
+    summary: SummaryColumns
+
+
+class Head(NamedTuple):
+    """The last entry of a stream: its number and its hash."""
+
+    seq: int
+    digest: bytes
+
+
+def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
+    """Raises ValueError for invalid JSON or Unicode."""
+    if summary is None:
+        return UNCHANGED
+    for text in (summary.title, summary.status, summary.search_text or ""):
+        text.encode()
+    return summary.title, summary.status, rfc8785.dumps(dict(summary.details)).decode(), summary.search_text
+
+
+def build_rows(
+    stream: str, head: Head, texts: Sequence[bytes], times: Sequence[str], summary: SummaryColumns
+) -> list[Row]:
+    """The rows of entries that follow a head, linked to it; the last one has the summary."""
+    links = pairwise(accumulate(texts, link_hash, initial=head.digest))
+    rows: list[Row] = [
+        (stream, seq, text.decode(), previous, digest, at, *UNCHANGED)
+        for seq, (text, at, (previous, digest)) in enumerate(
+            zip(texts, times, links, strict=True), start=head.seq + 1
+        )
+    ]
+    rows[-1] = (*rows[-1][:6], *summary)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows that one transaction writes, and the result of each of its appends."""
+
+    results: list[list[Entry] | ConflictError]
+    rows: list[Row]
+    heads: dict[str, Head]  # of the streams written to
+
+
+def link_appends(appends: Iterable[Append], stored: Mapping[str, Head]) -> Batch:
+    """Link appends, in order, to the heads of their streams."""
+    batch = Batch([], [], {})
+    for append in appends:
+        stream = append.stream
+        head = batch.heads.get(stream) or stored.get(stream) or Head(0, genesis_hash(stream))
+        if append.after != head.seq:
+            batch.results.append(ConflictError(f"{stream} is at entry {head.seq}, not {append.after}"))
+            continue
+        rows = build_rows(stream, head, append.texts, [append.at] * len(append.texts), append.summary)
+        # Parsed from the text, so that `append` returns the same values as `read`.
+        batch.results.append(
+            [
+                Entry(seq, append.at, append.actor, json.loads(text)["body"], digest.hex())
+                for _, seq, text, _, digest, *_ in rows
+            ]
+        )
+        batch.rows.extend(rows)
+        batch.heads[stream] = Head(rows[-1][1], rows[-1][4])
+    return batch
+
+
+def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: int, head: str) -> list[Entry]:
     """Decode entries 1 to `seq`; the chain must end in the hash `head`.
+
+    `stored`: text and hexadecimal hash of each entry, as raw bytes from the database.
 
     Raises:
         DamagedStreamError: an entry is missing, changed, moved, unreadable or extra.
@@ -43,26 +127,6 @@ def verify_stored_entries(
         entries.append(entry)
     if len(stored) > len(entries):
         raise DamagedStreamError(stream, len(entries) + 1, ADDED)
-    if digest != head:
+    if digest.hex() != head:
         raise DamagedStreamError(stream, max(len(entries), 1), NOT_LAST)
     return entries
-
-
-def verify_entries(stream: str, entries: Sequence[Entry]) -> list[bytes]:
-    """The canonical texts of an imported stream, given from its first entry on.
-
-    Raises:
-        DamagedStreamError: a number or a hash is wrong.
-        ValueError: an entry is not valid JSON.
-    """
-    texts: list[bytes] = []
-    digest = genesis_hash(stream)
-    for number, entry in enumerate(entries, start=1):
-        if entry.seq != number:
-            raise DamagedStreamError(stream, number, MOVED)
-        text = encode_canonical(entry.seq, entry.at, entry.actor, entry.body)
-        digest = link_hash(digest, text)
-        if entry.hash != digest.hex():
-            raise DamagedStreamError(stream, number, CHANGED)
-        texts.append(text)
-    return texts

@@ -14,8 +14,7 @@ from typing import Any, Self
 
 import anyio
 
-from storage.batch import Append, Head, build_rows, encode_summary, link_appends
-from storage.chain import verify_entries, verify_stored_entries
+from storage.chain import Append, Head, build_rows, encode_summary, link_appends, verify_chain
 from storage.connection import Connection, ConstraintError, ensure_file_exists
 from storage.journal import (
     ConflictError,
@@ -217,7 +216,7 @@ class SqliteJournal:
         if sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT:
             cached = link_appends(appends, self._cached_heads)
             with suppress(ConstraintError):  # a head has moved on, and nothing was written
-                if not cached.has_conflict:
+                if not any(isinstance(result, ConflictError) for result in cached.results):
                     statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(cached.rows) - 1)])
                     await self._writer.fetch_all(statement, *chain.from_iterable(cached.rows))
                     batch = cached
@@ -226,7 +225,7 @@ class SqliteJournal:
                 marks = ", ".join("?" * len(appends))
                 sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
                 stored = await db.execute_fetchall(sql, [append.stream for append in appends])
-                batch = link_appends(appends, {name: Head(seq, digest) for name, seq, digest in stored})
+                batch = link_appends(appends, {name: Head(*head) for name, *head in stored})
                 await db.executemany(INSERT_ROW, batch.rows)
         self._cached_heads.update(batch.heads)
         while len(self._cached_heads) > MAX_CACHED_HEADS:
@@ -236,10 +235,13 @@ class SqliteJournal:
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         if not entries:
             raise ValueError("there is nothing to restore")
-        texts, columns = verify_entries(stream, entries), encode_summary(summary)
-        rows = build_rows(
-            stream, Head(0, genesis_hash(stream)), texts, [entry.at for entry in entries], columns
-        )
+        given = {
+            number: (encode_canonical(entry.seq, entry.at, entry.actor, entry.body), entry.hash.encode())
+            for number, entry in enumerate(entries, start=1)
+        }
+        verify_chain(stream, given, len(given), entries[-1].hash)
+        texts, times = [text for text, _ in given.values()], [entry.at for entry in entries]
+        rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
         async with self._writer.transaction() as db:
             stored = list(await db.execute_fetchall(SELECT_HASHES, [stream]))
             for entry, (digest,) in zip(entries, stored, strict=False):
@@ -258,7 +260,7 @@ class SqliteJournal:
         ends = [(seq, head) for seq, text, head in rows if text is None]
         seq, head = ends[0] if ends else (0, genesis_hash(stream))
         stored = {seq: (text, digest) for seq, text, digest in rows if text is not None}
-        return verify_stored_entries(stream, stored, seq, head)[after:]
+        return verify_chain(stream, stored, seq, head.hex())[after:]
 
     async def version(self, stream: str) -> int:
         rows = await self._reader.fetch_all("select seq from stream where name = ?", stream)

@@ -28,7 +28,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.state import StoredDebate, build_state, status_reason, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
-from storage.chain import verify_stored_entries
+from storage.chain import verify_chain
 from storage.journal import encode_canonical
 from tests.support.golden_debates import JOURNALS as WRITTEN
 from tests.support.golden_debates import render_journal
@@ -233,10 +233,8 @@ def test_its_chain_still_holds(stream: str, kept: list[dict[str, Any]]) -> None:
         )
         for entry in kept
     }
-    head = bytes.fromhex(kept[-1]["hash"])
-    assert [entry.hash for entry in verify_stored_entries(stream, stored, len(kept), head)] == [
-        e["hash"] for e in kept
-    ]
+    verified = verify_chain(stream, stored, len(kept), kept[-1]["hash"])
+    assert [entry.hash for entry in verified] == [e["hash"] for e in kept]
 
 
 @each_debate

@@ -89,7 +89,7 @@ MUTATIONS = {
         "tests/storage/test_sqlite.py",
     ),
     "append after another entry": Mutation(
-        "storage/batch.py",
+        "storage/chain.py",
         "if append.after != head.seq:",
         "if append.after > head.seq:",
         "tests/storage/test_sqlite.py",
@@ -125,10 +125,10 @@ MUTATIONS = {
         "server/hooks/address_policy.py", " and not one.is_multicast", "", ADDRESSES
     ),
     "post through NAT64 to private addresses": Mutation(
-        "server/hooks/address_policy.py", "if address in NAT64_PREFIX:", "if False:", ADDRESSES
+        "server/hooks/address_policy.py", "if address in NAT64_PREFIX", "if False", ADDRESSES
     ),
     "post through 6to4 to private addresses": Mutation(
-        "server/hooks/address_policy.py", ", address.sixtofour]", "]", ADDRESSES
+        "server/hooks/address_policy.py", ", address.sixtofour,", ",", ADDRESSES
     ),
     "post to a name with one private address": Mutation(
         "server/hooks/webhook.py",
@@ -137,7 +137,7 @@ MUTATIONS = {
         "tests/hooks/test_webhooks.py::test_a_name_with_one_private_address_among_public_ones_is_not_called",
     ),
     "intervene twice for one delivery": Mutation(
-        "server/hooks/delivery.py",
+        "server/hooks/runner.py",
         'getattr(entry.event, "delivery_id", "") == request.delivery_id',
         "False",
         "tests/hooks/test_hooks.py::test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it",

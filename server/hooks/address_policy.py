@@ -49,17 +49,8 @@ def parse_address(host: str) -> IPv4Address | IPv6Address | None:
 
 def is_public(host: str) -> bool:
     """Whether a host is an address that, with every IPv4 address inside it, is public and unicast."""
-    address = parse_address(host)
-    return address is not None and all(
-        one.is_global and not one.is_multicast for one in (address, *embedded_ipv4_addresses(address))
-    )
-
-
-def embedded_ipv4_addresses(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses inside an IPv6 address: mapped, 6to4, NAT64. Teredo is never global."""
-    if isinstance(address, IPv4Address):
-        return []
-    inner = [address.ipv4_mapped, address.sixtofour]
-    if address in NAT64_PREFIX:
-        inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
-    return [one for one in inner if one is not None]
+    found = [parse_address(host)]
+    if isinstance(address := found[0], IPv6Address):  # mapped, 6to4, NAT64; Teredo is never global
+        nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64_PREFIX else None
+        found += filter(None, (address.ipv4_mapped, address.sixtofour, nat64))
+    return all(one is not None and one.is_global and not one.is_multicast for one in found)

@@ -9,104 +9,225 @@ interrupted delivery is repeated, and a slow one delays only its own queue.
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
 import anyio
 
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
-from server.engine.errors import translate_storage_errors
+from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
+from server.engine.leases import is_gone
 from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
-from server.hooks.config import HooksConfig
-from server.hooks.delivery import DeliveryQueues, hook_logger
-from server.hooks.scanner import EntryScanner, SnapshotCache
-from server.hooks.webhook import WebhookSender
-from storage.outbox import Outbox
+from server.hooks.config import Action, Hook, HooksConfig
+from server.hooks.matching import collect_fields, fill_template
+from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at
+from server.hooks.webhook import DeliveryResult, WebhookSender, build_body, build_headers
+from storage.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
-RETRY_DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0)  # seconds; the last one repeats
 SHUTDOWN_SECONDS = 0.5  # for deliveries when the manager closes; the next process does the rest
+CLAIM_SECONDS = 30.0  # the duration of a claim, in addition to the webhook's timeout
+RESCHEDULE_SECONDS = 0.25  # to drop a claim when the process ends during a delivery
+ERROR_PAUSE = 0.5  # seconds
+RETRY_DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0)  # seconds; the last one repeats
+MAX_ATTEMPTS = 7  # for logs and interventions; a webhook has its own number
+MAX_INTERVENTIONS = 20  # by all hooks together, in one debate
+MAX_LINE_LENGTH = 2000
+MAX_TEXT_LENGTH = 4000
 
 logger = logging.getLogger(__name__)
+hook_logger = logging.getLogger("counterpoint.hooks")
 
 
+@asynccontextmanager
+async def run_hooks(
+    config: HooksConfig,
+    manager: DebateManager,
+    outbox: Outbox,
+    *,
+    retry_delays: Sequence[float] = RETRY_DELAYS,
+    resolver: Resolver = resolve,
+) -> AsyncIterator[None]:
+    """Run hooks until the context ends, inside an open manager.
+
+    Raises:
+        StorageUnavailableError: the database cannot be used.
+    """
+    if not config.hooks:
+        yield
+        return
+    snapshots, sender = SnapshotCache(manager.load), WebhookSender(config.allow, resolver)
+    scanner = EntryScanner(config, outbox, snapshots, manager.clock)
+    runner = HookRunner(config, manager, outbox, snapshots, scanner, sender, retry_delays)
+    if hook_logger.level == logging.NOTSET:  # log lines of hooks appear at every log level
+        hook_logger.setLevel(logging.INFO)
+    with translate_storage_errors():
+        await scanner.register()
+        await runner.clean_up()
+    unsubscribe = manager.subscribe(runner.handle_commit)
+    manager.start_task(runner.run)
+    try:
+        yield
+    finally:
+        unsubscribe()
+        with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
+            await runner.finish()
+
+
+@dataclass(slots=True, eq=False)
 class HookRunner:
-    """Use as `async with HookRunner.open(config, manager, outbox)`, inside an open manager."""
+    """At most one worker for each queue. A queue is an action of a hook; its index is that in `hook.do`."""
 
-    def __init__(self, scanner: EntryScanner, queues: DeliveryQueues) -> None:
-        self._scanner = scanner
-        self._queues = queues
-        self._poll_lock = anyio.Lock()
-        self._is_failing = False
+    config: HooksConfig
+    manager: DebateManager
+    outbox: Outbox
+    snapshots: SnapshotCache
+    scanner: EntryScanner
+    sender: WebhookSender
+    retry_delays: Sequence[float]
+    active: set[tuple[str, int]] = field(default_factory=set)  # queues with a worker
+    wakeup: anyio.Event = field(default_factory=anyio.Event)  # set when there may be work, or less of it
+    poll_lock: anyio.Lock = field(default_factory=anyio.Lock)
+    intervention_lock: anyio.Lock = field(default_factory=anyio.Lock)
+    is_failing: bool = False
 
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls,
-        config: HooksConfig,
-        manager: DebateManager,
-        outbox: Outbox,
-        *,
-        retry_delays: Sequence[float] = RETRY_DELAYS,
-        resolver: Resolver = resolve,
-    ) -> AsyncIterator[None]:
-        """Run hooks until the context ends.
+    def now(self) -> float:
+        return self.manager.clock().timestamp()
 
-        Raises:
-            StorageUnavailableError: the database cannot be used.
-        """
-        if not config.hooks:
-            yield
-            return
-        snapshots, sender = SnapshotCache(manager.load), WebhookSender(config.allow, resolver)
-        scanner = EntryScanner(config, outbox, snapshots, manager.clock)
-        queues = DeliveryQueues(config, manager, outbox, snapshots, sender, retry_delays)
-        self = cls(scanner, queues)
+    def wake(self) -> None:
+        self.wakeup.set()
+        self.wakeup = anyio.Event()
 
-        def handle_commit(snapshot: DebateSnapshot) -> None:
-            snapshots.put(snapshot)
-            queues.wake()
+    def handle_commit(self, snapshot: DebateSnapshot) -> None:
+        self.snapshots.put(snapshot)
+        self.wake()
 
-        if hook_logger.level == logging.NOTSET:  # log lines of hooks appear at every log level
-            hook_logger.setLevel(logging.INFO)
-        with translate_storage_errors():
-            await scanner.register()
-            await queues.clean_up()
-        unsubscribe = manager.subscribe(handle_commit)
-        manager.start_task(self._run)
-        try:
-            yield
-        finally:
-            unsubscribe()
-            with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
-                await self._finish()
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
         """Poll after every commit and at least every `POLL_INTERVAL`. Raises nothing."""
         while True:
-            wakeup = self._queues.wakeup
-            if not await self._poll():
+            wakeup = self.wakeup
+            if not await self.poll():
                 with anyio.move_on_after(POLL_INTERVAL):
                     await wakeup.wait()
 
-    async def _poll(self) -> bool:
+    async def poll(self) -> bool:
         """Scan new entries and start workers; whether there are more entries."""
         try:
-            async with self._poll_lock:
-                has_more = await self._scanner.scan()
-                await self._queues.start_due_workers()
+            async with self.poll_lock:
+                has_more = await self.scanner.scan()
+                await self.start_due_workers()
         except Exception:  # for example a busy database: the next poll tries again
-            if not self._is_failing:
+            if not self.is_failing:
                 logger.exception("Hooks could not scan the journal; retrying")
-            self._is_failing = True
+            self.is_failing = True
             return False
-        self._is_failing = False
+        self.is_failing = False
         return has_more
 
-    async def _finish(self) -> None:
+    async def finish(self) -> None:
         """Scan the last entries and wait for the workers."""
         has_more = True
-        while has_more or self._queues.active:
-            wakeup = self._queues.wakeup
-            has_more = await self._poll()
-            if not has_more and self._queues.active:
+        while has_more or self.active:
+            wakeup = self.wakeup
+            has_more = await self.poll()
+            if not has_more and self.active:
                 await wakeup.wait()
+
+    async def clean_up(self) -> None:
+        """Take over what dead processes had claimed, and drop what is too old."""
+        for owner in await self.outbox.owners():
+            if is_gone(owner):
+                await self.outbox.release_claims(owner)
+        if count := await self.outbox.delete_overdue(self.now() - self.config.max_age_hours * 3600):
+            logger.warning("Dropped %d hook deliveries that were overdue", count)
+
+    async def start_due_workers(self) -> None:
+        """Start a worker for every queue with due items, unless it has one."""
+        hooks = {hook.name: hook for hook in self.config.hooks}
+        for name, index in await self.outbox.due_queues(self.now()):
+            hook = hooks.get(name)
+            if hook and index < len(hook.do) and (name, index) not in self.active:
+                self.active.add((name, index))
+                self.manager.start_task(self.run_worker, hook, index)
+
+    async def run_worker(self, hook: Hook, index: int) -> None:
+        action = hook.do[index]
+        seconds = CLAIM_SECONDS + (action.webhook.timeout if action.webhook else 0)
+        try:
+            while item := await self.outbox.claim(
+                hook.name, index, self.manager.owner, now=self.now(), seconds=seconds
+            ):
+                await self.process(hook, action, item)
+        except Exception:  # the claim expires, and the item is delivered again
+            logger.exception("The worker of hook %s stopped; it restarts", hook.name)
+            await anyio.sleep(ERROR_PAUSE)
+        finally:
+            self.active.discard((hook.name, index))
+            self.wake()
+
+    async def process(self, hook: Hook, action: Action, item: OutboxItem) -> None:
+        """Attempt a delivery, then complete or reschedule its item."""
+        try:
+            result = await self.deliver(hook, action, item)
+        except BaseException:
+            with anyio.move_on_after(RESCHEDULE_SECONDS, shield=True):
+                await self.outbox.reschedule(item, self.manager.owner)
+            raise
+        attempts = item.attempts + 1
+        max_attempts = action.webhook.attempts if action.webhook else MAX_ATTEMPTS
+        if result.error and result.is_retryable and attempts < max_attempts:
+            delay = self.retry_delays[min(attempts, len(self.retry_delays)) - 1]
+            due_at = self.now() + max(result.retry_after, delay)
+            await self.outbox.reschedule(replace(item, due_at=due_at, attempts=attempts), self.manager.owner)
+            return
+        if result.error:
+            logger.warning(
+                "Hook %s gave up on entry %d of debate %s, attempt %d: %s",
+                *(hook.name, item.seq, item.stream, attempts, result.error),
+            )
+        await self.outbox.complete(item, self.manager.owner)
+
+    async def deliver(self, hook: Hook, action: Action, item: OutboxItem) -> DeliveryResult:
+        try:
+            snapshot = await self.snapshots.get(item.stream, item.seq)
+            entry, debate = snapshot.entries[item.seq - 1], debate_at(snapshot, item.seq)
+            if action.webhook:
+                body = build_body(item.id, hook.name, item.stream, debate, entry)
+                secret = self.manager.environ[action.webhook.secret_env]
+                headers = build_headers(item.id, int(self.now()), body, secret)
+                return await self.sender.post(action.webhook, body, headers)
+            fields = {**collect_fields(item.stream, debate, entry), "hook": (hook.name,)}
+            if action.intervene:
+                request = InterventionRequest(
+                    text=fill_template(action.intervene.text, fields, MAX_TEXT_LENGTH),
+                    to=fill_template(action.intervene.to, fields, MAX_LINE_LENGTH),
+                    reason=f"entry {item.seq}",
+                    delivery_id=item.id,
+                )
+                return await self.intervene(hook, item.stream, action.intervene.action, request)
+            hook_logger.info("%s", fill_template(action.log or "", fields, MAX_LINE_LENGTH))
+        except StorageUnavailableError as error:
+            return DeliveryResult(str(error), is_retryable=True)
+        except Exception as error:
+            logger.exception("Hook %s failed on entry %d of debate %s", hook.name, item.seq, item.stream)
+            return DeliveryResult(type(error).__name__, is_retryable=True)
+        return DeliveryResult()
+
+    async def intervene(
+        self, hook: Hook, debate_id: str, action: str, request: InterventionRequest
+    ) -> DeliveryResult:
+        """Intervene, unless a process that died before completing the item has done so."""
+        async with self.intervention_lock:
+            snapshot = await self.manager.load(debate_id)
+            made = [entry for entry in snapshot.entries if entry.actor.startswith(ACTOR_PREFIX)]
+            if any(getattr(entry.event, "delivery_id", "") == request.delivery_id for entry in made):
+                return DeliveryResult()
+            if len(made) >= MAX_INTERVENTIONS:
+                return DeliveryResult(f"hooks have intervened {len(made)} times, the maximum for a debate")
+            try:
+                await self.manager.intervene(debate_id, action, request, actor=ACTOR_PREFIX + hook.name)
+            except (InvalidRequestError, DebateNotFoundError) as error:
+                return DeliveryResult(str(error))
+        return DeliveryResult()

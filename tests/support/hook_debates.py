@@ -15,7 +15,7 @@ from server.engine.debates import DebateManager, utc_now
 from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import load_hooks_config
-from server.hooks.runner import HookRunner
+from server.hooks.runner import run_hooks
 from server.models import Model, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
@@ -95,7 +95,7 @@ async def open_manager_with_retry_delays(
             DebateManager(
                 journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
             ) as manager,
-            HookRunner.open(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
+            run_hooks(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
         ):
             yield manager
     finally:
