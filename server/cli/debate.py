@@ -16,6 +16,7 @@ from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import Limits
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import state, verdict
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
@@ -43,7 +44,7 @@ OPTIONS_WHEN_CONTINUING = {
 def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) -> Chaos | None:
     try:
         return None if spec is None else Chaos.parse(spec)
-    except ValueError as error:
+    except InvalidRequestError as error:
         raise click.UsageError(str(error)) from None
 
 

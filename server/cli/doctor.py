@@ -84,12 +84,9 @@ def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> lis
     try:
         used = models.list_models_in_use(settings, environ)
         for name, _ in used:
-            registry.check_name(name)
+            registry.ModelRegistry().check(name, environ)
     except DebateError as error:
         return [key_check, Check("models", False, str(error))]
-    needed = [(name, registry.find_missing_key(name, environ)) for name, _ in used]
-    if missing := [f"{name} needs {key}" for name, key in needed if key]:
-        return [key_check, Check("models", False, "; ".join(missing))]
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
     setup = open_debate(
         DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=prices.find_price

@@ -17,22 +17,8 @@ from server.debate.prompts.render import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
 
-__all__ = [
-    "MAX_ATTEMPTS",
-    "FailureCause",
-    "Function",
-    "FunctionCall",
-    "Message",
-    "Model",
-    "ModelError",
-    "OnText",
-    "Prompt",
-    "PromptSummary",
-    "Reply",
-    "Request",
-    "Usage",
-    "limit_time",
-]
+# Of the debate, and part of this interface.
+__all__ = ["FailureCause", "Function", "FunctionCall", "Message", "Prompt", "PromptSummary", "Reply", "Usage"]
 
 MAX_ATTEMPTS = 3  # of a model for one reply; a budget may allow fewer
 OnText = Callable[[str], None]  # gets each piece of a reply as it is written; the result is the `Reply`

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from server.debate.facts.config import CALLER
-from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
@@ -106,46 +106,64 @@ class ModelRegistry:
         return self._models[name]
 
     def _build(self, name: str) -> Model:
-        check_name(name)
+        no_name = f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
+        example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'
+        limits = f"without spaces, at most {MAX_NAME_LENGTH} characters"
+        is_written_right = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and " " not in name
+        require(is_written_right, f"{no_name}. Write one such as {example}: {limits}.")
         if is_faulty(name):
             inner, chaos = parse_faulty_name(name)
+            require(inner != CALLER, f'{no_name}: faults cannot be injected into "{CALLER}".')
             return FaultyModel(self._build(inner), chaos, name=inner)
-        if name == CALLER:
-            return CallerModel()
         if is_scripted(name):
             return ScriptedModel.from_name(name)
+        if name == CALLER:
+            return CallerModel()
         if name == "local":
             return embedded.LocalModel()
+        provider = parse_provider(name)
+        problem = "cannot be used here, because their login writes to standard output"
+        choice = f"{name}: models of {provider} {problem}. Choose another provider."
+        require(provider not in UNSUPPORTED_PROVIDERS, choice)
+        for only, meaning in (
+            ("local", "The embedded model is called"),
+            (CALLER, "A seat of your own has the model"),
+        ):
+            require(not name.startswith((f"{only}/", f"{only}?")), f'{no_name}. {meaning} "{only}".')
         if own := load_own_model(name):
             return own
-        provider, guard, price = find_provider(name), self._guard, self._prices.own_prices.get(name)
+        # litellm accepts names without a provider for OpenAI and Anthropic models.
+        provider, guard = provider if "/" in name else family(name), self._guard
+        price = self._prices.own_prices.get(name)
         model = LitellmModel(name, sleep=guard.sleep, cooldown=guard.cooldown(provider), price=price)
         return GuardedModel(name, provider, model, guard)
 
-    def _is_guarded(self, name: str) -> bool:
+    def find_provider(self, name: str) -> str:
+        """The provider that is asked through litellm; "" for other models. Raises as `get`."""
         model = self.get(name)
         while isinstance(model, FaultyModel):
             model = model.model
-        return isinstance(model, GuardedModel)
+        return model.provider if isinstance(model, GuardedModel) else ""
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
         """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`."""
-        return 2 * timeout if self._is_guarded(name) else timeout
+        return 2 * timeout if self.find_provider(name) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""
         try:
-            is_from_provider = name not in self._own_models and self._is_guarded(name)
+            provider = "" if name in self._own_models else self.find_provider(name)
         except ModelError as error:
             raise InvalidRequestError(error.detail) from None
-        if is_from_provider and (variable := find_missing_key(name, environ)):
-            problem = f"needs a key, and {variable} is not set where the server runs"
+        keys = next((row.key_variables for row in PROVIDERS if row.name == provider), ())
+        if keys and not any(environ.get(key) for key in keys):
+            problem = f"needs a key, and {keys[0]} is not set where the server runs"
             raise InvalidRequestError(f"The model {name} {problem}. Set it there, or name other models.")
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need for their first call. Never raises: the call reports errors."""
         with suppress(Exception):
-            if any(self._is_guarded(name) for name in names):
+            if any(self.find_provider(name) for name in names):
                 await get_litellm()
 
 
@@ -154,34 +172,6 @@ class CallerModel:
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
         raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
-
-
-def check_name(name: str) -> None:
-    """Raises InvalidRequestError if no model can have this name; the text says what to write instead."""
-    reason, no_name = "", f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
-    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable() or " " in name:
-        example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'
-        limits = f"without spaces, at most {MAX_NAME_LENGTH} characters"
-        reason = f"{no_name}. Write one such as {example}: {limits}."
-    elif is_scripted(name) or is_faulty(name):
-        try:
-            if is_scripted(name):
-                ScriptedModel.from_name(name)
-            elif (inner := parse_faulty_name(name)[0]) == CALLER:
-                reason = f'{no_name}: faults cannot be injected into "{CALLER}".'
-            else:
-                check_name(inner)
-        except ValueError as error:
-            reason = str(error)
-    elif (provider := parse_provider(name)) in UNSUPPORTED_PROVIDERS:
-        problem = "cannot be used here, because their login writes to standard output"
-        reason = f"{name}: models of {provider} {problem}. Choose another provider."
-    elif name.startswith(("local/", "local?")):
-        reason = f'{no_name}. The embedded model is called "local".'
-    elif name.startswith((f"{CALLER}/", f"{CALLER}?")):
-        reason = f'{no_name}. A seat of your own has the model "{CALLER}".'
-    if reason:
-        raise InvalidRequestError(reason)
 
 
 def find_default_models(
@@ -217,15 +207,3 @@ def family(name: str) -> str:
     if provider in _HOSTING_PROVIDERS.split() and (own := re.match(r"[a-z]+", model)):
         return own.group()
     return provider
-
-
-def find_provider(name: str) -> str:
-    """The provider of a litellm model. litellm accepts names without one for OpenAI and Anthropic models."""
-    return parse_provider(name) if "/" in name else family(name)
-
-
-def find_missing_key(name: str, environ: Mapping[str, str]) -> str:
-    """The environment variable that the model's provider needs and that is not set; "" when there is none."""
-    name = unwrap_faulty_name(name)
-    variables = next((row.key_variables for row in PROVIDERS if row.name == find_provider(name)), ("",))
-    return "" if any(environ.get(key) for key in variables) else variables[0]

@@ -78,7 +78,7 @@ class GuardedModel:
 
     def __init__(self, name: str, provider: str, model: Model, guard: Guard) -> None:
         self._name = name
-        self._provider = provider
+        self.provider = provider
         self._model = model
         self._guard = guard
         self._cooldown = guard.cooldown(provider)
@@ -88,8 +88,8 @@ class GuardedModel:
         guard, deadline = self._guard, self._guard.now() + request.timeout
         self._breaker.check()
         self._check_cooldown(deadline)
-        places = f"requests to {self._provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-        async with self._acquire(guard.limit(self._provider), places, request, deadline):
+        places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
+        async with self._acquire(guard.limit(self.provider), places, request, deadline):
             # Before the second limit, which other providers can use meanwhile; and again after it, because
             # the cooldown may have been extended.
             await self._wait_for_cooldown(deadline)
@@ -104,15 +104,13 @@ class GuardedModel:
         self, limit: anyio.Semaphore, places: str, request: Request, deadline: float
     ) -> AsyncIterator[None]:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
-        try:
-            limit.acquire_nowait()
-        except anyio.WouldBlock:
-            with anyio.move_on_after(deadline - self._guard.now()) as wait:
-                await limit.acquire()
-            if wait.cancelled_caught:
-                reason = f"within its {request.timeout:g} seconds none of the {limit.max_value} places for {places}"
-                detail = f"{self._name} was not asked: {reason} became free."
-                raise ModelError("timeout", detail, attempts=0) from None
+        with anyio.move_on_after(deadline - self._guard.now()) as wait:
+            await limit.acquire()
+        if wait.cancelled_caught:
+            reason = (
+                f"within its {request.timeout:g} seconds none of the {limit.max_value} places for {places}"
+            )
+            raise ModelError("timeout", f"{self._name} was not asked: {reason} became free.", attempts=0)
         try:
             yield
         finally:
@@ -128,7 +126,7 @@ class GuardedModel:
         left = self._cooldown.seconds_left()
         if left and left > deadline - self._guard.now():
             request = f"asks to be left alone for {format_seconds(left)}"
-            reason = f"{self._provider} limits the rate of requests and {request}"
+            reason = f"{self.provider} limits the rate of requests and {request}"
             raise ModelError("rate_limited", f"{self._name} was not asked: {reason}.", attempts=0)
         return left
 

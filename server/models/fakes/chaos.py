@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, cycle, islice
 from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import parse_qsl
 
 import anyio
 
+from server.debate.facts.errors import InvalidRequestError, require
 from server.models import FailureCause, FunctionCall, Model, ModelError, OnText, Reply, Request
 
 T = TypeVar("T")
@@ -76,9 +77,7 @@ def break_off(reply: Reply) -> Reply:
 
 
 def repeat_text(reply: Reply) -> Reply:
-    """A million characters."""
-    text = reply.text or "So it is. "
-    return replace(reply, text=(text * (1_000_000 // len(text) + 1))[:1_000_000])
+    return replace(reply, text="".join(islice(cycle(reply.text or "So it is. "), 1_000_000)))
 
 
 def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Reply]:
@@ -120,13 +119,13 @@ class Chaos:
 
     @classmethod
     def parse(cls, spec: str) -> Self:
-        """The chaos of "failure=0.1,latency=0.2,seed=7". Raises ValueError, which says what to write."""
+        """The chaos of "failure=0.1,latency=0.2,seed=7". Raises InvalidRequestError."""
         given: dict[str, str] = {}
         for part in spec.split(","):
             name, sign, value = (piece.strip() for piece in part.partition("="))
-            if not (name and sign) or name in given:
-                problem = f'each word once: "{part[:60]}" does not fit.'
-                raise ValueError(f'Chaos is written as in "{EXAMPLE_SPEC}", {problem}')
+            problem = f'each word once: "{part[:60]}" does not fit.'
+            is_new = name and sign and name not in given
+            require(is_new, f'Chaos is written as in "{EXAMPLE_SPEC}", {problem}')
             given[name] = value
         return cls.from_mapping(given)
 
@@ -136,15 +135,14 @@ class Chaos:
         known = [field.name for field in fields(cls)]
         amounts: dict[str, Any] = {}
         for name, value in values.items():
-            if name not in known:
-                raise ValueError(f'Chaos knows no "{name[:60]}". It knows {", ".join(known)}.')
+            require(name in known, f'Chaos knows no "{name[:60]}". It knows {", ".join(known)}.')
             number, kind, most = _AMOUNTS.get(name, (_NUMBER, "number", 1))
             amount = float(value) if number.fullmatch(value) else math.nan
-            if not 0 <= amount <= most:
-                raise ValueError(f'Chaos: {name} is a {kind} from 0 to {most}, not "{value[:60]}".')
+            require(0 <= amount <= most, f'Chaos: {name} is a {kind} from 0 to {most}, not "{value[:60]}".')
             amounts[name] = int(value) if name == "seed" else amount
-        if (total := math.fsum(amounts.get(name, 0) for name in FAULTS)) > 1 + 1e-9:
-            raise ValueError(f"The rates of chaos come to {total:g}; 1 is the most, as a call has one fault.")
+        total = math.fsum(amounts.get(name, 0) for name in FAULTS)
+        reason = "1 is the most, as a call has one fault"
+        require(total <= 1 + 1e-9, f"The rates of chaos come to {total:g}; {reason}.")
         return cls(**amounts)
 
     def __str__(self) -> str:
@@ -172,22 +170,22 @@ def is_faulty(name: str) -> bool:
 
 
 def parse_faulty_name(name: str) -> tuple[str, Chaos]:
-    """(wrapped model, chaos) of "faulty?model=scripted&failure=0.1". Raises ValueError as `Chaos.parse`."""
+    """(wrapped model, chaos) of "faulty?model=scripted&failure=0.1". Raises as `Chaos.parse`."""
     pairs: list[tuple[str, str]] = []
     with suppress(ValueError):
         pairs = parse_qsl(name.partition("?")[2], keep_blank_values=True, strict_parsing=True)
     given = dict(pairs)
     inner = given.pop("model", "")
-    if not inner or len(given) + 1 < len(pairs):
-        example = 'Write one such as "faulty?model=scripted&failure=0.1&seed=7"'
-        parts = "a model (percent-encoded if it has parameters) and its faults, each word once"
-        raise ValueError(f'"{name}" is not understood. {example}: {parts}.')
+    example = 'Write one such as "faulty?model=scripted&failure=0.1&seed=7"'
+    parts = "a model (percent-encoded if it has parameters) and its faults, each word once"
+    is_complete = inner and len(given) + 1 == len(pairs)
+    require(is_complete, f'"{name}" is not understood. {example}: {parts}.')
     return inner, Chaos.from_mapping(given)
 
 
 def unwrap_faulty_name(name: str) -> str:
     """The name of the model behind injected faults."""
-    with suppress(ValueError):  # an own model may have any name
+    with suppress(InvalidRequestError):  # an own model may have any name
         while is_faulty(name):
             name, _ = parse_faulty_name(name)
     return name

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 
+from server.debate.facts.errors import InvalidRequestError
 from server.models import FunctionCall, ModelError, OnText, PromptSummary, Reply, Request, Usage, limit_time
 from server.models.fakes.instances import build_instance, fit_text, hash_to_int
 
@@ -61,26 +62,18 @@ class ScriptedModel:
     record_requests: bool = True
     requests: list[Request] = field(default_factory=list)  # for tests; empty without `record_requests`
 
-    def follow_script(self, request: Request) -> ScriptOutput | Awaitable[ScriptOutput]:
-        if self.script:
-            return self.script(request)
-        return build_function_calls(request, self.chars) or build_reply_text(request, self.chars)
-
     @classmethod
     def from_name(cls, name: str) -> Self:
-        """The model of a name like "scripted?delay=0.2&chars=1200". Raises ValueError for another parameter."""
+        """The model of a name like "scripted?delay=0.2&chars=1200". Raises InvalidRequestError."""
         query = name.partition("?")[2]
-        try:
-            given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+        with suppress(ValueError):
+            given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
             delay, chars = float(given.pop("delay", "0")), int(given.pop("chars", "0"))
-            is_valid = not given and 0 <= delay <= _MAX_DELAY and 0 <= chars <= _MAX_CHARS
-        except ValueError:
-            is_valid = False
-        if not is_valid:
-            advice = f"(delay: 0 to {_MAX_DELAY} seconds; chars: 0 to {_MAX_CHARS})"
-            example = f'Write "scripted", or with parameters "scripted?delay=0.2&chars=1200" {advice}.'
-            raise ValueError(f'"{name}" is not understood. {example}')
-        return cls(delay=delay, chars=chars, name=name, record_requests=False)
+            if not given and 0 <= delay <= _MAX_DELAY and 0 <= chars <= _MAX_CHARS:
+                return cls(delay=delay, chars=chars, name=name, record_requests=False)
+        advice = f"(delay: 0 to {_MAX_DELAY} seconds; chars: 0 to {_MAX_CHARS})"
+        example = f'Write "scripted", or with parameters "scripted?delay=0.2&chars=1200" {advice}.'
+        raise InvalidRequestError(f'"{name}" is not understood. {example}')
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         if self.record_requests:
@@ -88,7 +81,10 @@ class ScriptedModel:
         started = anyio.current_time()
         with limit_time(self.name, request.timeout):
             await anyio.sleep(self.delay)
-            output = self.follow_script(request)
+            if self.script:
+                output = self.script(request)
+            else:
+                output = build_function_calls(request, self.chars) or build_reply_text(request, self.chars)
             answer = await output if isawaitable(output) else output
         text, calls = (answer, ()) if isinstance(answer, str) else ("", answer)
         if on_text:
@@ -145,10 +141,8 @@ def build_prose(request: Request, chars: int) -> str:
             stance = format_stance(summary)
             turn = hash_to_int(request.seat, said, str(summary.round))
             asked = f'Asked: "{excerpt(said)}" ' if said else ""
-            opening = (
-                f"{asked}I would change my mind if nothing came of {stance} where it was tried in earnest."
-            )
-            return f"{opening} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+            answer = f"I would change my mind if nothing came of {stance} where it was tried in earnest."
+            return f"{asked}{answer} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
         case "audit" if not said:
             return "There is nothing to check yet: no claim was made in this round."
         case "audit":
@@ -206,15 +200,16 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
             fields = build_round_briefing(request)
         case "closing":
             fields = build_round_summary(summary)
-        case "ballot" if summary.positions:
-            choice, stance = choose_position(summary, "choice")
-            reasoning = f'The points for "{stance}" ({choice}) were answered least of all.'
-            fields = {"reasoning": reasoning, "choice": choice}
-        case "judgment" if summary.positions:
-            winner, stance = choose_position(summary, "winner")
-            verdict = f'"{stance}" ({winner}) was better supported.'
-            reasoning = f"{winner} answered what was said against it; the others left points open."
-            fields = {"reasoning": reasoning, "verdict": verdict, "winner": winner, "margin": 2}
+        case "ballot" | "judgment" as task if summary.positions:
+            key, positions = "choice" if task == "ballot" else "winner", sorted(summary.positions)
+            # By the question's hash: seats on this model agree.
+            letter, stance = positions[hash_to_int(summary.question, key) % len(positions)]
+            found = f'"{excerpt(stance)}" ({letter})'
+            fields = {"reasoning": f"The points for {found} were answered least of all.", key: letter}
+            if task == "judgment":
+                reasoning = f"{letter} answered what was said against it; the others left points open."
+                verdict = f"{found} was better supported."
+                fields |= {"reasoning": reasoning, "verdict": verdict, "margin": 2}
     return fields
 
 
@@ -259,13 +254,6 @@ def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
     text = f"Round {summary.round}: the objections were answered; what is left is to try it."
     decision = f"Try {chosen} on a small scale first, and look again when there are results."
     return {"summary": text, "status": "SETTLED", "decision": decision}
-
-
-def choose_position(summary: PromptSummary, purpose: str) -> tuple[str, str]:
-    """(letter, stance) of a position, by the question's hash. Seats on this model agree."""
-    positions = sorted(summary.positions)
-    letter, stance = positions[hash_to_int(summary.question, purpose) % len(positions)]
-    return letter, excerpt(stance)
 
 
 def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:

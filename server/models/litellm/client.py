@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Price
-from server.models import ModelError, OnText, Prompt, Reply, Request
+from server.models import ModelError, OnText, Reply, Request
 from server.models.litellm.errors import ProviderFailure, classify_error
 from server.models.litellm.response import Completion, build_reply, read_completion, read_stream
 from server.models.resilience import Cooldown, Sleep
@@ -42,7 +42,7 @@ class LitellmModel:
     price: Price | None = None  # the operator's price; None for litellm's price table
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        self._check_allowed()
+        api_base = self._choose_api_base()
         attempt, has_streamed = 0, False
 
         def forward_piece(piece: str) -> None:
@@ -55,16 +55,18 @@ class LitellmModel:
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
+                arguments = self._build_arguments(litellm, request)
+                arguments |= {"api_base": api_base} if api_base else {}
                 extras = build_extras(litellm, self.name, request)
                 while True:
                     attempt += 1
                     # A watcher who saw part of a reply gets no pieces of the next attempt.
                     streaming = forward_piece if on_text and not has_streamed else None
                     try:
-                        completion = await self._request_completion(litellm, request, streaming, extras)
+                        completion = await request_completion(litellm, arguments | extras, streaming)
                         break
                     except Exception as error:  # noqa: BLE001  (litellm raises many types)
-                        failure = self._classify_error(litellm, error)
+                        failure = classify_error(error, self.name, find_missing_variables(litellm, self.name))
                     if extras and attempt < request.max_attempts and failure.is_request_error:
                         extras = {}  # the prompt describes the format in words as well
                     else:
@@ -72,49 +74,39 @@ class LitellmModel:
         except TimeoutError:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
-        return build_reply(
-            litellm, self.name, completion, self.price, attempt, anyio.current_time() - started
-        )
+        seconds = anyio.current_time() - started
+        return build_reply(litellm, self.name, completion, self.price, attempt, seconds)
 
-    def _check_allowed(self) -> None:
-        host = urlsplit(self._base_url()).hostname or ""
-        if is_offline() and not re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host):
+    def _choose_api_base(self) -> str:
+        """The provider's address; "" for litellm's default. Raises ModelError where it may not be called."""
+        if os.environ.get("COUNTERPOINT_OFFLINE", "") in ("", "0"):
+            return self.api_base
+        provider = parse_provider(self.name).upper()
+        variables = (f"{provider}_API_BASE", f"{provider}_BASE_URL")
+        base = self.api_base or next(filter(None, map(os.environ.get, variables)), "")
+        if not re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", urlsplit(base).hostname or ""):
             allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
             detail = f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
             raise ModelError("bad_request", detail)
+        return base
 
-    def _base_url(self) -> str:
-        """The configured address of the provider; "" for litellm's default."""
-        provider = parse_provider(self.name).upper()
-        variables = (f"{provider}_API_BASE", f"{provider}_BASE_URL")
-        return self.api_base or next(filter(None, map(os.environ.get, variables)), "")
-
-    async def _request_completion(
-        self, litellm: Any, request: Request, on_text: OnText | None, extras: dict[str, Any]
-    ) -> Completion:
+    def _build_arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
         is_reasoning = litellm.supports_reasoning(model=self.name)
-        arguments: dict[str, Any] = extras | {
+        # Anthropic's prompt cache needs blocks with a mark.
+        has_blocks = parse_provider(self.name) == "anthropic" or self.name.startswith("claude")
+        messages = [
+            {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
+            for role, content in ((message.role, message.content) for message in request.prompt.messages)
+        ]
+        return {
             "model": self.name,
-            "messages": build_messages(self.name, request.prompt),
+            "messages": messages,
             "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
             "timeout": request.timeout,
             "num_retries": 0,
             "max_retries": 0,  # of the OpenAI client below litellm
             "drop_params": True,
         }
-        # Offline, the address that was checked is the one that is used.
-        if base := self._base_url() if is_offline() else self.api_base:
-            arguments["api_base"] = base
-        if on_text is None:
-            return read_completion(await litellm.acompletion(**arguments))
-        arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-        return await read_stream(await litellm.acompletion(**arguments), on_text)
-
-    def _classify_error(self, litellm: Any, error: Exception) -> ProviderFailure:
-        missing: list[str] = []
-        with suppress(Exception):  # it only improves the wording
-            missing = litellm.validate_environment(model=self.name)["missing_keys"]
-        return classify_error(error, self.name, missing)
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
@@ -133,6 +125,20 @@ class LitellmModel:
             if not pause:
                 return
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
+
+
+async def request_completion(litellm: Any, arguments: dict[str, Any], on_text: OnText | None) -> Completion:
+    if on_text is None:
+        return read_completion(await litellm.acompletion(**arguments))
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
+
+
+def find_missing_variables(litellm: Any, name: str) -> list[str]:
+    """The environment variables that the provider needs and that are not set."""
+    with suppress(Exception):  # it only improves the wording of an error
+        return list(litellm.validate_environment(model=name)["missing_keys"])
+    return []
 
 
 async def get_litellm() -> Any:
@@ -159,21 +165,8 @@ def import_litellm() -> Any:
     return litellm
 
 
-def is_offline() -> bool:
-    return os.environ.get("COUNTERPOINT_OFFLINE", "") not in ("", "0")
-
-
 def parse_provider(name: str) -> str:
     return name.partition("/")[0].lower() if "/" in name else "openai"
-
-
-def build_messages(name: str, prompt: Prompt) -> list[dict[str, Any]]:
-    """Messages for litellm; for Anthropic in blocks with a cache mark, which its prompt cache needs."""
-    has_blocks = parse_provider(name) == "anthropic" or name.startswith("claude")
-    return [
-        {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
-        for role, content in ((message.role, message.content) for message in prompt.messages)
-    ]
 
 
 def split_blocks(text: str) -> list[dict[str, Any]]:

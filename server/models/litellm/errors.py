@@ -14,20 +14,16 @@ from server.redaction import redact
 MAX_DETAIL_LENGTH = 300
 
 _CLASS_NAMES: dict[FailureCause | None, str] = {
-    "timeout": "APITimeoutError Timeout",
+    "timeout": "APITimeoutError",
     "rate_limited": "BudgetExceededError RateLimitError",
-    "unavailable": "BadGatewayError InternalServerError MidStreamFallbackError ServiceUnavailableError",
-    "unauthorized": "AuthenticationError PaymentRequiredError PermissionDeniedError",
-    "bad_request": (
-        "BadRequestError ContextWindowExceededError ImageFetchError InvalidRequestError LiteLLMUnknownProvider "
-        "ModelNotMappedError NotFoundError UnprocessableEntityError UnsupportedParamsError VectorStoreSearchError"
-    ),
+    "unavailable": "MidStreamFallbackError",
+    "bad_request": "ModelNotMappedError",
     "refused": (
         "BlockedPiiEntityError ContentPolicyViolationError GuardrailRaisedException ModifyResponseException "
         "RejectedRequestError SensitiveDataRouteException"
     ),
-    "unreadable": "APIResponseValidationError JSONSchemaValidationError",
-    None: "APIConnectionError APIError MockException OpenAIError",  # the HTTP status decides
+    "unreadable": "APIResponseValidationError",
+    None: "APIError OpenAIError",  # the HTTP status decides
 }
 CAUSE_BY_CLASS = {name: cause for cause, names in _CLASS_NAMES.items() for name in names.split()}
 """By the name of the class or its nearest ancestor; None if the HTTP status decides."""
@@ -72,15 +68,16 @@ def classify_error(error: Exception, model: str, missing_variables: Collection[s
     cause = find_cause(error, message)
     # For OpenAI litellm reports a missing key as a server error.
     is_about_key = name == "AuthenticationError" or re.search("api[_ ]key", message, re.IGNORECASE)
+    known = ""
     if missing_variables and is_about_key and cause in ("unauthorized", "unavailable"):
-        detail = f"there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
-        return ProviderFailure("unauthorized", f"{model}: {detail}")
-    if "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
-        detail = "the account has no credit left. Add some, or choose another model."
-        return ProviderFailure(cause, f"{model}: {detail}")
-    if name == "ContextWindowExceededError":
-        detail = "the debate is longer than this model can read. Choose one with a larger context."
-        return ProviderFailure(cause, f"{model}: {detail}")
+        cause = "unauthorized"
+        known = f"there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
+    elif "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
+        known = "the account has no credit left. Add some, or choose another model."
+    elif name == "ContextWindowExceededError":
+        known = "the debate is longer than this model can read. Choose one with a larger context."
+    if known:
+        return ProviderFailure(cause, f"{model}: {known}")
     pause, advice = find_retry_after(error), _ADVICE[cause]
     if cause == "rate_limited" and pause:
         wait = f"asks to be left alone for {format_seconds(pause)}; wait that long"

@@ -5,6 +5,7 @@ import jsonschema
 import pytest
 
 from server.debate.facts.config import HandoffMode
+from server.debate.facts.errors import InvalidRequestError
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.contract.model import (
@@ -145,7 +146,7 @@ def test_parameters_are_read_from_the_name(name: str, delay: float, chars: int) 
     ],
 )
 def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:
-    with pytest.raises(ValueError, match=r"is not understood.*delay=0\.2&chars=1200"):
+    with pytest.raises(InvalidRequestError, match=r"is not understood.*delay=0\.2&chars=1200"):
         ScriptedModel.from_name(f"scripted?{query}")
 
 
