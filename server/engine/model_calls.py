@@ -6,7 +6,6 @@ tools may use them first: the results are recorded as an event, and the seat is 
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from functools import partial
 
 import anyio
@@ -15,7 +14,7 @@ from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
-from server.debate.replies.extract import Reply, build_failure
+from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
@@ -105,15 +104,11 @@ class ModelCaller:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
-        if offered and (lookups := await self.look_up(reply, servers)):
-            return researched(lookups=lookups, usage=reply.usage)
+        wanted = [each for each in reply.function_calls if each.name != "handoff"] if offered else []
+        if wanted:
+            found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
+            return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return interpret(debate, call, reply)
-
-    async def look_up(self, reply: Reply, servers: Sequence[str]) -> tuple[Lookup, ...]:
-        """Make the research calls of a reply concurrently."""
-        calls = [call for call in reply.function_calls if call.name != "handoff"][:MAX_LOOKUPS_PER_BATCH]
-        lookups = (self.research.look_up(call, servers) for call in calls)
-        return tuple(await asyncio.gather(*lookups))
 
 
 def find_debater(debate: Debate, call: Call) -> Debater | None:

@@ -42,13 +42,9 @@ def own_fields(kind: str) -> list[str]:
     """The scalar fields of a kind of fact: text, number or boolean."""
     models: tuple[type[Fact], ...] = get_args(get_args(Event)[0])
     [model] = [one for one in models if one.model_fields["kind"].default == kind]
-    names = ["action"] if issubclass(model, InterventionFact) else []
-    for name, field in model.model_fields.items():
-        if name != "kind" and (
-            field.annotation in (str, int, bool) or get_origin(field.annotation) is Literal
-        ):
-            names.append(name)
-    return names
+    types = {name: field.annotation for name, field in model.model_fields.items() if name != "kind"}
+    names = [name for name, one in types.items() if one in (str, int, bool) or get_origin(one) is Literal]
+    return [*names, "action"] if issubclass(model, InterventionFact) else names
 
 
 def available_fields(chosen_events: Iterable[str]) -> set[str]:
@@ -73,11 +69,10 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
         "kind": entry.event.kind,
         **{name: getattr(entry.event, name) for name in own_fields(entry.event.kind)},
     }
-    return {"tags": debate.setup.tags} | {name: (format_value(value),) for name, value in values.items()}
-
-
-def format_value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()
+    }
+    return {"tags": debate.setup.tags} | {name: (text,) for name, text in texts.items()}
 
 
 def find_placeholders(template: str) -> list[str]:
