@@ -17,6 +17,11 @@ def build_item(position: int, *, reader: str = "r", queue_index: int = 0, due_at
     )
 
 
+async def put_items(outbox: Outbox, *items: OutboxItem) -> None:
+    await outbox.register("r")
+    await outbox.put(["r"], items[-1].position, items)
+
+
 async def claim_id(
     outbox: Outbox, *, owner: str = "me", reader: str = "r", queue_index: int = 0, now: float = 100
 ) -> str:
@@ -71,8 +76,7 @@ class ReaderContract:
 @pytest.mark.asyncio
 class ItemContract:
     async def test_what_two_processes_find_is_kept_once(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 2, [build_item(1), build_item(2)])
+        await put_items(outbox, build_item(1), build_item(2))
         await outbox.complete(build_item(1), "")
         await outbox.put(["r"], 3, [build_item(1), build_item(2), build_item(3)])
 
@@ -95,32 +99,24 @@ class ItemContract:
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
 
     async def test_the_longest_due_comes_first_and_nothing_before_it_is_due(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 3, [build_item(1, due_at=101), build_item(2), build_item(3)])
+        await put_items(outbox, build_item(1, due_at=101), build_item(2), build_item(3))
 
         assert await outbox.due_queues(99) == []
         assert await claim_id(outbox, now=99) == ""
         assert [await claim_id(outbox, now=100) for _ in range(3)] == ["r-2-0", "r-3-0", ""]
         assert await claim_id(outbox, now=101) == "r-1-0"
 
-    async def test_an_item_comes_back_as_it_was_put(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 1, [build_item(1)])
-        assert await outbox.claim("r", 0, "me", now=100, seconds=10) == build_item(1)
-
     async def test_an_item_has_one_owner_until_its_claim_runs_out(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 1, [build_item(1)])
+        await put_items(outbox, build_item(1))
 
-        assert await claim_id(outbox) == "r-1-0"
+        assert await outbox.claim("r", 0, "me", now=100, seconds=10) == build_item(1)
         assert await claim_id(outbox, owner="you", now=109) == ""
         assert await outbox.due_queues(109) == []
         assert await outbox.due_queues(110) == [("r", 0)]
         assert await claim_id(outbox, owner="you", now=110) == "r-1-0"
 
     async def test_who_lost_a_claim_can_neither_end_nor_put_off(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 1, [build_item(1)])
+        await put_items(outbox, build_item(1))
         await claim_id(outbox)
         await claim_id(outbox, owner="you", now=110)
 
@@ -131,8 +127,7 @@ class ItemContract:
         assert await outbox.owners() == set()
 
     async def test_what_is_put_off_comes_later_with_what_was_said_of_it(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 1, [build_item(1)])
+        await put_items(outbox, build_item(1))
         await claim_id(outbox)
         later = replace(build_item(1), due_at=150, attempts=3)
         await outbox.reschedule(later, "me")
@@ -141,8 +136,7 @@ class ItemContract:
         assert await outbox.claim("r", 0, "you", now=150, seconds=10) == later
 
     async def test_what_an_owner_gives_back_is_free_at_once(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 2, [build_item(1), build_item(2)])
+        await put_items(outbox, build_item(1), build_item(2))
         await claim_id(outbox)
         await claim_id(outbox, owner="you")
 
@@ -152,8 +146,7 @@ class ItemContract:
         assert await claim_id(outbox, owner="third") == "r-1-0"
 
     async def test_what_nobody_did_for_long_is_forgotten(self, outbox: Outbox) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 2, [build_item(1, due_at=10), build_item(2)])
+        await put_items(outbox, build_item(1, due_at=10), build_item(2))
 
         assert await outbox.delete_overdue(100) == 1
         assert [await claim_id(outbox) for _ in range(2)] == ["r-2-0", ""]
@@ -161,8 +154,7 @@ class ItemContract:
     async def test_of_many_who_claim_one_wins_each_and_appends_are_not_disturbed(
         self, journal: Journal, outbox: Outbox
     ) -> None:
-        await outbox.register("r")
-        await outbox.put(["r"], 10, [build_item(number) for number in range(1, 11)])
+        await put_items(outbox, *map(build_item, range(1, 11)))
         async with asyncio.timeout(TIMEOUT):
             found, _, _ = await asyncio.gather(
                 asyncio.gather(*(claim_id(outbox, owner=f"o{number}") for number in range(20))),

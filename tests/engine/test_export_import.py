@@ -23,7 +23,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
@@ -34,7 +34,7 @@ Change = Callable[[dict[str, Any]], object]
 async def half_way(database: str | Path) -> dict[str, Any]:
     """A debate after its first round, as a file holds it."""
     async with open_engine(database, default="scripted") as opened:
-        snapshot = await opened.start(DebateRequest(question="Ship it?"), actor="me")
+        snapshot = await start_debate(opened)
         await opened.step(snapshot.id, wait=5)
         return dict(json.loads(json.dumps(await export_debate(opened, snapshot.id))))
 
@@ -68,8 +68,7 @@ async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp
 
 async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "a.db", default="scripted") as first:
-        snapshot = await first.start(DebateRequest(question="Ship it?", run=True), actor="me")
-        snapshot = await first.follow(snapshot.id, wait=5)
+        snapshot = await run_debate(first)
         data = await export_debate(first, snapshot.id)
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
         restored, _ = await restore_debate(second, data)

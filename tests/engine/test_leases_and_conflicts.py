@@ -187,8 +187,7 @@ async def test_an_answer_is_given_up_when_the_database_stays_locked(database: st
         runner = build_runner(journal, gate.model, record_retry_delays=(0.01,))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(expect_unavailable, runner, snapshot)
-            with anyio.fail_after(5):
-                await gate.first_call.wait()
+            await gate.wait_for_call()
             other = sqlite3.connect(database, isolation_level=None)
             other.execute("begin immediate")
             gate.release.set()

@@ -3,16 +3,15 @@
 import json
 from pathlib import Path
 
-import anyio
 import pytest
 
-from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.queries import compare_family
 from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
@@ -26,8 +25,7 @@ async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
         open_engine(database, model, daily_calls=100) as one,
         open_engine(there, model, daily_calls=100) as two,
     ):
-        snapshot = await one.start(DebateRequest(question="Ship it?"), actor="test")
-        snapshot = await one.step(snapshot.id, wait=5)
+        snapshot = await run_round(one)
         await restore_debate(two, await export_debate(one, snapshot.id))
         await two.step(snapshot.id, wait=5)
         await restore_debate(one, await export_debate(two, snapshot.id))
@@ -44,7 +42,7 @@ def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
 @pytest.mark.parametrize("at", ["yesterday", "2026-02-31T10:00:00.000Z", "2026-12-01T10:00:00.000"])
 async def test_times_that_are_none_are_refused(database: str, tmp_path: Path, at: str) -> None:
     async with open_engine(database, default="scripted") as one:
-        snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
+        snapshot = await start_debate(one, run=True)
         data = await export_debate(one, snapshot.id)
     data["entries"][0]["at"] = at
     async with open_engine(tmp_path / "there.db") as two:
@@ -58,9 +56,8 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
 ) -> None:
     gate = Gate()
     async with open_engine(database, gate.model) as one:
-        snapshot = await one.start(DebateRequest(question="Ship it?", run=True), actor="test")
-        with anyio.fail_after(5):
-            await gate.first_call.wait()
+        snapshot = await start_debate(one, run=True)
+        await gate.wait_for_call()
         data = await export_debate(one, snapshot.id)
     async with open_engine(tmp_path / "there.db", ScriptedModel()) as two:
         await restore_debate(two, data)
@@ -71,7 +68,7 @@ async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
 @pytest.mark.requirement("N9")
 async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_path: Path) -> None:
     async with open_engine(database) as one, open_engine(tmp_path / "there.db") as two:
-        parent = await one.start(DebateRequest(question="Ship it?", models=["scripted"]), actor="test")
+        parent = await start_debate(one, models=["scripted"])
         child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
         restored, _ = await restore_debate(two, await export_debate(one, child.id))
 

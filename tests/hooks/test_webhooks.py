@@ -19,14 +19,13 @@ from server.debate.views.events import build_event_row
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.webhook import build_headers
+from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import (
     LogLines,
     hook,
     open_manager_with_hooks,
     open_manager_with_retry_delays,
     post_at_start,
-    run_debate,
-    start_debate,
     webhook,
 )
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver

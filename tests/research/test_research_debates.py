@@ -83,22 +83,11 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
     ("notes", "function", "failure"),
     [
         (build_server_config("bad"), "die", "notes/die: the call failed: it ended (exit code 7)"),
-        (build_server_config("bad", timeout=1), "hang", "notes/hang: there was no answer within 1 s"),
-        (
-            build_server_config("bad"),
-            "endless",
-            "notes/endless: the call failed: it sent a message of over 16 MB",
-        ),
         (build_server_config("bad"), "burn", "notes__burn: there is no such function; there are: notes__pid"),
         (
             build_server_config("broken"),
             "pid",
             "servers: The research server notes cannot be used: it ended (exit code 3).",
-        ),
-        (
-            ResearchServer(command="/no/such/program"),
-            "pid",
-            "servers: The research server notes cannot be used: it cannot be started: No such file",
         ),
     ],
 )

@@ -1,22 +1,13 @@
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from storage.journal import StorageError
 from storage.outbox import Outbox, ReaderPosition
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import TIMEOUT, open_journal
 from tests.contract.outbox import OutboxContract, build_item, claim_id
-
-
-@pytest_asyncio.fixture(params=["a.db", ":memory:"])
-async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-    path = request.param if request.param == ":memory:" else tmp_path / request.param
-    async with open_journal(path) as journal:
-        yield journal
 
 
 @pytest_asyncio.fixture
@@ -55,9 +46,3 @@ class TestAcrossProcesses:
                     *(claim_id(journal.outbox, owner=name) for journal, name in ((one, "a"), (two, "b")) * 3)
                 )
         assert sorted(found) == ["", "", "", "r-1-0", "r-2-0", "r-3-0"]
-
-    async def test_a_closed_outbox_says_so(self, tmp_path: Path) -> None:
-        async with open_journal(tmp_path / "a.db") as journal:
-            pass
-        with pytest.raises(StorageError, match="was closed"):
-            await journal.outbox.put(["r"], 1, [build_item(1)])

@@ -2,13 +2,11 @@ import asyncio
 import resource
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
 import anyio
 import pytest
-import pytest_asyncio
 from anyio.lowlevel import checkpoint
 
 from storage.connection import require_sqlite
@@ -24,13 +22,6 @@ from tests.contract.journal_helpers import (
     open_journal,
 )
 from tests.support.paths import ROOT
-
-
-@pytest_asyncio.fixture(params=["a.db", ":memory:"])
-async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-    path = request.param if request.param == ":memory:" else tmp_path / request.param
-    async with open_journal(path) as journal:
-        yield journal
 
 
 class TestInAFileAndInMemory(JournalContract):

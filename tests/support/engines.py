@@ -6,8 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from server.compose import open_manager
+from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager, utc_now
+from server.engine.store import DebateSnapshot
 from server.models import Model
 from server.settings import Settings
 
@@ -25,3 +29,20 @@ def open_engine(
     named = models if isinstance(models, Mapping) or models is None else {"mine": models}
     configured = Settings(db=str(database), models=(default,) if default else (), **settings)
     return open_manager(configured, named, environ={}, recover=recover, clock=clock)
+
+
+async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
+    return await manager.start(DebateRequest(**{"question": "Ship it?", **fields}), actor="test")
+
+
+async def run_round(manager: DebateManager, **fields: Any) -> DebateSnapshot:
+    """Start a debate and run its first round."""
+    snapshot = await start_debate(manager, **fields)
+    return await manager.step(snapshot.id, wait=5)
+
+
+async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
+    """Run a debate to its end."""
+    snapshot = await start_debate(manager, run=True, **fields)
+    with anyio.fail_after(20):
+        return await manager.follow(snapshot.id, wait=20)

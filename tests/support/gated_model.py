@@ -18,3 +18,7 @@ class Gate:
         self.first_call.set()
         await self.release.wait()
         return f"{request.seat} has a point."
+
+    async def wait_for_call(self) -> None:
+        with anyio.fail_after(5):
+            await self.first_call.wait()

@@ -10,9 +10,8 @@ from typing import Any
 import anyio
 
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.debate.commands.requests import DebaterInput
 from server.engine.debates import DebateManager, utc_now
-from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import load_hooks_config
 from server.hooks.runner import run_hooks
@@ -100,17 +99,6 @@ async def open_manager_with_retry_delays(
             yield manager
     finally:
         await journal.close()
-
-
-async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
-    return await manager.start(DebateRequest(**{"question": "Ship it?", **fields}), actor=ACTOR)
-
-
-async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
-    """Run a debate to its end."""
-    snapshot = await start_debate(manager, run=True, **fields)
-    with anyio.fail_after(5):
-        return await manager.follow(snapshot.id, wait=5)
 
 
 def time_out(request: Request) -> str:

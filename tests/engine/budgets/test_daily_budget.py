@@ -8,14 +8,13 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.engine.recovery import Recovery
 from server.engine.store import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -48,7 +47,7 @@ class Clock:
 
 
 async def run(manager: DebateManager, question: str = "Ship it?") -> DebateSnapshot:
-    snapshot = await manager.start(DebateRequest(question=question, run=True), actor=ACTOR)
+    snapshot = await start_debate(manager, question=question, run=True)
     return await manager.follow(snapshot.id, wait=5)
 
 
@@ -77,9 +76,7 @@ async def test_another_process_and_another_start_count_what_was_spent_before(dat
 async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
     model = ScriptedModel(delay=0.02)
     async with open_engine(database, model, daily_calls=10) as manager:
-        snapshots = [
-            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor=ACTOR) for n in range(4)
-        ]
+        snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(4)]
         ends = [(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots]
     assert "paused" in ends
     assert len(model.requests) <= 10
@@ -107,7 +104,7 @@ async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
     clock = Clock()
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run(manager)
-        snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        snapshot = await start_debate(manager, question="Step it?")
         assert (await manager.step(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
         assert len((await manager.step(snapshot.id, expected_round=1, wait=5)).debate.turns) == 2
@@ -135,7 +132,7 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run(manager)
         snapshot = await run(manager)
-        stepped = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        stepped = await start_debate(manager, question="Step it?")
         await manager.step(stepped.id, wait=5)
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as later:
         assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == []

@@ -11,7 +11,7 @@ from server.debate.rules.budget import compute_spending
 from server.engine.store import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -62,10 +62,7 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
     model = Struggling()
     model.failed.set()
     async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
-        snapshots = [
-            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
-            for n in range(8)
-        ]
+        snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(8)]
         ends = {(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots}
 
     assert "paused" in ends
@@ -75,10 +72,7 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
 async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
     model = ScriptedModel(delay=0.01)
     async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
-        snapshots = [
-            await manager.start(DebateRequest(question=f"Ship {n}?", run=True), actor="test")
-            for n in range(8)
-        ]
+        snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(8)]
         ends = [(await manager.follow(snapshot.id, wait=5)).debate for snapshot in snapshots]
 
     assert len(model.requests) == 30
@@ -95,10 +89,7 @@ async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> 
         tmp_path / "debates.db", model, daily_cost_usd=Decimal("0.1"), prices=prices
     ) as manager:
         snapshots = [
-            await manager.start(
-                DebateRequest(question=f"Ship {n}?", run=True, format="verdict"), actor="test"
-            )
-            for n in range(20)
+            await start_debate(manager, question=f"Ship {n}?", run=True, format="verdict") for n in range(20)
         ]
         spendings = [
             compute_spending((await manager.follow(snapshot.id, wait=5)).debate).cost_usd

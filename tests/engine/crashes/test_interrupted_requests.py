@@ -57,11 +57,9 @@ async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking
         open_engine(database, awake.model, clock=Clock(ahead=60)) as two,
     ):
         snapshot = await one.start(OWN, actor=ACTOR)
-        with anyio.fail_after(5):
-            await asleep.first_call.wait()
+        await asleep.wait_for_call()
         await two.follow(snapshot.id, wait=0)
-        with anyio.fail_after(5):
-            await awake.first_call.wait()
+        await awake.wait_for_call()
 
         clock.ahead = 61  # it wakes up, and its answer has come
         asleep.release.set()

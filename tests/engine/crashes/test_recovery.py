@@ -20,7 +20,7 @@ from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -37,8 +37,7 @@ async def left_behind(database: str, *debate_requests: DebateRequest) -> list[st
         async with open_engine(database, gate.model) as manager:
             snapshot = await manager.start(debate_request, actor=ACTOR)
             await manager.step(snapshot.id, wait=0)
-            with anyio.fail_after(5):
-                await gate.first_call.wait()
+            await gate.wait_for_call()
             found.append(snapshot.id)
     return found
 
@@ -81,7 +80,7 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
         return build_reply_text(request)
 
     async with open_engine(database, ScriptedModel(never_judges)) as manager:
-        snapshot = await manager.start(DebateRequest(question="Step it?"), actor=ACTOR)
+        snapshot = await start_debate(manager, question="Step it?")
         await manager.step(snapshot.id, wait=5)
         await manager.conclude(snapshot.id, actor=ACTOR)
         with anyio.fail_after(5):
@@ -97,10 +96,9 @@ async def test_the_server_that_the_doctor_starts_resumes_no_debate_and_runs_no_h
     gate = Gate()
     scripted = Settings(db=database, models=("scripted",))
     async with open_manager(scripted, {"scripted": gate.model}, environ={}) as manager:
-        running = await manager.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-        with anyio.fail_after(5):
-            await gate.first_call.wait()
-        paused = await manager.start(DebateRequest(question="Wait?"), actor=ACTOR)
+        running = await start_debate(manager, run=True)
+        await gate.wait_for_call()
+        paused = await start_debate(manager, question="Wait?")
         await manager.intervene(paused.id, "pause", InterventionRequest(), actor=ACTOR)
     resume = {"name": "on", "on": ["debate_pause"], "do": [{"intervene": {"action": "resume"}}]}
     path = tmp_path / "hooks.yaml"
@@ -135,8 +133,7 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run)
-            with anyio.fail_after(5):
-                await gate.first_call.wait()
+            await gate.wait_for_call()
             assert [manager.is_working(debate_id) for debate_id in debates] == [True, False, False]
             gate.release.set()
             # What the gate lets through is no finding, so that each stops at its judges.
@@ -151,9 +148,8 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
         anyio.create_task_group() as tasks,
     ):
         async with open_engine(database, gate.model) as busy:
-            snapshot = await busy.start(DebateRequest(question="Ship it?", run=True), actor=ACTOR)
-            with anyio.fail_after(5):
-                await gate.first_call.wait()
+            snapshot = await start_debate(busy, run=True)
+            await gate.wait_for_call()
             assert await Recovery(idle, max_age_hours=24, concurrency=1).find_unfinished() == []
         tasks.start_soon(partial(Recovery(idle, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         assert await ended(idle, snapshot.id) == "concluded"
@@ -226,7 +222,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
 async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
     async with open_engine(database, Gate().model) as manager:
         for number in range(101):
-            await manager.start(DebateRequest(question=f"Ship {number}?", run=True), actor=ACTOR)
+            await start_debate(manager, question=f"Ship {number}?", run=True)
     async with open_engine(database) as manager:
         assert len(await Recovery(manager, max_age_hours=24, concurrency=1).find_unfinished()) == 101
 

@@ -12,7 +12,7 @@ from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesI
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine
+from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -92,7 +92,7 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     debaters.append(DebaterInput(name="Cy", stance="neither", model="odd"))
     models: dict[str, Model] = {"mine": ScriptedModel(), "odd": Odd(act)}
     async with open_engine(database, models) as running:
-        snapshot = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+        snapshot = await start_debate(running, debaters=debaters)
         with anyio.fail_after(5):
             snapshot = await running.step(snapshot.id, wait=5)
 
@@ -104,8 +104,7 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
 
 async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
     async with open_engine(database, Odd(lambda: used(model="a\n\ud800b" + "c" * 300))) as running:
-        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
-        snapshot = await running.step(snapshot.id, wait=5)
+        snapshot = await run_round(running)
 
     assert snapshot.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
 
@@ -116,7 +115,7 @@ async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_
     monkeypatch.setattr("server.compose.DATABASE_LOCK_TIMEOUT", 0.05)
     model = ScriptedModel(delay=0.05)
     async with open_engine(database, model) as running:
-        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR)
+        snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
         while not model.requests:
             await wait_before_next_poll()
@@ -138,7 +137,7 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
 ) -> None:
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
     async with open_engine(database, default="") as running:
-        snapshot = await running.start(DebateRequest(question="Ship it?", debaters=debaters), actor=ACTOR)
+        snapshot = await start_debate(running, debaters=debaters)
 
     assert snapshot.debate.setup.judges.models == ("scripted",)
 
@@ -146,10 +145,7 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
 async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> None:
     options = OptionsInput(judges=JudgesInput(models=["scripted"], count=3))
     async with open_engine(database, ScriptedModel()) as running:
-        snapshot = await running.start(
-            DebateRequest(question="Ship it?", options=options, run=True), actor=ACTOR
-        )
-        snapshot = await running.follow(snapshot.id, wait=5)
+        snapshot = await run_debate(running, options=options)
 
     assert snapshot.debate.verdict is not None
     assert [vote.judge for vote in snapshot.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
