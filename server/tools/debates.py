@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
@@ -14,17 +14,14 @@ from server.engine import queries
 from server.tools import results
 from server.tools.tool import ToolCall
 
-# The names of arguments are a contract, and the SDK copies defaults.
+# The names of arguments are a contract, and pydantic copies defaults.
 # ruff: noqa: A002, B006, B008
 
 PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again to wait on")]
-FractionText = Annotated[
-    str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)
-]
-"""A fraction as text; numbers are accepted as well."""
+FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 ProgressToolResult = Annotated[CallToolResult, results.ProgressResult]
 
 

@@ -28,28 +28,12 @@ MAX_PROMPTS_BYTES = 20_000
 """Bytes that the prompts in a result share; read_debate(view="prompt") has them whole."""
 MIN_PROMPT_BYTES = 200
 MAX_STANCE_BYTES = 60
-MIN_TURN_BYTES = 20  # less than this of a turn is not worth showing
+MIN_TURN_BYTES = 20
 
 Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
-ViewData = Annotated[
-    dict[str, Any],
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": True,
-            "description": "The view as data, if the text is not in pages; its fields depend on the view",
-        }
-    ),
-]
 
 
-class ToolResult(BaseModel):
-    """A structured result, in which every field is always present."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-
-class ProgressResult(ToolResult):
+class ProgressResult(BaseModel):
     """How far a debate is, with the turns of its last round."""
 
     debate_id: str
@@ -69,8 +53,10 @@ class ProgressResult(ToolResult):
     next: Annotated[str, Field(description="The tool to call next")]
 
 
-class VerdictResult(ToolResult, verdict.Verdict):
+class VerdictResult(verdict.Verdict):
     """The verdict, or how far it is."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     deliverable: Annotated[Deliverable, Field(description="The synthesizer's result")] = ""
     debate_id: str
@@ -82,15 +68,18 @@ class VerdictResult(ToolResult, verdict.Verdict):
     next: Annotated[str, Field(description="The tool to call next")]
 
 
-class DebateListResult(ToolResult):
+class DebateListResult(BaseModel):
     debates: list[DebateRow]
     cursor: Annotated[str, Field(description="For the next page; empty: this is the last")]
 
 
-class ViewResult(ToolResult):
+class ViewResult(BaseModel):
     debate_id: str
     view: str
-    data: ViewData
+    data: Annotated[
+        dict[str, Any],
+        Field(description="The view as data, if the text is not in pages; its fields depend on the view"),
+    ]
     next_offset: Annotated[int, Field(description="For the next page; 0: this is the last")]
 
 
@@ -197,12 +186,8 @@ def format_awaited_turn(turn: state.AwaitedTurn, max_bytes: int) -> str:
 
 
 def format_turn(turn: verdict.Turn, max_bytes: int) -> str:
-    """A turn in so many bytes; only its speaker where there are too few."""
-    title = f"**{turn.agent}** ({shorten_to_bytes(markdown.format_heading(turn.stance), MAX_STANCE_BYTES)}): "
-    available = max_bytes - count_bytes(title)
-    if available < MIN_TURN_BYTES:
-        return shorten_to_bytes(title, max(max_bytes, MIN_TURN_BYTES))
-    return title + shorten_to_bytes(turn.text, available)
+    stance = shorten_to_bytes(markdown.format_heading(turn.stance), MAX_STANCE_BYTES)
+    return shorten_to_bytes(f"**{turn.agent}** ({stance}): {turn.text}", max(max_bytes, MIN_TURN_BYTES))
 
 
 def format_standing(snapshot: DebateSnapshot, *, working: bool) -> str:
