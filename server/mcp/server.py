@@ -1,6 +1,6 @@
 """The MCP server of a debate manager: tools, resources, instructions and live updates."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from mcp import types
@@ -12,7 +12,7 @@ from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
 from server.tools import build_all_tools
-from server.tools.tool import RequestContext, Tool, ToolCall, build_error
+from server.tools.tool import RequestContext, ToolCall, build_error
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -29,13 +29,10 @@ ICON = (
 ManagerFactory = Callable[[], AbstractAsyncContextManager[DebateManager]]
 
 
-def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = None) -> Server[DebateManager]:
-    """The MCP server of a manager that is opened and closed with it.
-
-    Without `tools` it has all of them. Building them is slow: build them once for many servers.
-    """
+def build_server(open_manager: ManagerFactory) -> Server[DebateManager]:
+    """The MCP server of a manager that is opened and closed with it."""
     updates = UpdateBus()
-    by_name = {tool.listed.name: tool for tool in (build_all_tools() if tools is None else tools)}
+    tools = {tool.listed.name: tool for tool in build_all_tools()}
 
     @asynccontextmanager
     async def lifespan(_server: Server[DebateManager]) -> AsyncIterator[DebateManager]:
@@ -44,10 +41,10 @@ def build_server(open_manager: ManagerFactory, tools: Sequence[Tool] | None = No
             yield opened
 
     async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.listed for tool in by_name.values()])
+        return types.ListToolsResult(tools=[tool.listed for tool in tools.values()])
 
     async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if tool := by_name.get(params.name):
+        if tool := tools.get(params.name):
             return await tool.run(params.arguments or {}, ToolCall(context))
         return build_error(f"Unknown tool: {params.name}")
 

@@ -1,17 +1,18 @@
-"""How a function becomes a tool: checked arguments, plain schemas, errors that say what to do."""
+"""What a tool is: checked arguments, plain schemas, errors that say what to do."""
 
-import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Self, get_args
+from typing import Any
 
 from mcp import types
 from mcp.server import ServerRequestContext
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ValidationError
 
+from server.debate.commands import requests
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import collapse_whitespace
 from server.engine.debates import DebateManager
@@ -73,39 +74,17 @@ class ToolCall:
         await self._report_progress(self._progress, None, message)
 
 
+class ToolArguments(requests.Input):
+    """The arguments of a tool, and what it does with them."""
+
+    @abstractmethod
+    async def execute(self, call: ToolCall) -> types.CallToolResult: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function that clients can call: with the `call`, and its arguments by name."""
-
-    function: Callable[..., Awaitable[types.CallToolResult]]
-    arguments: type[BaseModel]
     listed: types.Tool
-
-    @classmethod
-    def from_function(
-        cls,
-        function: Callable[..., Awaitable[types.CallToolResult]],
-        title: str,
-        annotations: types.ToolAnnotations,
-    ) -> Self:
-        """Its annotations become the schemas; that of the result is in the metadata of `CallToolResult`."""
-        signature = inspect.signature(function)
-        fields: dict[str, Any] = {
-            name: (row.annotation, ... if row.default is row.empty else row.default)
-            for name, row in signature.parameters.items()
-            if name != "call"
-        }
-        arguments = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
-        result_type = get_args(signature.return_annotation)[1]
-        listed = types.Tool(
-            name=function.__name__,
-            title=title,
-            description=function.__doc__,
-            input_schema=simplify_schema(arguments.model_json_schema()),
-            output_schema=simplify_schema(result_type.model_json_schema(mode="serialization")),
-            annotations=annotations,
-        )
-        return cls(function, arguments, listed)
+    arguments: type[ToolArguments]
 
     async def run(self, given: dict[str, Any], call: ToolCall) -> types.CallToolResult:
         """The result, or an error that tells the model in plain text what to do."""
@@ -114,14 +93,14 @@ class Tool:
         except ValidationError as error:
             return build_error(describe_errors(error, self.listed.input_schema))
         try:
-            return await self.function(call=call, **dict(arguments))
+            return await arguments.execute(call)
         except DebateError as error:
             return build_error(str(error))
         except Exception:
             logger.exception("Tool %s failed", self.listed.name)
             return build_error(f"Error executing tool {self.listed.name}")
 
-    def parse_arguments(self, given: dict[str, Any]) -> BaseModel:
+    def parse_arguments(self, given: dict[str, Any]) -> ToolArguments:
         """Some clients pass lists and objects as JSON text, and null for an argument left out."""
         for name, field in self.arguments.model_fields.items():
             if isinstance(text := given.get(name), str) and field.annotation is not str:
@@ -135,6 +114,24 @@ class Tool:
                 if wrong["input"] is None and wrong["type"] != "extra_forbidden":
                     given = remove_path(given, wrong["loc"])
             return self.arguments.model_validate(given)
+
+
+def build_tool(
+    name: str,
+    title: str,
+    arguments: type[ToolArguments],
+    result: type[BaseModel],
+    annotations: types.ToolAnnotations,
+) -> Tool:
+    listed = types.Tool(
+        name=name,
+        title=title,
+        description=arguments.__doc__,
+        input_schema=simplify_schema(arguments.model_json_schema()),
+        output_schema=simplify_schema(result.model_json_schema(mode="serialization")),
+        annotations=annotations,
+    )
+    return Tool(listed, arguments)
 
 
 def build_error(text: str) -> types.CallToolResult:

@@ -1,7 +1,7 @@
 """Fixtures: a server in memory and clients of it, in both protocol eras."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,6 @@ from server.engine.debates import DebateManager
 from server.mcp import server as mcp_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
-from server.tools import build_all_tools
-from server.tools.tool import Tool
 from tests.support.hook_debates import LogLines
 
 Cli = Callable[..., Result]
@@ -57,14 +55,8 @@ def log_lines() -> Iterator[LogLines]:
         logger.removeHandler(lines)
 
 
-@pytest.fixture(scope="session")
-def tools() -> Sequence[Tool]:
-    """Shared by all servers: they are stateless, and building them takes longer than most tests."""
-    return build_all_tools()
-
-
 @pytest.fixture
-def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
+def build_server(database: str) -> BuildServer:
     """Builds servers on the test's database, with `models` added to the registry and `default` as default model."""
 
     def build(
@@ -73,7 +65,7 @@ def build_server(database: str, tools: Sequence[Tool]) -> BuildServer:
         research: Mapping[str, ResearchServer] | None = None,
     ) -> Server[DebateManager]:
         settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
-        return mcp_server.build_server(lambda: open_manager(settings, models, environ={}), tools)
+        return mcp_server.build_server(lambda: open_manager(settings, models, environ={}))
 
     return build
 

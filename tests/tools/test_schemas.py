@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from mcp.types import Tool
 
-from server.tools.tool import Tool as DebateTool
+from server.tools import build_all_tools
 
 pytestmark = pytest.mark.requirement("M1", "M4")
 
@@ -16,8 +16,8 @@ TYPED_KEYWORDS = {"type", "$ref", "anyOf"}
 
 
 @pytest.fixture
-def listed(tools: Sequence[DebateTool]) -> Sequence[Tool]:
-    return [tool.listed for tool in tools]
+def listed() -> Sequence[Tool]:
+    return [tool.listed for tool in build_all_tools()]
 
 
 def walk(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -152,17 +152,20 @@ class OptionsInput(Input):
     tags: Annotated[list[Annotated[Cleaned, Field(max_length=60)]], Field(max_length=20)] = []
 
 
+MODELS_HELP = "For the seats in turn, such as openai/gpt-5.2; empty: those configured"
+
+
 class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
     question: Cleaned
     format: str = "second_opinion"
-    debaters: list[DebaterInput] = []
-    documents: list[DocumentInput] = []
-    models: list[ModelName] = []
-    max_rounds: int = 0
+    debaters: Annotated[list[DebaterInput], Field(description="Empty: one for, one against")] = []
+    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Quoted to all seats")] = []
+    models: Annotated[list[ModelName], Field(max_length=26, description=MODELS_HELP)] = []
+    max_rounds: Rounds = 0
     options: OptionsInput = OptionsInput()
-    run: bool = False
+    run: Annotated[bool, Field(description="Run it to the verdict")] = False
 
 
 class ChangesInput(Input):

@@ -163,15 +163,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         named("Ada", "Bob", " aDA"),
         "Names must be unique, and Ada,  aDA are the same. Rename all but one.",
     ),
-    "fewer rounds than none": (
-        {"max_rounds": -1},
-        "max_rounds=-1 is out of range for second_opinion: 1 to 4, or 0 for its default of 2.",
-    ),
     "too many turns": (
         {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
         "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its default of 10.",
     ),
-    "too many rounds": ({"max_rounds": 5}, "max_rounds=5 is out of range for second_opinion: 1 to 4"),
+    "too many rounds": (
+        {"max_rounds": 5},
+        "max_rounds=5 is out of range for second_opinion: 1 to 4, or 0 for its default of 2.",
+    ),
     "too many rounds for a verdict": (
         {"format": "verdict", "max_rounds": 21},
         "max_rounds=21 is out of range for verdict: 1 to 20",
