@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from server.cli import options, session
-from server.cli.models import INSTALL_RUNTIME_HINT
 from server.cli.sanitize import sanitize_line
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
@@ -21,8 +20,8 @@ from server.debate.views import state, verdict
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
+from server.models.local import model as local
 from server.models.local import weights
-from server.models.local.model import is_available
 from server.settings import Settings
 
 CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
@@ -141,8 +140,8 @@ def demo(settings: Settings, question: str) -> None:
     Example: counterpoint demo "Cities should ban cars from their centres."
     """
     if find_spec("xllamacpp") is None:
-        raise click.ClickException(f"The embedded model's runtime is not installed: {INSTALL_RUNTIME_HINT}")
-    if not is_available():
+        raise click.ClickException(f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}")
+    if not local.is_available():
         weights.install(None, partial(click.echo, err=True))
     request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True)
     run_debate(settings, partial(start_debate, request))

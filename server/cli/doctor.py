@@ -21,6 +21,7 @@ from server.debate.facts.errors import DebateError
 from server.debate.facts.text import format_count
 from server.debate.views.markdown import estimate_line
 from server.models import registry
+from server.models.local import model as local
 from server.models.local import weights
 from server.models.prices import PriceTable
 from server.research import Research
@@ -40,7 +41,7 @@ class Check:
 
 async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     packages = ", ".join(f"{name} {package_version(name, '(not installed)')}" for name in REPORTED_PACKAGES)
-    problems = "; ".join(models.find_embedded_model_problems())
+    problems = "; ".join(local.find_problems())
     return [
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, packages),

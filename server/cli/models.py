@@ -13,12 +13,10 @@ import click
 from server.cli.sanitize import sanitize_line
 from server.cli.session import open_terminal
 from server.models import Message, ModelError, Prompt, PromptSummary, Request
+from server.models.local import model as local
 from server.models.local import weights
-from server.models.local.model import is_available, is_processor_supported
 from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
 from server.settings import PREFIX, Settings
-
-INSTALL_RUNTIME_HINT = "pip install 'counterpoint-mcp[local]'"
 
 
 def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -30,19 +28,6 @@ def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[t
     keys = {row.default_model: [key for key in row.key_variables if environ.get(key)] for row in PROVIDERS}
     embedded = "no key is set, and the embedded model is installed"
     return [(name, f"{keys[name][0]} is set" if keys.get(name) else embedded) for name in names]
-
-
-def find_embedded_model_problems() -> list[str]:
-    """What the embedded model lacks, a phrase each."""
-    problems = []
-    if find_spec("xllamacpp") is None:
-        problems.append(f"its runtime is missing: {INSTALL_RUNTIME_HINT}")
-    path = weights.find()
-    if path is None:
-        problems.append("its weights are missing: counterpoint models install")
-    elif not problems and not is_processor_supported(path):
-        problems.append("its runtime does not support this processor")
-    return problems
 
 
 @click.group()
@@ -70,8 +55,8 @@ def list_models(settings: Settings) -> None:
         click.echo("\nMore, once their keys are set:")
     for row in without_key:
         click.echo(f"{row.default_model}  ({' or '.join(row.key_variables)})")
-    if not is_available():
-        click.echo(f"\nThe embedded model is not ready: {'; '.join(find_embedded_model_problems())}.")
+    if not local.is_available():
+        click.echo(f"\nThe embedded model is not ready: {'; '.join(local.find_problems())}.")
 
 
 @models.command("install")
@@ -88,7 +73,7 @@ def install_weights(source: Path | None) -> None:
     """
     weights.install(source, partial(click.echo, err=True))
     if find_spec("xllamacpp") is None:
-        click.echo(f"Its runtime is still missing: {INSTALL_RUNTIME_HINT}", err=True)
+        click.echo(f"Its runtime is still missing: {local.INSTALL_COMMAND}", err=True)
 
 
 @models.command("test")

@@ -12,11 +12,11 @@ import asyncio
 import atexit
 import os
 import platform
+import re
 import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,6 +31,7 @@ from server.models import ModelError, OnText, Reply, Request, Usage, limit_time
 from server.models.local import prompting, weights
 from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
 
+INSTALL_COMMAND = "pip install 'counterpoint-mcp[local]'"
 _REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
@@ -41,14 +42,12 @@ class LocalCompletion:
     text: str = ""
     finish_reason: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
-    failure: Any = None  # the runtime's own words
 
 
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        runtime_request = prompting.build_runtime_request(request)
-        loop = asyncio.get_running_loop()
-        stop = threading.Event()
+        body, prefill = prompting.build_body(request)
+        loop, stop, started = asyncio.get_running_loop(), threading.Event(), anyio.current_time()
 
         def forward_piece(piece: str) -> None:
             # The loop may be closed before the thread notices.
@@ -56,14 +55,29 @@ class LocalModel:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(on_text, piece)
 
-        started = anyio.current_time()
-        future = _worker.submit(generate, runtime_request, forward_piece, stop)
+        future = _worker.submit(generate, body, prefill, forward_piece, stop)
         try:
             with limit_time("local: the embedded model", request.timeout):
                 completion = await asyncio.wrap_future(future)
         finally:
             stop.set()
-        return build_reply(request, completion, runtime_request, anyio.current_time() - started)
+        counts = completion.usage
+        usage = Usage(
+            model="local/smollm2-135m",
+            input_tokens=counts.get("prompt_tokens", 0),
+            cached_tokens=(counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
+            output_tokens=counts.get("completion_tokens", 0),
+            cost_usd="0",
+            milliseconds=round((anyio.current_time() - started) * 1000),
+        )
+        cut = completion.finish_reason == "length"
+        if cut and "grammar" in body:
+            raise ModelError("bad_request", SCHEMA_TOO_LARGE)
+        text, calls = prompting.compose_reply(request, completion.text, prefill, cut=cut)
+        # Its prose is always short; only the request's own limit counts as cut.
+        cut = cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
+        informative = request.prompt.summary.task in ("argument", "message", "answer")
+        return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
 
 
 def is_available() -> bool:
@@ -71,69 +85,56 @@ def is_available() -> bool:
     return find_spec("xllamacpp") is not None and weights.find() is not None
 
 
-def generate(
-    runtime_request: prompting.RuntimeRequest, on_text: Callable[[str], None], stop: threading.Event
-) -> LocalCompletion:
+def find_problems() -> list[str]:
+    """What keeps it from running, with the command that helps. Imports nothing."""
+    problems, path = [], weights.find()
+    if find_spec("xllamacpp") is None:
+        problems.append(f"its runtime is missing: `{INSTALL_COMMAND}`")
+    if path is None:
+        problems.append("its weights are missing: `counterpoint models install`")
+    elif not problems and not is_processor_supported(path):
+        problems.append("its runtime does not run on this processor (it needs AVX2)")
+    return problems
+
+
+def generate(body: dict[str, Any], prefill: str, on_text: OnText, stop: threading.Event) -> LocalCompletion:
     """One answer, on the worker thread, until it ends or `stop` is set."""
-    completion, pieces = LocalCompletion(), list[str]()
+    completion = LocalCompletion()
+    failure: Any = None  # in the runtime's own words
     if stop.is_set():
         return completion
     server = get_runtime()
 
     def handle_chunk(chunk: dict[str, Any]) -> bool:
         """True stops the runtime."""
-        completion.failure = completion.failure or chunk.get("error")
+        nonlocal failure
+        failure = failure or chunk.get("error")
         for choice in chunk.get("choices") or ():
             if piece := choice["delta"].get("content"):
-                pieces.append(piece if pieces else runtime_request.prefill + piece)
-                on_text(pieces[-1])
+                piece = piece if completion.text else prefill + piece
+                completion.text += piece
+                on_text(piece)
             completion.finish_reason = choice.get("finish_reason") or completion.finish_reason
         completion.usage = chunk.get("usage") or completion.usage
         return stop.is_set() or "error" in chunk
 
     try:
-        outcome = server.handle_chat_completions(runtime_request.body, handle_chunk)
+        outcome = server.handle_chat_completions(body, handle_chunk)
     except ValueError as error:
         raise ModelError("bad_request", f"local: the runtime refused the request ({error})."[:300]) from error
-    failure = completion.failure or (outcome.get("error") if isinstance(outcome, dict) else None)
+    failure = failure or (outcome.get("error") if isinstance(outcome, dict) else None)
     if failure:
         raise ModelError("crashed", f"local: the runtime failed ({str(failure)[:200]}).")
-    completion.text = "".join(pieces)
     return completion
-
-
-def build_reply(
-    request: Request, completion: LocalCompletion, runtime_request: prompting.RuntimeRequest, seconds: float
-) -> Reply:
-    counts, task = completion.usage, request.prompt.summary.task
-    usage = Usage(
-        model="local/smollm2-135m",
-        input_tokens=counts.get("prompt_tokens", 0),
-        cached_tokens=(counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
-        output_tokens=counts.get("completion_tokens", 0),
-        cost_usd="0",
-        milliseconds=round(seconds * 1000),
-    )
-    text, cut = completion.text, completion.finish_reason == "length"
-    is_json = "grammar" in runtime_request.body
-    if cut and is_json:
-        raise ModelError("bad_request", SCHEMA_TOO_LARGE)
-    if text and not is_json and (cut or task != "argument"):
-        text = prompting.trim_to_sentences(request, text, runtime_request.prefill)
-    # Its prose is always short; only the request's own limit counts as cut.
-    cut = cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
-    text, calls = prompting.compose_reply(request, text) if text else ("", ())
-    informative = task in ("argument", "message", "answer")
-    return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
 
 
 @cache
 def get_runtime() -> Any:
     """The runtime of this process with the weights loaded. The first call takes half a second."""
-    path = require_weights()
-    if not is_processor_supported(path):
-        problem = "the embedded model's runtime does not run on this processor (it needs AVX2)"
-        raise ModelError("unavailable", f"local: {problem}. Choose a provider's model.")
+    path, problems = weights.find(), find_problems()
+    if problems or path is None:
+        detail = f"local: the embedded model is not ready: {'; '.join(problems)}. Or choose another model."
+        raise ModelError("unavailable", detail)
     try:
         runtime = start_runtime(path, count_threads())
     except (ImportError, RuntimeError, ValueError) as error:
@@ -141,16 +142,6 @@ def get_runtime() -> Any:
         raise ModelError("unavailable", detail[:300]) from error
     atexit.register(get_runtime.cache_clear)  # it must be released before the interpreter shuts down
     return runtime
-
-
-def require_weights() -> Path:
-    path = weights.find()
-    steps = [] if find_spec("xllamacpp") else ["`pip install 'counterpoint-mcp[local]'`"]
-    steps += [] if path else ["`counterpoint models install`"]
-    if steps or path is None:
-        detail = f"local: the embedded model is not installed. Run {' and then '.join(steps)}."
-        raise ModelError("unavailable", detail)
-    return path
 
 
 def start_runtime(path: Path, thread_count: int, *, context: int = prompting.CONTEXT_TOKENS) -> Any:
@@ -194,9 +185,8 @@ def is_processor_supported(path: Path) -> bool:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("flags"):
-                return set(line.split()) >= _REQUIRED_CPU_FLAGS
+        if flags := re.search("^flags.*", Path("/proc/cpuinfo").read_text(errors="replace"), re.MULTILINE):
+            return set(flags[0].split()) >= _REQUIRED_CPU_FLAGS
     return can_run_in_subprocess(path)
 
 
@@ -209,8 +199,8 @@ def can_run_in_subprocess(path: Path) -> bool:
     command = [sys.executable, "-c", code, str(path)]
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with suppress(OSError, subprocess.SubprocessError):
-        subprocess.run(  # noqa: S603  (our own arguments)
-            command, check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=environ
+        done = subprocess.run(  # noqa: S603  (our own arguments)
+            command, check=False, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=environ
         )
-        return True
+        return done.returncode == 0
     return False

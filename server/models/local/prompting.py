@@ -7,8 +7,6 @@ are set in code.
 
 import json
 import re
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -63,17 +61,11 @@ _PREFILL_PATTERN = re.compile(
 )  # prefills, which it would repeat from a quotation
 
 
-render_json = partial(json.dumps, ensure_ascii=False)
+def build_body(request: Request) -> tuple[dict[str, Any], str]:
+    """The body of a chat completion request, and the prefill: the start of the answer.
 
-
-@dataclass(frozen=True, slots=True)
-class RuntimeRequest:
-    body: dict[str, Any]  # a chat completion request
-    prefill: str = ""  # the start of the answer
-
-
-def build_runtime_request(request: Request) -> RuntimeRequest:
-    """Raises ModelError if no answer of the schema is short enough for the model."""
+    Raises ModelError if no answer of the schema is short enough for the model.
+    """
     summary = request.prompt.summary
     seed = crc32(f"{request.seed} {request.seat} {summary.round}".encode()) >> 1
     body: dict[str, Any] = {"seed": seed, "stream": True, "stream_options": {"include_usage": True}}
@@ -81,7 +73,7 @@ def build_runtime_request(request: Request) -> RuntimeRequest:
     if request.prompt.schema is not None and summary.task in _JSON_TASKS:
         body |= {"messages": [{"role": "user", "content": build_prompt(summary, as_json=True)}]}
         body |= {"temperature": 0.3, "max_tokens": MAX_JSON_TOKENS}
-        return RuntimeRequest(body | {"grammar": build_grammar(bound_schema(request.prompt.schema))})
+        return body | {"grammar": build_grammar(bound_schema(request.prompt.schema))}, ""
     prefill = build_prefill(summary)
     body["messages"] = [
         {"role": "system", "content": "You are a debater. You give reasons in short, plain sentences."},
@@ -90,32 +82,36 @@ def build_runtime_request(request: Request) -> RuntimeRequest:
     ]
     longest_text = MAX_SENTENCE_TOKENS if summary.task in _ONE_SENTENCE_TASKS else MAX_ARGUMENT_TOKENS
     body["max_tokens"] = min(request.max_tokens, longest_text)
-    return RuntimeRequest(body | _SAMPLING_PARAMETERS, prefill)
+    return body | _SAMPLING_PARAMETERS, prefill
 
 
-def compose_reply(request: Request, text: str) -> tuple[str, tuple[FunctionCall, ...]]:
+def compose_reply(
+    request: Request, text: str, prefill: str = "", *, cut: bool = False
+) -> tuple[str, tuple[FunctionCall, ...]]:
     """The text in the form of the task, with the values that are not left to the model."""
-    summary, to = request.prompt.summary, request.find_next_speaker()
-    argument = {"response": text, "next_agent_name": to}
-    if request.prompt.schema is None:
-        if not to or summary.task != "argument":
-            return text, ()
-        if summary.handoff_mode == "tool" and any(one.name == "handoff" for one in request.functions):
-            return "", (FunctionCall("handoff", render_json(argument)),)
-        return (f"{text}\n\nTransition to {to}" if summary.handoff_mode == "text" else text), ()
+    summary, to, schema = request.prompt.summary, request.find_next_speaker(), request.prompt.schema
+    if not text or (schema is not None and summary.task in _JSON_TASKS):
+        return text, ()
+    if cut or summary.task != "argument":
+        text = trim_to_sentences(request, text, prefill)
     values: dict[str, Any] = {}
     match summary.task:
         case "argument":
-            values = argument
+            values = {"response": text, "next_agent_name": to}
         case "message":
-            to = request.find_next_speaker(summary.round)
-            values = {"to": to, "kind": "question", "text": text}
+            values = {"to": request.find_next_speaker(summary.round), "kind": "question", "text": text}
         case "opening":
             speakers = list(summary.choices)
             values = {"briefing": text, "new_angle": None, "next_speakers": speakers, "done": False}
         case "closing":
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
-    return (render_json(values) if values else text), ()
+    if schema is not None:
+        return (json.dumps(values) if values else text), ()
+    if to and summary.task == "argument":
+        if summary.handoff_mode == "tool" and any(one.name == "handoff" for one in request.functions):
+            return "", (FunctionCall("handoff", json.dumps(values)),)
+        text += f"\n\nTransition to {to}" if summary.handoff_mode == "text" else ""
+    return text, ()
 
 
 def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:

@@ -190,7 +190,7 @@ def test_what_is_not_installed_is_named_with_its_command(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     with pytest.raises(ModelError) as failure:
-        local.require_weights()
+        local.get_runtime.__wrapped__()
 
     assert failure.value.cause == "unavailable"
     assert "`counterpoint models install`" in failure.value.detail
