@@ -80,7 +80,10 @@ def ensure_file_exists(path: Path) -> None:
 
 
 class Connection:
-    """Statements and transactions wait for each other, so that none gets into another's transaction."""
+    """Statements and transactions wait for each other, so that none gets into another's transaction.
+
+    Every method may raise StorageError.
+    """
 
     def __init__(self, db: aiosqlite.Connection, name: str) -> None:
         self._db = db
@@ -90,11 +93,7 @@ class Connection:
 
     @classmethod
     async def open(cls, path: str, *, lock_timeout: float) -> Self:
-        """Open a database. Every call waits up to `lock_timeout` seconds for other processes.
-
-        Raises:
-            StorageError: it cannot be opened, or SQLite is unsuitable.
-        """
+        """Open a database. Every call waits up to `lock_timeout` seconds for other processes."""
         with translate_errors(path):
             # No isolation level: only `transaction` begins transactions.
             db = await aiosqlite.connect(path, timeout=0, isolation_level=None)

@@ -6,6 +6,7 @@ tools may use them first: the results are recorded as an event, and the seat is 
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -32,13 +33,12 @@ MODEL_DEADLINE_SHARE = 0.98
 logger = logging.getLogger(__name__)
 
 
+@dataclass
 class ModelCaller:
-    """`leeway`: seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
-
-    def __init__(self, models: ModelRegistry, research: Research, leeway: float = LEEWAY) -> None:
-        self.models = models
-        self.research = research
-        self.leeway = leeway
+    models: ModelRegistry
+    research: Research
+    leeway: float = LEEWAY
+    """Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
 
     async def call(
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None

@@ -71,11 +71,7 @@ class DebateRow(BaseModel):
 async def list_debates(
     manager: DebateManager, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
 ) -> tuple[list[DebateRow], str]:
-    """(debates, cursor of the next page or ""), newest first.
-
-    Raises:
-        InvalidRequestError: the cursor was returned by no page.
-    """
+    """(debates, cursor of the next page or ""), newest first. InvalidRequestError for a cursor of no page."""
     if cursor and not (cursor.isascii() and cursor.isdigit()):
         raise InvalidRequestError(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."

@@ -78,11 +78,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
 
 
 def parse_export(content: bytes) -> Any:
-    """The JSON of a file, unchecked.
-
-    Raises:
-        InvalidRequestError: it is too large, or not JSON in UTF-8.
-    """
+    """The JSON of a file, unchecked. Raises InvalidRequestError if it is too large, or not JSON in UTF-8."""
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB, which no debate is.")
     try:

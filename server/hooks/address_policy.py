@@ -15,12 +15,9 @@ NAT64_PREFIX = ip_network("64:ff9b::/96")
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the order of preference.
+    """The addresses of a host, in the order of preference. Raises OSError if it is unknown or no valid name.
 
     Uses a daemon thread, so that a name server that does not answer cannot delay the end of the process.
-
-    Raises:
-        OSError: the host is unknown or not a valid name.
     """
     found: Future[list[str]] = Future()
     found.set_running_or_notify_cancel()  # the thread sets a result even if nobody waits for it any more

@@ -270,11 +270,7 @@ class HooksConfig(ConfigModel):
 
 
 def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
-    """Read a hooks file.
-
-    Raises:
-        InvalidSettingsError: the file has errors; the text lists them by line.
-    """
+    """Read a hooks file. Raises InvalidSettingsError, whose text lists all errors by line."""
     document = parse_yaml(read_config_file(path))
     problems = document.problems
     if not problems:
@@ -320,11 +316,7 @@ def read_config_file(path: str) -> str:
 
 
 def decode_secret(secret: str) -> bytes:
-    """The key of a signature: the base64 after `whsec_`, or the text itself.
-
-    Raises:
-        ValueError: the part after `whsec_` is not base64.
-    """
+    """The key of a signature: the base64 after `whsec_` (else ValueError), or the text itself."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

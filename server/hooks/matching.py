@@ -76,11 +76,7 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
 
 
 def find_placeholders(template: str) -> list[str]:
-    """The names in braces.
-
-    Raises:
-        ValueError: a brace is not closed, or contains more than a name.
-    """
+    """The names in braces. Raises ValueError if a brace is not closed, or contains more than a name."""
     names = []
     for _, name, spec, conversion in Formatter().parse(template):
         if name is None:

@@ -50,11 +50,7 @@ async def run_hooks(
     retry_delays: Sequence[float] = RETRY_DELAYS,
     resolver: Resolver = resolve,
 ) -> AsyncIterator[None]:
-    """Run hooks until the context ends, inside an open manager.
-
-    Raises:
-        StorageUnavailableError: the database cannot be used.
-    """
+    """Run hooks until the context ends, inside an open manager. May raise StorageUnavailableError at the start."""
     if not config.hooks:
         yield
         return

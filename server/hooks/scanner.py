@@ -40,11 +40,7 @@ class SnapshotCache:
             del self._snapshots[next(iter(self._snapshots))]
 
     async def get(self, debate_id: str, seq: int) -> DebateSnapshot:
-        """The debate with at least `seq` entries.
-
-        Raises:
-            StorageUnavailableError: it cannot be read.
-        """
+        """The debate with at least `seq` entries. Raises StorageUnavailableError if it cannot be read."""
         snapshot = self._snapshots.get(debate_id)
         if snapshot is None or snapshot.debate.version < seq:
             snapshot = await self._load(debate_id)

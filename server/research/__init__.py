@@ -161,11 +161,11 @@ class Research:
         )
 
     async def call_tool(self, path: str, call: FunctionCall) -> ToolResult:
-        server, _, tool = path.partition("/")
         try:
             arguments = parse_arguments(call, MAX_ARGUMENTS_LENGTH)
         except ValueError as error:
             return ToolResult(error=str(error))
+        server, _, tool = path.partition("/")
         return await (await self.get_connection(server)).call(tool, arguments)
 
     async def count_tools(self, name: str) -> int | str:
