@@ -39,10 +39,7 @@ async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateMana
 async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
     first, second = Gate(), Gate()
     second.release.set()
-    async with (
-        under_way(database, first) as (_, debate_id),
-        open_engine(database, second.model) as other,
-    ):
+    async with under_way(database, first) as (_, debate_id), open_engine(database, second.model) as other:
         assert (await other.step(debate_id, wait=0)).debate.turns == ()
         first.release.set()
         with anyio.fail_after(5):

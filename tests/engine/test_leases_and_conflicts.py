@@ -138,10 +138,7 @@ async def test_waiting_for_the_lease_ends_when_another_process_has_done_the_roun
         await release.wait()
         return "A point."
 
-    async with (
-        build_manager(journal, ScriptedModel(answer)) as busy,
-        build_manager(journal, idle) as other,
-    ):
+    async with build_manager(journal, ScriptedModel(answer)) as busy, build_manager(journal, idle) as other:
         snapshot = await busy.start(STEPPED, actor=ACTOR)
         busy.run_to_end(snapshot)  # it keeps the lease after the first round
         with anyio.fail_after(5):
@@ -229,8 +226,7 @@ def test_a_process_that_has_ended_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    "owner",
-    ["", "me", f"elsewhere:{2**22}:ab", f"{machine_name()}:x:ab", f"{machine_name()}:{2**70}:ab"],
+    "owner", ["", "me", f"elsewhere:{2**22}:ab", f"{machine_name()}:x:ab", f"{machine_name()}:{2**70}:ab"]
 )
 def test_an_owner_that_cannot_be_checked_is_not_gone(owner: str) -> None:
     assert not is_gone(owner)

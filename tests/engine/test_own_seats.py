@@ -3,23 +3,15 @@
 import json
 from typing import Any
 
-import anyio
 import pytest
 
 from server.compose import open_manager
-from server.debate.commands.requests import (
-    DebateRequest,
-    DebaterInput,
-    JudgesInput,
-    ModeratorInput,
-    OfficerInput,
-    OptionsInput,
-)
 from server.debate.views.verdict import build_moderator_decision
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call
+from tests.support.engines import run_debate
 from tests.support.mcp_debates import read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C13")]
@@ -50,25 +42,20 @@ class Mine:
 @pytest.mark.requirement("A4")
 async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
     mine = Mine()
-    debate_request = DebateRequest(
-        question="Ship it?",
-        format="verdict",
-        models=["scripted"],
-        debaters=[
-            DebaterInput(name="Ada", stance="now", model="mine"),
-            DebaterInput(name="Ben", stance="later"),
-        ],
-        options=OptionsInput(
-            moderator=ModeratorInput(model="mine", opens=True, closes=True),
-            referee=OfficerInput(model="mine"),
-            judges=JudgesInput(models=["mine"]),
-            synthesizer=OfficerInput(model="mine"),
-        ),
-        run=True,
-    )
+    officer = {"model": "mine"}
+    asked = {
+        "format": "verdict",
+        "models": ["scripted"],
+        "debaters": [{"name": "Ada", "stance": "now", "model": "mine"}, {"name": "Ben", "stance": "later"}],
+        "options": {
+            "moderator": {**officer, "opens": True, "closes": True},
+            "referee": officer,
+            "judges": {"models": ["mine"]},
+            "synthesizer": officer,
+        },
+    }
     async with open_manager(Settings(db=database), {"mine": mine}) as manager:
-        with anyio.fail_after(5):
-            snapshot = await manager.follow((await manager.start(debate_request, actor="test")).id, wait=5)
+        snapshot = await run_debate(manager, **asked)
 
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
     assert build_moderator_decision(snapshot.debate.round_plans[0])["briefing"] == "Mine."

@@ -23,8 +23,8 @@ from tests.support.hook_debates import (
     LogLines,
     build_failing_team,
     hook,
-    open_manager_with_hooks,
-    open_manager_with_retry_delays,
+    open_hooks,
+    open_retrying_hooks,
     post_at_start,
     webhook,
 )
@@ -44,7 +44,7 @@ def notes(snapshot: DebateSnapshot) -> list[tuple[str, str]]:
 
 async def test_a_line_is_logged_with_what_is_known_of_the_event(database: str, log_lines: LogLines) -> None:
     debaters, models = build_failing_team()
-    async with open_manager_with_hooks(
+    async with open_hooks(
         database,
         hook("tell", "agent_error", logs("{hook}: {seat} in {debate_id}, {cause}: {detail} {{{winner}}}")),
         models=models,
@@ -56,9 +56,7 @@ async def test_a_line_is_logged_with_what_is_known_of_the_event(database: str, l
 
 
 async def test_a_line_stays_one_line_however_the_debate_is_worded(database: str, log_lines: LogLines) -> None:
-    async with open_manager_with_hooks(
-        database, hook("tell", "debate_start", logs("asked: {question}"))
-    ) as manager:
+    async with open_hooks(database, hook("tell", "debate_start", logs("asked: {question}"))) as manager:
         await start_debate(manager, question="Ship\nit\x1b[31m? " + "x" * 9000)
         line = await log_lines.wait_for("asked")
 
@@ -94,7 +92,7 @@ async def test_a_hook_hears_the_events_it_names_under_the_conditions_it_sets(
         hook(f"hook-{number}", on, logs("{hook}"), **when) for number, (on, when, _) in enumerate(CONDITIONS)
     ]
     debaters = [{"name": name, "stance": name} for name in ("For", "Against")]
-    async with open_manager_with_hooks(database, *hooks) as manager:
+    async with open_hooks(database, *hooks) as manager:
         await run_debate(manager, debaters=debaters, options={"tags": ["prod", "x"]})
     # Closing the manager does what can be done at once, and a line can.
 
@@ -108,7 +106,7 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> No
     question = {"intervene": {"action": "inject", "text": "Who answers the question of {seat}?", "to": "Ada"}}
     async with (
         open_receiver() as receiver,
-        open_manager_with_hooks(
+        open_hooks(
             database,
             hook("stand-in", "agent_error", question),
             hook("ops", "intervention", webhook(receiver.url)),
@@ -132,7 +130,7 @@ async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
     database: str, log_lines: LogLines
 ) -> None:
     again = {"intervene": {"action": "inject", "text": "Again."}}
-    async with open_manager_with_hooks(
+    async with open_hooks(
         database,
         hook("loop", "intervention", again, logs("heard {actor}")),
         hook("first", "debate_start", again),
@@ -156,7 +154,7 @@ async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
 ) -> None:
     resume = {"intervene": {"action": "resume"}}
     hooks = (hook("eager", "debate_pause", resume), hook("tell", "*", logs("{kind}"), kind="resumed"))
-    async with open_manager_with_hooks(database, *hooks) as manager:
+    async with open_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         for count in range(1, 21):
             await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="me")
@@ -172,7 +170,7 @@ async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
 async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
     database: str, log_lines: LogLines
 ) -> None:
-    async with open_manager_with_hooks(
+    async with open_hooks(
         database, hook("late", "debate_end", {"intervene": {"action": "pause"}})
     ) as manager:
         snapshot = await run_debate(manager)
@@ -189,7 +187,7 @@ async def test_a_webhook_that_hangs_holds_up_neither_the_debate_nor_other_hooks(
 ) -> None:
     async with (
         open_receiver(hangs=True) as receiver,
-        open_manager_with_hooks(
+        open_hooks(
             database,
             hook("slow", "*", webhook(receiver.url), logs("slow hook's own {kind}")),
             hook("quick", "debate_end", logs("over")),
@@ -208,13 +206,13 @@ async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_b
 ) -> None:
     async with open_receiver(hangs=True) as receiver:
         hooks = [post_at_start(receiver.url)]
-        async with open_manager_with_hooks(database, *hooks) as manager:
+        async with open_hooks(database, *hooks) as manager:
             snapshot = await start_debate(manager)
             await receiver.wait_for(1)
             left = anyio.current_time()
         assert anyio.current_time() - left < 1  # it does not wait for a webhook that hangs
         receiver.release.set()
-        async with open_manager_with_hooks(database, *hooks):
+        async with open_hooks(database, *hooks):
             first, second = await receiver.wait_for(2)
 
     assert first.id == second.id
@@ -224,11 +222,11 @@ async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_b
 async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(database: str) -> None:
     async with open_receiver() as receiver:
         hooks = [post_at_start(receiver.url)]
-        async with open_manager_with_hooks(database, *hooks):
+        async with open_hooks(database, *hooks):
             pass
-        async with open_manager_with_hooks(database) as bare:
+        async with open_hooks(database) as bare:
             snapshot = await start_debate(bare)
-        async with open_manager_with_hooks(database, *hooks), open_manager_with_hooks(database) as bare:
+        async with open_hooks(database, *hooks), open_hooks(database) as bare:
             other = await start_debate(bare)
             posted = await receiver.wait_for(2)
 
@@ -241,7 +239,7 @@ async def test_a_hook_challenges_in_words_of_its_own(database: str, log_lines: L
         hook("doubt", "debate_pause", challenge),
         hook("tell", "intervention", logs("{action} to {to}: {text}"), actor="hook doubt"),
     )
-    async with open_manager_with_hooks(database, *hooks) as manager:
+    async with open_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="somebody")
         told = await log_lines.wait_for("challenge to")
@@ -253,14 +251,11 @@ async def test_of_two_processes_one_delivers(database: str) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     async with open_receiver() as receiver:
         hooks = [hook("ops", "*", webhook(receiver.url)), hook("add", "debate_start", note)]
-        async with (
-            open_manager_with_hooks(database, *hooks) as one,
-            open_manager_with_hooks(database, *hooks) as two,
-        ):
+        async with open_hooks(database, *hooks) as one, open_hooks(database, *hooks) as two:
             began = [await start_debate(manager) for manager in (one, two) * 3]
             stepped = [await two.step(snapshot.id, wait=5) for snapshot in began]
             await receiver.wait_for(sum(len(snapshot.entries) for snapshot in stepped))
-        async with open_manager_with_hooks(database) as bare:
+        async with open_hooks(database) as bare:
             snapshots = [await bare.load(snapshot.id) for snapshot in began]
 
     assert [notes(snapshot) for snapshot in snapshots] == [[("hook add", "Mind the cost.")]] * 6
@@ -273,16 +268,16 @@ async def test_of_two_processes_one_delivers(database: str) -> None:
 async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once(database: str) -> None:
     async with open_receiver(hangs=True) as receiver:
         hooks = [post_at_start(receiver.url)]
-        async with open_manager_with_hooks(database, *hooks) as manager:
+        async with open_hooks(database, *hooks) as manager:
             await start_debate(manager)
             await receiver.wait_for(1)
         child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
-        async with open_manager_with_hooks(database) as bare, outbox_of(database) as outbox:
+        async with open_hooks(database) as bare, outbox_of(database) as outbox:
             now = bare.clock().timestamp()
             assert await outbox.claim("ops", 0, dead, now=now + 1, seconds=600)
         receiver.release.set()
-        async with open_manager_with_hooks(database, *hooks):
+        async with open_hooks(database, *hooks):
             await receiver.wait_for(2)
 
 
@@ -291,7 +286,7 @@ async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
 ) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]
-    async with open_manager_with_hooks(database, *hooks) as manager:
+    async with open_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         await log_lines.wait_for("note_added")
     unnoted = build_delivery_id("add", snapshot.id, 1, 0)
@@ -301,9 +296,9 @@ async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
             "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
             (unnoted, snapshot.id, manager.clock().timestamp()),
         )
-    async with open_manager_with_hooks(database, *hooks) as manager:
+    async with open_hooks(database, *hooks) as manager:
         pass
-    async with open_manager_with_hooks(database, *hooks) as manager, outbox_of(database) as outbox:
+    async with open_hooks(database, *hooks) as manager, outbox_of(database) as outbox:
         assert await outbox.due_queues(manager.clock().timestamp() + 99) == []
         assert notes(await manager.load(snapshot.id)) == [("hook add", "Mind the cost.")]
 
@@ -320,15 +315,15 @@ async def outbox_of(database: str) -> AsyncIterator[Outbox]:
 async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
     database: str, log_lines: LogLines
 ) -> None:
-    async with open_manager_with_hooks(database) as manager:
+    async with open_hooks(database) as manager:
         old = await start_debate(manager)
     early = hook("early", "*", logs("early {debate_id} {kind}"))
-    async with open_manager_with_hooks(database, early) as manager:
+    async with open_hooks(database, early) as manager:
         await manager.step(old.id, wait=5)
         between = await start_debate(manager)
         await log_lines.wait_for("early")
     late = hook("late", "*", logs("late {debate_id} {kind}"))
-    async with open_manager_with_hooks(database, early, late) as manager:
+    async with open_hooks(database, early, late) as manager:
         await manager.intervene(between.id, "pause", InterventionRequest(), actor="me")
         new = await start_debate(manager)
         await log_lines.wait_for(f"early {new.id}")
@@ -340,12 +335,12 @@ async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
 
 async def test_what_happened_too_long_ago_is_left_alone(database: str, log_lines: LogLines) -> None:
     began = hook("ops", "debate_start", logs("began {question}"))
-    async with open_manager_with_hooks(database, began, max_age_hours=0.01):
+    async with open_hooks(database, began, max_age_hours=0.01):
         pass
     yesterday = utc_now() - timedelta(days=1)
-    async with open_manager_with_retry_delays(database, clock=lambda: yesterday) as bare:
+    async with open_retrying_hooks(database, clock=lambda: yesterday) as bare:
         await start_debate(bare, question="Then?")
-    async with open_manager_with_hooks(database, began, max_age_hours=0.01) as manager:
+    async with open_hooks(database, began, max_age_hours=0.01) as manager:
         await start_debate(manager, question="Now?")
         await log_lines.wait_for("began Now?")
 
@@ -356,15 +351,15 @@ async def test_a_debate_whose_record_was_altered_keeps_no_other_from_being_heard
     database: str, log_lines: LogLines
 ) -> None:
     hooks = [hook("ops", "debate_start", logs("began {question}"))]
-    async with open_manager_with_hooks(database, *hooks):
+    async with open_hooks(database, *hooks):
         pass
-    async with open_manager_with_hooks(database) as bare:
+    async with open_hooks(database) as bare:
         damaged = await start_debate(bare, question="One?")
         await start_debate(bare, question="Two?")
     with closing(sqlite3.connect(database)) as raw, raw:
         raw.execute("drop trigger journal_no_update")
         raw.execute("update journal set hash = 'x' where stream = ?", [damaged.id])
-    async with open_manager_with_hooks(database, *hooks):
+    async with open_hooks(database, *hooks):
         await log_lines.wait_for("began Two?")
 
     assert "Hooks skip debate" in log_lines.messages[0]

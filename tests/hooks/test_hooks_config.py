@@ -145,11 +145,7 @@ other: 1
         ("{seat} failed", "{seat!r} failed", "line 6: hooks[0].do[0].log: {seat} is not a placeholder"),
         ("{seat} failed", "{0} failed", "line 6: hooks[0].do[0].log: {0} is not a placeholder"),
         ("{seat} failed", "{seat failed", "line 6: hooks[0].do[0].log: "),
-        (
-            "inject",
-            "pause",
-            "line 8: hooks[0].do[2].intervene: a text is needed by inject",
-        ),
+        ("inject", "pause", "line 8: hooks[0].do[2].intervene: a text is needed by inject"),
         ('"Who answers the question of {seat}?"', '""', "line 8: hooks[0].do[2].intervene: a text is needed"),
         ("text:", "txet:", "line 8: hooks[0].do[2].intervene.txet: there is no such key"),
         ("[prod, 7]", "{a: b}", "line 4: hooks[0].when: tags must be a word, a number"),

@@ -20,14 +20,7 @@ from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.webhook import build_headers
 from tests.support.engines import run_debate, start_debate
-from tests.support.hook_debates import (
-    LogLines,
-    hook,
-    open_manager_with_hooks,
-    open_manager_with_retry_delays,
-    post_at_start,
-    webhook,
-)
+from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
@@ -38,7 +31,7 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
 ) -> None:
     async with open_receiver() as receiver:
         hooks = [hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")]
-        async with open_manager_with_hooks(database, *hooks) as manager:
+        async with open_hooks(database, *hooks) as manager:
             await run_debate(manager)
             snapshot = await run_debate(manager, options={"tags": ["test", "prod"]})
             [posted] = await receiver.wait_for(1)
@@ -62,10 +55,7 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
 
 
 async def test_a_signature_does_not_fit_another_body_or_time(database: str) -> None:
-    async with (
-        open_receiver() as receiver,
-        open_manager_with_hooks(database, post_at_start(receiver.url)) as manager,
-    ):
+    async with open_receiver() as receiver, open_hooks(database, post_at_start(receiver.url)) as manager:
         await start_debate(manager)
         [posted] = await receiver.wait_for(1)
 
@@ -96,7 +86,7 @@ async def test_the_signature_is_what_the_reference_library_standardwebhooks_make
 async def test_what_may_work_later_is_tried_again_under_the_same_id(database: str, answer: str) -> None:
     async with (
         open_receiver(status_lines=[answer, answer]) as receiver,
-        open_manager_with_retry_delays(database, post_at_start(receiver.url)) as manager,
+        open_retrying_hooks(database, post_at_start(receiver.url)) as manager,
     ):
         await start_debate(manager)
         posted = await receiver.wait_for(3)
@@ -108,7 +98,7 @@ async def test_what_may_work_later_is_tried_again_under_the_same_id(database: st
 
 async def wait_for_giving_up(database: str, log_lines: LogLines, ops: dict[str, Any], **options: Any) -> str:
     """Start a debate with a hook that fails; what is said in the end."""
-    async with open_manager_with_retry_delays(database, ops, **options) as manager:
+    async with open_retrying_hooks(database, ops, **options) as manager:
         await start_debate(manager)
         return await log_lines.wait_for("gave up")
 
@@ -140,12 +130,12 @@ async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restar
         hooks = [post_at_start(receiver.url, attempts=3)]
 
         async def process() -> None:
-            async with open_manager_with_retry_delays(
+            async with open_retrying_hooks(
                 database, *hooks, clock=lambda: utc_now() + ahead, retry_delays=(1, 60)
             ):
                 pass
 
-        async with open_manager_with_retry_delays(database, *hooks, retry_delays=(1, 60)) as manager:
+        async with open_retrying_hooks(database, *hooks, retry_delays=(1, 60)) as manager:
             await start_debate(manager)
             await receiver.wait_for(1)
         counts = []
@@ -271,9 +261,7 @@ async def posted_by_name(database: str, receiver: WebhookReceiver) -> int:
 
     place = f"hooks.example.org:{receiver.port}"
     ops = post_at_start(f"https://{place}/x", attempts=1)
-    async with open_manager_with_retry_delays(
-        database, ops, resolver=here, allow={"private": [place]}
-    ) as manager:
+    async with open_retrying_hooks(database, ops, resolver=here, allow={"private": [place]}) as manager:
         await start_debate(manager)
     return asked
 
@@ -312,10 +300,7 @@ async def test_a_certificate_of_another_name_or_of_nobody_is_not_spoken_to(
 
 async def test_a_very_long_event_is_sent_without_its_texts(database: str) -> None:
     documents = [{"title": f"D{number}", "text": "\N{SNOWMAN}" * 190_000} for number in range(2)]
-    async with (
-        open_receiver() as receiver,
-        open_manager_with_hooks(database, post_at_start(receiver.url)) as manager,
-    ):
+    async with open_receiver() as receiver, open_hooks(database, post_at_start(receiver.url)) as manager:
         await start_debate(manager, documents=documents)
         [posted] = await receiver.wait_for(1)
 

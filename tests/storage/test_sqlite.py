@@ -325,8 +325,7 @@ class TestRefusing:
             assert await journal.read("s") == entries
 
     @pytest.mark.parametrize(
-        "damage",
-        ["details = '{'", "details = '[]'", "details = cast(X'FF' as text)", "details = ''"],
+        "damage", ["details = '{'", "details = '[]'", "details = cast(X'FF' as text)", "details = ''"]
     )
     async def test_a_broken_heading_says_so_and_hides_no_other(self, tmp_path: Path, damage: str) -> None:
         async with open_journal(tmp_path / "a.db") as journal:

@@ -54,11 +54,7 @@ TAMPERINGS = {
         1,
         NOT_LAST,
     ),
-    "two entries swapped": (
-        ";".join([at(2, "seq = 99"), at(3, "seq = 2"), at(99, "seq = 3")]),
-        2,
-        MOVED,
-    ),
+    "two entries swapped": (";".join([at(2, "seq = 99"), at(3, "seq = 2"), at(99, "seq = 3")]), 2, MOVED),
     "one entry more": (
         (
             "insert into journal (stream, seq, entry, hash)"

@@ -67,7 +67,7 @@ def write_hooks_file(folder: Path, *hooks: dict[str, Any], **fields: Any) -> Pat
 
 
 @asynccontextmanager
-async def open_manager_with_hooks(
+async def open_hooks(
     database: str, *hooks: dict[str, Any], models: Mapping[str, Model] | None = None, **fields: Any
 ) -> AsyncIterator[DebateManager]:
     """Open the manager as the server and the terminal do. `fields` as in `write_hooks_file`."""
@@ -78,7 +78,7 @@ async def open_manager_with_hooks(
 
 
 @asynccontextmanager
-async def open_manager_with_retry_delays(
+async def open_retrying_hooks(
     database: str,
     *hooks: dict[str, Any],
     retry_delays: Sequence[float] = (0,),

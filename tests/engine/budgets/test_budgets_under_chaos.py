@@ -7,11 +7,11 @@ import pytest
 
 from server.compose import open_manager
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.budget import compute_spending
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
+from tests.support.engines import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10", "D16")]
 
@@ -25,15 +25,10 @@ async def test_failures_take_no_more_calls_than_the_budget_has(
     with anyio.fail_after(20):
         async with open_manager(settings, environ={}, chaos=chaos) as manager:
             for name in FORMATS:
-                options = OptionsInput(seed=most, limits=LimitsInput(max_calls=most))
+                options = {"seed": most, "limits": {"max_calls": most}}
                 try:
-                    debate_request = DebateRequest(
-                        question="Ship it?", format=name, run=True, options=options
-                    )
-                    snapshot = await manager.start(debate_request, actor="test")
+                    snapshot = await run_debate(manager, format=name, options=options)
                 except InvalidRequestError:  # its first round alone takes more
                     continue
-                snapshot = await manager.follow(snapshot.id, wait=5)
-
                 assert snapshot.status in ("concluded", "truncated", "paused")
                 assert compute_spending(snapshot.debate).calls <= most

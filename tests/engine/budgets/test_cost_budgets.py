@@ -9,16 +9,13 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest, LimitsInput, OptionsInput
+from server.debate.commands.requests import LimitsInput
 from server.debate.views.state import sum_usage
 from server.engine.store import DebateSnapshot
 from server.settings import Settings
+from tests.support.engines import run_debate
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.slow,
-    pytest.mark.requirement("N10"),
-]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N10")]
 
 ENVIRON = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 PRICES = json.dumps({"openai/mine": {"input": 10, "output": 40}})
@@ -33,18 +30,10 @@ async def stub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
 
 
 async def debated(database: str, rounds: int, limits: LimitsInput, **settings: Any) -> DebateSnapshot:
-    debate_request = DebateRequest(
-        question="Ship it?",
-        format="verdict",
-        run=True,
-        models=["openai/mine"],
-        max_rounds=rounds,
-        options=OptionsInput(limits=limits),
-    )
+    asked = {"format": "verdict", "models": ["openai/mine"], "max_rounds": rounds}
     read = Settings.model_validate({"db": database, "prices": json.loads(PRICES), **settings})
     async with open_manager(read, environ=ENVIRON) as manager:
-        snapshot = await manager.start(debate_request, actor="test")
-        return await manager.follow(snapshot.id, wait=60)
+        return await run_debate(manager, **asked, options={"limits": limits})
 
 
 async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:

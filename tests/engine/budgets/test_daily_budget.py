@@ -8,13 +8,11 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.engine.debates import DebateManager
 from server.engine.recovery import Recovery
-from server.engine.store import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
-from tests.support.engines import open_engine, start_debate
+from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -46,16 +44,11 @@ class Clock:
         self.now += timedelta(days=1)
 
 
-async def run(manager: DebateManager, question: str = "Ship it?") -> DebateSnapshot:
-    snapshot = await start_debate(manager, question=question, run=True)
-    return await manager.follow(snapshot.id, wait=5)
-
-
 async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> None:
     model = ScriptedModel()
     async with open_engine(database, model, daily_calls=8) as manager:
-        assert (await run(manager)).status == "concluded"
-        second = await run(manager)
+        assert (await run_debate(manager)).status == "concluded"
+        second = await run_debate(manager)
 
     assert (second.status, len(model.requests)) == ("paused", 8)
     assert second.debate.paused
@@ -66,10 +59,10 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
 
 async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
-        await run(manager)
+        await run_debate(manager)
     model = ScriptedModel()
     async with open_engine(database, model, daily_calls=6) as later:
-        assert (await run(later)).status == "paused"
+        assert (await run_debate(later)).status == "paused"
     assert model.requests == []
 
 
@@ -84,8 +77,8 @@ async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -
 
 async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
     async with open_engine(database, Dear(), daily_cost_usd=Decimal("0.06")) as manager:
-        assert (await run(manager)).status == "concluded"
-        second = await run(manager)
+        assert (await run_debate(manager)).status == "concluded"
+        second = await run_debate(manager)
     assert second.debate.paused
     assert second.debate.paused.reason.startswith("the day's budget: 0.06 of 0.06 US dollars")
 
@@ -93,8 +86,8 @@ async def test_money_is_counted_where_the_price_is_known(database: str) -> None:
 async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) -> None:
     clock = Clock()
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
-        await run(manager)
-        snapshot = await run(manager)
+        await run_debate(manager)
+        snapshot = await run_debate(manager)
         assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
         assert (await manager.follow(snapshot.id, wait=5)).status == "concluded"
@@ -103,7 +96,7 @@ async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) 
 async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
     clock = Clock()
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
-        await run(manager)
+        await run_debate(manager)
         snapshot = await start_debate(manager, question="Step it?")
         assert (await manager.step(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
@@ -112,8 +105,8 @@ async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
 
 async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
     async with open_engine(database, ScriptedModel(), daily_calls=6) as manager:
-        await run(manager)
-        snapshot = await run(manager)
+        await run_debate(manager)
+        snapshot = await run_debate(manager)
         await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor=ACTOR)
         assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
 
@@ -121,7 +114,7 @@ async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
 async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
     prices = {"mine": ModelPrice(input=10, output=10)}
     async with open_engine(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
-        ends = [(await run(manager, f"Ship {n}?")).status for n in range(4)]
+        ends = [(await run_debate(manager, question=f"Ship {n}?")).status for n in range(4)]
         assert (await manager.daily_budget.spending())[1] > Decimal("0.05")
     assert ends[-1] == "paused"
 
@@ -130,10 +123,9 @@ async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -
 async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
     clock = Clock()
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
-        await run(manager)
-        snapshot = await run(manager)
-        stepped = await start_debate(manager, question="Step it?")
-        await manager.step(stepped.id, wait=5)
+        await run_debate(manager)
+        snapshot = await run_debate(manager)
+        stepped = await run_round(manager, question="Step it?")
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as later:
         assert await Recovery(later, max_age_hours=24, concurrency=1).find_unfinished() == []
         clock.tomorrow()
@@ -158,8 +150,8 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
         open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager,
         anyio.create_task_group() as tasks,
     ):
-        await run(manager)
-        snapshot = await run(manager)
+        await run_debate(manager)
+        snapshot = await run_debate(manager)
         over = anyio.Event()
         manager.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
         tasks.start_soon(partial(Recovery(manager, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
@@ -174,6 +166,6 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
 async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database: str) -> None:
     model = ScriptedModel()
     async with open_engine(database, model, daily_calls=7) as manager:
-        assert (await run(manager)).status == "concluded"
-        await run(manager)
+        assert (await run_debate(manager)).status == "concluded"
+        await run_debate(manager)
     assert (len(model.requests), model.requests[-1].max_attempts) == (7, 1)

@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.store import DebateSnapshot
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
+from tests.support.engines import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]
 
@@ -43,20 +43,12 @@ class Slow:
 
 
 async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
-    debate_request = DebateRequest.model_validate(
-        {
-            "question": "Ship it?",
-            "format": "verdict",
-            "debaters": [DebaterInput(name=name, stance=f"as {name} says") for name in NAMES],
-            "max_rounds": 2,
-            "options": {"limits": limits},
-            "run": True,
-        }
-    )
+    debaters = [{"name": name, "stance": f"as {name} says"} for name in NAMES]
     settings = Settings(db=database, models=("slow",))
     async with open_manager(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as manager:
-        snapshot = await manager.start(debate_request, actor="test")
-        return await manager.follow(snapshot.id, wait=5)
+        return await run_debate(
+            manager, format="verdict", debaters=debaters, max_rounds=2, options={"limits": limits}
+        )
 
 
 async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off(database: str) -> None:

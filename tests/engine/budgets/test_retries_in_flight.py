@@ -6,12 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.requests import DebateRequest, JudgesInput, LimitsInput, OptionsInput
+from server.debate.commands.requests import JudgesInput, LimitsInput, OptionsInput
 from server.debate.rules.budget import compute_spending
 from server.engine.store import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine, start_debate
+from tests.support.engines import open_engine, run_debate, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -48,11 +48,9 @@ class Struggling:
 async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_path: Path) -> None:
     model = Struggling()
     options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
-    debate_request = DebateRequest(question="Ship it?", max_rounds=1, run=True, options=options)
     async with open_engine(tmp_path / "debates.db", model) as manager:
         manager.subscribe(model.committed)
-        snapshot = await manager.start(debate_request, actor="test")
-        snapshot = await manager.follow(snapshot.id, wait=5)
+        snapshot = await run_debate(manager, max_rounds=1, options=options)
 
     assert snapshot.status == "concluded"
     assert model.requests == compute_spending(snapshot.debate).calls <= 12

@@ -120,9 +120,7 @@ def is_writing(journal: Journal) -> bool:
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 
-async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(
-    open_client: Any,
-) -> None:
+async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(open_client: Any) -> None:
     found: list[dict[str, Any]] = []
     async with open_client() as client:
         step = await call(client, "start_debate", question="Ship?", format="verdict")

@@ -143,10 +143,7 @@ async def test_only_so_many_go_on_at_a_time(database: str) -> None:
 
 async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_away(database: str) -> None:
     gate = Gate()
-    async with (
-        open_engine(database, ScriptedModel()) as idle,
-        anyio.create_task_group() as tasks,
-    ):
+    async with open_engine(database, ScriptedModel()) as idle, anyio.create_task_group() as tasks:
         async with open_engine(database, gate.model) as busy:
             snapshot = await start_debate(busy, run=True)
             await gate.wait_for_call()
@@ -162,10 +159,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
     with sqlite3.connect(database) as raw:
         raw.execute("drop trigger journal_no_update")
         raw.execute(change, ("Break", "Brake", debate_id))
-    async with (
-        open_engine(database, ScriptedModel()) as manager,
-        anyio.create_task_group() as tasks,
-    ):
+    async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         tasks.start_soon(partial(recovery.run, poll_interval=0.01))
         with anyio.fail_after(5):

@@ -16,7 +16,6 @@ from server.cli.main import counterpoint
 from server.compose import open_manager
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest
 from server.debate.rules.budget import NO_DEADLINE
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import replay
@@ -28,6 +27,7 @@ from server.models.fakes.chaos import FAILURES, Chaos
 from server.models.registry import ModelRegistry
 from server.research import Research
 from server.settings import Settings
+from tests.support.engines import run_debate, start_debate
 
 pytestmark = pytest.mark.requirement("D16", "D3")
 
@@ -42,12 +42,6 @@ async def open_engine(folder: Path, chaos: Chaos | None) -> AsyncIterator[Debate
                 yield opened
     finally:
         logging.getLogger("server.engine.model_calls").setLevel(logging.NOTSET)
-
-
-def wanted(name: str, seed: int = 1, **more: Any) -> DebateRequest:
-    return DebateRequest.model_validate(
-        {"question": "Ship it?", "format": name, "run": True, "options": {"seed": seed}, **more}
-    )
 
 
 HEAVY = Chaos(failure=0.08, corrupt=0.25, truncated=0.1, empty=0.15, crash=0.12, seed=5)
@@ -69,8 +63,7 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
     failures = 0
     async with open_engine(tmp_path, HEAVY) as running:
         for seed in (1, 2, 3):
-            snapshot = await running.start(wanted(name, seed), actor="test")
-            snapshot = await running.follow(snapshot.id, wait=20)
+            snapshot = await run_debate(running, format=name, options={"seed": seed})
             for _ in range(3):
                 if snapshot.debate.paused:
                     await running.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
@@ -94,8 +87,7 @@ async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_pa
     met = []
     for chaos in (HEAVY, HEAVY, replace(HEAVY, seed=6)):
         async with open_engine(tmp_path, chaos) as running:
-            snapshot = await running.start(wanted("second_opinion"), actor="test")
-            met.append(facts_of(await running.follow(snapshot.id, wait=20)))
+            met.append(facts_of(await run_debate(running, options={"seed": 1})))
 
     assert met[0] == met[1] != met[2]
 
@@ -113,8 +105,7 @@ async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
     fault: str, causes: set[str], tmp_path: Path
 ) -> None:
     async with open_engine(tmp_path, Chaos.from_mapping({fault: "1"})) as running:
-        snapshot = await running.start(wanted("second_opinion"), actor="test")
-        snapshot = await running.follow(snapshot.id, wait=20)
+        snapshot = await run_debate(running, options={"seed": 1})
 
     assert snapshot.debate.paused is not None
     assert "0 of 2 answered in round 1" in snapshot.debate.paused.reason
@@ -125,7 +116,7 @@ async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
 @pytest.mark.asyncio
 async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path) -> None:
     async with open_engine(tmp_path, None) as running:
-        snapshot = await running.start(wanted("verdict", run=False), actor="test")
+        snapshot = await start_debate(running, format="verdict")
     debate = replace(snapshot.debate, setup=snapshot.debate.setup.model_copy(update={"turn_timeout": 0}))
     first = decide(debate)
     assert isinstance(first, Record)

@@ -12,7 +12,7 @@ from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesI
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -140,15 +140,6 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
         snapshot = await start_debate(running, debaters=debaters)
 
     assert snapshot.debate.setup.judges.models == ("scripted",)
-
-
-async def test_judges_can_be_chosen_apart_from_the_debaters(database: str) -> None:
-    options = OptionsInput(judges=JudgesInput(models=["scripted"], count=3))
-    async with open_engine(database, ScriptedModel()) as running:
-        snapshot = await run_debate(running, options=options)
-
-    assert snapshot.debate.verdict is not None
-    assert [vote.judge for vote in snapshot.debate.verdict.votes] == ["judge 1", "judge 2", "judge 3"]
 
 
 async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichever_comes_first(

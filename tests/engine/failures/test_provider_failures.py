@@ -9,17 +9,11 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.compose import open_manager
-from server.debate.commands.requests import (
-    DebateRequest,
-    DebaterInput,
-    JudgesInput,
-    LimitsInput,
-    OptionsInput,
-)
-from server.engine.debates import DebateManager
+from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.store import DebateSnapshot
 from server.models.litellm.client import LitellmModel
 from server.settings import Settings
+from tests.support.engines import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "B7", "D9", "N7")]
 
@@ -43,24 +37,11 @@ async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine")
     """A debate of two who are fine and a third whose model is named after what goes wrong with it."""
     names = {"fine", third, judge}
     models = {name: LitellmModel(f"openai/{name}", api_base=stub.url, sleep=no_wait) for name in names}
-    debate_request = DebateRequest(
-        question="Ship it?",
-        run=True,
-        debaters=[
-            DebaterInput(name=name, stance=name, model=model)
-            for name, model in (("Ada", "fine"), ("Ben", "fine"), ("Cy", third))
-        ],
-        options=OptionsInput(
-            judges=JudgesInput(models=[judge]), limits=LimitsInput(turn_timeout=1 if third == "hang" else 30)
-        ),
-    )
+    seats = (("Ada", "fine"), ("Ben", "fine"), ("Cy", third))
+    debaters = [DebaterInput(name=name, stance=name, model=model) for name, model in seats]
+    options = {"judges": {"models": [judge]}, "limits": {"turn_timeout": 1 if third == "hang" else 30}}
     async with open_manager(Settings(db=database), models, environ={}) as manager:
-        return await finished(manager, debate_request)
-
-
-async def finished(manager: DebateManager, debate_request: DebateRequest) -> DebateSnapshot:
-    snapshot = await manager.start(debate_request, actor="test")
-    return await manager.follow(snapshot.id, wait=60)
+        return await run_debate(manager, debaters=debaters, options=options)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,7 @@ from tests.contract.model import build_argument_request
 from tests.support.client_calls import call, result_text
 from tests.support.servers import OpenClient
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.slow,
-    pytest.mark.requirement("D3", "D9"),
-]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "D9")]
 
 PROVIDERS = ("openai", "mistral", "deepseek")
 PATIENCE = 5  # seconds
