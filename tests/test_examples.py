@@ -138,9 +138,7 @@ def test_the_moderated_example_prints_its_rounds_and_ends_with_json_of_its_own_s
 
 
 @pytest.mark.requirement("A6")
-def test_the_investment_decision_prints_rounds_summaries_and_the_decision(
-    run_example: RunExample,
-) -> None:
+def test_the_investment_decision_prints_rounds_summaries_and_the_decision(run_example: RunExample) -> None:
     printed = run_example("investment_decision")
 
     speakers = ["[Bull, growth investor]", "[Bear, credit analyst]", "### Moderator's summary"]

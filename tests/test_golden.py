@@ -6,7 +6,7 @@ the repository with
 
     python -m tests.support.golden_debates X_Y
 
-`EXPECTED` says what the debates came to.
+`expected.json` says what the debates came to.
 """
 
 import json
@@ -38,139 +38,7 @@ pytestmark = pytest.mark.requirement("N8")
 
 JOURNALS = sorted(GOLDEN.glob("journal_*.jsonl"))
 
-LATE = "Proponent: vendor/a had not answered when the 60 s of the round were over (late)"
-
-EXPECTED: dict[str, dict[str, Any]] = {
-    "oxford": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [
-            ("audience_vote", ""),
-            ("opening", ""),
-            ("rebuttal", ""),
-            ("audience_vote 2", "max_rounds"),
-        ],
-        "outcome": "leaning",
-        "winner": "Opponent",
-        "votes": [
-            "judge 1 votes for Opponent",
-            "judge 2 votes for Opponent",
-            "judge 3 abstains: it chose no position in the first vote",
-        ],
-        "failures": [],
-        "turns": [0, 2, 2, 0],
-        "notes": [],
-        "cost": "0.010",
-    },
-    "without a plan": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [("argumentation", ""), ("verdict", "max_rounds")],
-        "outcome": "decided",
-        "winner": "Proponent",
-        "votes": ["judge 1 (scripted): Proponent, margin 2 of 3"],
-        "failures": ["moderator: no answer in time (timeout)"],
-        "turns": [2, 0],
-        "notes": [],
-        "cost": "0.003",
-    },
-    "opinion": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [("opening", ""), ("rebuttal", ""), ("rebuttal", ""), ("verdict", "max_rounds")],
-        "outcome": "leaning",
-        "winner": "Bob",
-        "votes": [
-            "judge 1 (vendor/j): Bob, margin 1 of 3",
-            "judge 2 (vendor/k) abstains: it found for another side when the order changed",
-        ],
-        "failures": [
-            "Ada: the model said nothing (empty)",
-            "Çelik: no answer in time (timeout)",
-            'judge 2: "winner" must be one of A, B, C or null (unreadable)',
-        ],
-        "turns": [3, 3, 2, 0],
-        "notes": ["Mind the costs.", "Name a price."],
-        "cost": "0.014",
-    },
-    "verdict": {
-        "status": "concluded",
-        "reason": "concluded on request",
-        "rounds": [("argumentation", ""), ("verdict", "request")],
-        "outcome": "undecided",
-        "winner": "",
-        "votes": ["judge 1 (scripted): no side, margin 0 of 3"],
-        "failures": ["Opponent: no answer in time (timeout)"],
-        "turns": [2, 0],
-        "notes": [],
-        "cost": "0.003",
-    },
-    "led": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [
-            ("opening", ""),
-            ("cross_examination", ""),
-            ("voting", "max_rounds"),
-            ("verdict", "max_rounds"),
-            ("deliverable", "max_rounds"),
-        ],
-        "outcome": "decided",
-        "winner": "Çelik",
-        "votes": [
-            "judge 1 (vendor/j): Çelik, margin 2 of 3",
-            "judge 2 (vendor/k): Çelik, margin 2 of 3",
-        ],
-        "failures": ["moderator: wiki/search: the arguments are no JSON (research)"],
-        "turns": [3, 6, 0, 0, 0],
-        "notes": [],
-        "cost": "0.021",
-    },
-    "steered": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [("argumentation", "")] * 3 + [("verdict", "max_rounds")],
-        "outcome": "decided",
-        "winner": "Proponent",
-        "votes": [
-            "judge 1 (vendor/j): Proponent, margin 2 of 3, weight 3/2",
-            "judge 2 (vendor/new): Proponent, margin 2 of 3",
-        ],
-        "failures": [LATE],
-        "turns": [2, 2, 2, 0],
-        "notes": ["Żółć: who pays?"],
-        "cost": "0.008",
-    },
-    "forked": {
-        "status": "concluded",
-        "reason": "max_rounds",
-        "rounds": [("argumentation", "")] * 3 + [("verdict", "max_rounds")],
-        "outcome": "decided",
-        "winner": "Opponent",
-        "votes": ["judge 1 (vendor/z): Opponent, margin 2 of 3"],
-        "failures": [LATE],
-        "turns": [2, 2, 2, 0],
-        "notes": ["Żółć: who pays?"],
-        "cost": "0.005",
-    },
-    "handoff": {
-        "status": "concluded",
-        "reason": "max_turns",
-        "rounds": [("discussion", "")] * 4 + [("verdict", "max_turns")],
-        "outcome": "decided",
-        "winner": "Opponent",
-        "votes": ["judge 1 (scripted): Opponent, margin 2 of 3"],
-        "failures": [
-            (
-                'Neutral: it chose "nobody" to speak next; there are Proponent, Opponent; Proponent was '
-                "drawn (hand-off)"
-            )
-        ],
-        "turns": [1, 1, 1, 1, 0],
-        "notes": [],
-        "cost": "0.005",
-    },
-}
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
 
 
 def read(text: str) -> dict[str, list[dict[str, Any]]]:
@@ -195,7 +63,7 @@ def came_to(debate: Debate) -> dict[str, Any]:
     return {
         "status": status(debate),
         "reason": status_reason(debate),
-        "rounds": [(entered.phase, entered.because) for entered in debate.rounds],
+        "rounds": [[entered.phase, entered.because] for entered in debate.rounds],
         "outcome": found.outcome,
         "winner": found.winner,
         "votes": found.votes,

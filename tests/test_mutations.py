@@ -77,10 +77,7 @@ MUTATIONS = {
         LEASE_LOSS,
     ),
     "take over the lease of a live process": Mutation(
-        "server/engine/leases.py",
-        "if not is_gone(holder):",
-        "if holder is None:",
-        LEASE_LOSS,
+        "server/engine/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
     "let two owners have one lease": Mutation(
         "storage/sqlite.py",

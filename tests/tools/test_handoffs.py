@@ -11,7 +11,6 @@ from tests.support.mcp_debates import (
     TaskAnswer,
     build_handoff_calls,
     build_scripted_model,
-    find_prompts,
     read_events,
     read_transcript,
     read_view,
@@ -67,17 +66,6 @@ async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, sa
     [
         ("text", "They err less.", 'it named nobody to speak next: no "Transition to …"'),
         (
-            "text",
-            "They err less. Transition to Plato.",
-            'it chose "Plato" to speak next; there are Opponent, Neutral',
-        ),
-        (
-            "text",
-            "They err less. Transition to Proponent",
-            "it chose itself to speak next, which is no hand-off; there are Opponent, Neutral",
-        ),
-        ("tool", "They err less.", "it named nobody to speak next: handoff was not called"),
-        (
             "tool",
             build_handoff_calls("They err less.", ""),
             "it named nobody to speak next; there are Opponent, Neutral",
@@ -87,12 +75,6 @@ async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, sa
             {"response": "They err less.", "next_agent_name": "Proponent"},
             "it chose itself to speak next",
         ),
-        (
-            "structured",
-            {"response": "They err less."},
-            "it named nobody to speak next; there are Opponent, N",
-        ),
-        ("structured", "They err less.", "it named nobody to speak next: the answer was no JSON"),
     ],
 )
 async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the_seed(
@@ -127,15 +109,3 @@ async def test_ten_turns_of_500_tokens_are_the_format_s_bounds(open_modern_clien
     assert {
         request.max_tokens for request in model.requests if request.prompt.summary.task == "argument"
     } == {500}
-
-
-@pytest.mark.requirement("B1")
-async def test_every_speaker_is_told_whom_it_may_choose(open_modern_client: Any) -> None:
-    first = ScriptedModel()
-    async with open_modern_client({"first": first}) as client:
-        await handed(client, "text", turns=1)
-
-    (prompt,) = find_prompts(first, "argument")
-    assert "choose who speaks next" in prompt
-    assert '"Transition to Opponent" or "Transition to Neutral"' in prompt
-    assert "Transition to Proponent" not in prompt

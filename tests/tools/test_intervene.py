@@ -8,11 +8,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import build_scripted_model, read_events, read_view, run_debate
+from tests.support.mcp_debates import read_events, read_view, run_debate
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4", "N10", "D3", "N8")]
@@ -180,20 +179,6 @@ async def test_ten_calls_of_thirty_end_with_a_verdict(open_client: Any) -> None:
     assert step["estimate"].startswith("Estimate: 28 calls, ")
 
 
-async def test_paused_by_its_budget_a_debate_goes_on_when_that_is_raised(open_client: Any) -> None:
-    options = {"limits": {"max_calls": 6, "on_budget": "pause"}}
-    async with open_client() as client:
-        arguments = {"question": "Ship?", "format": "verdict", "max_rounds": 4, "debaters": PLAIN}
-        step = await run_debate(client, **arguments, options=options)
-        assert step["status"] == "paused"
-        assert step["reason"].endswith("Extend the limits, or conclude.")
-        raised = {"debate_id": step["debate_id"], "action": "extend", "limits": {"max_calls": 40}}
-        assert "Resume the debate now." in result_text(await client.call_tool("intervene", raised))
-        await call(client, "intervene", debate_id=step["debate_id"], action="resume")
-        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
-    assert (verdict["status"], verdict["reason"]) == ("concluded", "max_rounds")
-
-
 async def test_money_is_never_limited_with_a_price_that_is_unknown(open_client: Any) -> None:
     limited = {"limits": {"max_cost_usd": 1}}
     async with open_client() as client:
@@ -210,17 +195,3 @@ async def test_money_is_never_limited_with_a_price_that_is_unknown(open_client: 
             client, "fork_debate", debate_id=step["debate_id"], at_round=0, changes=changes
         )
         assert "the price of ollama/zork is unknown" in why
-
-
-async def test_a_fallback_model_answers_for_one_that_is_dead_and_the_verdict_says_so(
-    open_client: Any,
-) -> None:
-    dead = build_scripted_model(argument=ModelError("unavailable", "nobody is there"))
-    options = {"fallback_models": ["spare"], "judges": {"models": ["mine"]}}
-    sides = [{**PLAIN[0], "model": "dead"}, PLAIN[1]]
-    models = {"dead": dead, "spare": ScriptedModel(name="spare"), "mine": ScriptedModel(name="mine")}
-    async with open_client(models, "mine") as client:
-        step = await run_debate(client, question="Ship?", debaters=sides, options=options)
-        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
-    assert (verdict["status"], len(dead.requests)) == ("concluded", 1)
-    assert any("2 of 3 models answered: dead could not be reached 1 time." in c for c in verdict["cautions"])

@@ -11,7 +11,7 @@ from server.debate.facts.state import Debate
 from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.client_calls import call, read_resource
 from tests.support.mcp_debates import (
     TaskAnswer,
     build_scripted_model,
@@ -41,15 +41,6 @@ async def moderated(client: Any, **more: Any) -> dict[str, Any]:
             BOTH | {"next_speakers": ["Ada", "Plato"]},
             'next_speakers: nobody here is called "Plato". Known: Ada, Ben',
         ),
-        (
-            BOTH | {"next_speakers": []},
-            "next_speakers is empty although done is false: name who speaks. Known: Ada, Ben",
-        ),
-        (
-            BOTH | {"next_speakers": [], "done": True},
-            "next_speakers is empty although nobody has spoken yet. Known: Ada, Ben",
-        ),
-        (BOTH | {"next_speakers": ["Ada"] * 5}, "next_speakers has 5 names, and 4 are allowed"),
         ("Let us hear Ada first.", "the reply holds no JSON object"),
     ],
 )
@@ -131,24 +122,6 @@ async def test_terminate_when_is_asked_last_after_each_round(database: str) -> N
     assert set(seen) == {1, 2}
 
 
-@pytest.mark.requirement("C12")
-async def test_above_four_rounds_a_warning_says_why_not(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
-        four = await call(client, "start_debate", question="Ship it?", format="verdict", max_rounds=4)
-        five = await call(client, "start_debate", question="Ship it?", format="verdict", max_rounds=5)
-
-    assert not [warning for warning in four["warnings"] if "rounds" in warning]
-    assert "5 rounds: above 4, models tend to drift towards agreement" in five["warnings"][0]
-
-
-@pytest.mark.requirement("D1")
-async def test_rounds_that_do_not_reach_every_phase_are_warned_of(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
-        started = await call(client, "start_debate", question="Ship it?", max_rounds=1)
-
-    assert started["warnings"][0] == "1 round is too few for every phase: rebuttal left out."
-
-
 @pytest.mark.requirement("A2", "C3")
 async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_modern_client: Any) -> None:
     moderator = ScriptedModel()
@@ -166,20 +139,8 @@ async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_mode
 
 
 @pytest.mark.requirement("A2")
-@pytest.mark.parametrize(
-    ("closing", "told"),
-    [
-        (
-            {"summary": "Fine.", "status": "SETTLED", "decision": ""},
-            "the status is SETTLED, and the decision is missing",
-        ),
-        ("SUMMARY: Fine.\nSTATUS: perhaps", '"status" must be SETTLED or CONTINUE'),
-        ("It is all clear to me.", "the reply holds no JSON object"),
-    ],
-)
-async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(
-    open_modern_client: Any, closing: TaskAnswer, told: str
-) -> None:
+async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(open_modern_client: Any) -> None:
+    closing, told = "SUMMARY: Fine.\nSTATUS: perhaps", '"status" must be SETTLED or CONTINUE'
     good = {"summary": "Ada has it.", "status": "SETTLED", "decision": "Ship."}
     async with open_modern_client({"moderator": build_scripted_model(closing=[closing, good])}) as client:
         ran = await moderated(client, format="settle")
@@ -203,29 +164,6 @@ async def test_without_a_moderator_s_summary_the_debate_pauses_and_can_be_resume
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
     assert (verdict["status"], verdict["verdict"]) == ("concluded", "Ship.")
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"moderator": {"opens": False}}, "options.moderator must open rounds, close them"),
-        ({"moderator": {}, "speaking": "declared"}, "leave options.speaking=declared out"),
-        (
-            {"speaking": "moderated", "moderator": {"opens": False, "closes": True}},
-            "needs options.moderator.opens=true",
-        ),
-        (
-            {"moderator": {"opens": False, "closes": True, "tools": ["notes"]}},
-            "needs options.moderator.opens=true",
-        ),
-        ({"moderator": {"tools": ["notes"]}}, "There is no research server 'notes'. None is configured"),
-    ],
-)
-async def test_a_moderator_who_cannot_be_is_refused(open_modern_client: Any, options: Any, told: str) -> None:
-    async with open_modern_client() as client:
-        assert told in await expect_tool_error(
-            client, "start_debate", question="Q?", format="verdict", options=options
-        )
 
 
 async def test_a_moderated_debate_goes_on_in_another_process(open_modern_client: Any) -> None:
