@@ -24,7 +24,7 @@ from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
 from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
-from server.tools import build_all_tools
+from server.tools.debates import build_all_tools
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

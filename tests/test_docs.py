@@ -10,7 +10,7 @@ from docs.generate import BLOCKS, DOCS, read_field_docstrings, replace_block
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS
 from server.settings import ResearchServer, Settings
-from server.tools import build_all_tools
+from server.tools.debates import build_all_tools
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M7", "M8")

@@ -2,19 +2,23 @@
 
 import signal
 import sys
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from importlib.util import find_spec
-from typing import Any
+from itertools import cycle
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
+from pydantic import BaseModel, ValidationError
 
-from server.cli import options, session
+from server.cli import session
 from server.cli.sanitize import sanitize_line
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest
-from server.debate.facts.config import Limits
+from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput
+from server.debate.facts.config import HandoffMode, Limits, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import state, verdict
 from server.engine.debates import DebateManager
@@ -39,6 +43,86 @@ OPTIONS_WHEN_CONTINUING = {
 }
 """Those about the run and its output, and the limits that can be changed while a debate runs."""
 
+Decorator = Callable[[Any], Any]
+InputModel = TypeVar("InputModel", bound=BaseModel)
+
+TIMEOUT = click.IntRange(1, 3600)
+DOLLAR_AMOUNT = click.FloatRange(0, min_open=True)
+
+
+class TextFile(click.Path):
+    """Gives {"title": the file's name, "text": what it contains}."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        try:
+            return {"title": path.name, "text": path.read_text(encoding="utf-8")}
+        except (OSError, UnicodeDecodeError):
+            self.fail(f"{path}: not a readable text file in UTF-8.", param, ctx)
+
+
+TEXT_FILE = TextFile(exists=True, dir_okay=False)
+
+
+def combine_options(*options: Decorator) -> Decorator:
+    """One decorator that adds several options; the help shows them in this order."""
+    return lambda command: reduce(lambda decorated, add: add(decorated), reversed(options), command)
+
+
+SEAT_OPTIONS = combine_options(
+    click.option("--model", "models", multiple=True, help="Given to the debaters in turn. Repeatable."),
+    click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
+    click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
+    click.option(
+        "--document", multiple=True, type=TEXT_FILE, help="A text file that all seats read. Repeatable."
+    ),
+    click.option("--instructions", help="For every seat without its own prompt."),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeats the random choices of orders."),
+)
+"""Options of `debate` and `fork`."""
+
+PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
+QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
+
+DEBATE_OPTIONS = combine_options(
+    click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
+    click.option(
+        "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
+    ),
+    click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
+    click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
+    click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
+    click.option(
+        "--handoff", type=click.Choice(get_args(HandoffMode)), help="How speakers name the next one."
+    ),
+    click.option("--output-schema", type=TEXT_FILE, help="A file with the JSON Schema of the result."),
+    # Limits, named as in `options.limits`
+    click.option("--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of one reply."),
+    click.option("--round-timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of a round."),
+    click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
+    click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
+    click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
+    click.option("--max-cost-usd", type=DOLLAR_AMOUNT, metavar="DOLLARS", help="Cost of all replies."),
+    click.option(
+        "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
+    ),
+    click.option(
+        "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
+    ),
+    click.option("--quorum", type=click.IntRange(1, 26), help=QUORUM_HELP),
+)
+"""Options of `debate` alone: its procedure, its limits, and what happens when models fail."""
+
+OUTPUT_OPTIONS = combine_options(
+    click.option("--json", "as_json", is_flag=True, help="Print only the result, as one JSON object."),
+    click.option("--quiet", is_flag=True, help="Print only the verdict."),
+)
+
+
+def debaters_option(description: str, default_help: str = "") -> Decorator:
+    text = f'{description}; "NAME=MODEL: STANCE" also sets its model. Repeatable. {default_help}'.rstrip()
+    return click.option("--debater", "debaters", multiple=True, metavar='"NAME: STANCE"', help=text)
+
 
 def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) -> Chaos | None:
     try:
@@ -53,14 +137,14 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
     "--continue", "continue_id", metavar="ID", help="Continue this debate; a paused one is resumed."
 )
 @click.option("--format", type=click.Choice([*FORMATS]), default="second_opinion", show_default=True)
-@options.debaters_option("A debater", "Default: one for, one against.")
+@debaters_option("A debater", "Default: one for, one against.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
-@options.SEAT_OPTIONS
-@options.DEBATE_OPTIONS
+@SEAT_OPTIONS
+@DEBATE_OPTIONS
 @click.option(
     "--chaos", metavar="SPEC", callback=parse_chaos, help=f"Inject faults into all models: {EXAMPLE_SPEC}"
 )
-@options.OUTPUT_OPTIONS
+@OUTPUT_OPTIONS
 @click.pass_context
 def debate(
     ctx: click.Context, /, question: str | None, continue_id: str | None, chaos: Chaos | None, **given: Any
@@ -80,7 +164,7 @@ def debate(
         limits = {name: given[name] for name in Limits.model_fields if given.get(name)}
         starter: session.DebateStarter = partial(continue_debate, continue_id, limits)
     elif question:
-        starter = partial(start_debate, options.build_debate_request(question, given))
+        starter = partial(start_debate, build_debate_request(question, given))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
     run_debate(ctx.obj, starter, chaos, as_json=given["as_json"], quiet=given["quiet"])
@@ -107,11 +191,11 @@ async def continue_debate(debate_id: str, limits: dict[str, Any], manager: Debat
 @click.option(
     "--at-round", type=click.IntRange(0), required=True, help="The last round to take over; 0: none."
 )
-@options.debaters_option("A debater's new stance")
+@debaters_option("A debater's new stance")
 @click.option("--moderator-model", "moderator", help="The model of the moderator.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those taken over included.")
-@options.SEAT_OPTIONS
-@options.OUTPUT_OPTIONS
+@SEAT_OPTIONS
+@OUTPUT_OPTIONS
 @click.pass_obj
 def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> None:
     """Run a new debate that takes over the first rounds of another, with changes.
@@ -123,7 +207,7 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
 
     async def start_fork(manager: DebateManager) -> DebateSnapshot:
         parent = await manager.load(debate_id)
-        changes = options.build_fork_changes(parent.debate.names, given)
+        changes = build_fork_changes(parent.debate.names, given)
         return await manager.fork(debate_id, at_round, changes, actor=session.ACTOR)
 
     run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
@@ -185,3 +269,55 @@ def run_debate(
         if snapshot.status in ("paused", "waiting"):
             text += CONTINUE_HINT.format(snapshot.id)
         raise click.ClickException(sanitize_line(text))
+
+
+def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
+    """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
+    names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models", "quorum"]
+    options = {name: given[name] for name in names if given[name]} | build_judges(given)
+    options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
+    if duty := given["moderator"] or ("opens" if given["tools"] else ""):
+        options["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": given["tools"]}
+    if given["output_schema"]:
+        options["output_schema"] = given["output_schema"]["text"]
+    data = {
+        "question": question,
+        "format": given["format"],
+        "debaters": [parse_debater(text) for text in given["debaters"]],
+        "models": given["models"],
+        "options": options,
+    }
+    return validate_input(DebateRequest, data, given)
+
+
+def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> ChangesInput:
+    """Raises UsageError for invalid values."""
+    changed = [parse_debater(text) for text in given["debaters"]]
+    models = dict(zip(debater_names, cycle(given["models"]), strict=False))
+    data = {name: given[name] for name in ("moderator", "instructions", "seed") if given[name]}
+    data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
+    data["stances"] = {row["name"]: row["stance"] for row in changed}
+    return validate_input(ChangesInput, data | build_judges(given), given)
+
+
+def build_judges(given: dict[str, Any]) -> dict[str, Any]:
+    judges = {"count": given["judges"] or 0, "models": given["judge_models"]}
+    return {"judges": judges} if any(judges.values()) else {}
+
+
+def validate_input(input_type: type[InputModel], data: dict[str, Any], given: dict[str, Any]) -> InputModel:
+    common = {"documents": given["document"], "max_rounds": given["rounds"] or 0, "run": True}
+    try:
+        return input_type.model_validate(data | common)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
+
+
+def parse_debater(text: str) -> dict[str, str]:
+    # A model's name may contain a colon; the one before the stance is followed by a space.
+    head, colon, stance = text.partition(": ") if ": " in text else text.partition(":")
+    name, _, model = head.partition("=")
+    if not (colon and name.strip() and stance.strip()):
+        raise click.UsageError(f'--debater {text!r}: write "NAME: STANCE" or "NAME=MODEL: STANCE".')
+    return {"name": name.strip(), "model": model.strip(), "stance": stance.strip()}

@@ -51,13 +51,6 @@ class LaunchCommand(NamedTuple):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
 
-    def build_server_config(self, env: Mapping[str, str], *, with_type: bool = False) -> dict[str, Any]:
-        """The server's entry in a configuration; `env` is added to the command's own environment."""
-        environment = {**self.env, **env}
-        entry: dict[str, Any] = {"type": "stdio"} if with_type else {}
-        entry |= {"command": self.command, "args": [*self.args]}
-        return entry | {"env": environment} if environment else entry
-
 
 def find_launch_command(argv0: str = "") -> LaunchCommand:
     """An absolute path, because clients start programs without the user's PATH."""
@@ -169,7 +162,10 @@ def install(client: str, only_print: bool, env_names: Sequence[str], project: bo
     user_path = Path(target.user_path.format(config=user_config_dir(roaming=True))).expanduser()
     path = Path.cwd() / target.project_path if project else user_path
     env = {name: f"<value of {name}>" if only_print else os.environ[name] for name in env_names}
-    server_config = launch.build_server_config(env, with_type=target.has_type_field)
+    server_config: dict[str, Any] = {"type": "stdio"} if target.has_type_field else {}
+    server_config |= {"command": launch.command, "args": [*launch.args]}
+    if env := {**launch.env, **env}:
+        server_config["env"] = env
     if only_print:
         click.echo(f"To be merged into {path}:", err=True)
         click.echo(json.dumps({target.servers_key: {SERVER_NAME: server_config}}, indent=2))

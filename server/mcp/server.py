@@ -11,7 +11,7 @@ from server.engine.debates import DebateManager
 from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
-from server.tools import build_all_tools
+from server.tools.debates import build_all_tools
 from server.tools.tool import RequestContext, ToolCall, build_error
 
 INSTRUCTIONS = """\

@@ -1,8 +1,10 @@
 """The tools: their fields are the arguments, and with the docstrings what clients see."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Annotated
 
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from server.debate.commands import formats, requests
@@ -12,7 +14,17 @@ from server.debate.views import catalog
 from server.debate.views.state import fork_origin_line
 from server.engine import queries
 from server.tools import results
-from server.tools.tool import ToolArguments, ToolCall
+from server.tools.tool import Tool, ToolArguments, ToolCall, build_tool
+
+READ = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+WRITE = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
+)
+REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
+"""For tools that write, and where a repeated call adds nothing."""
+
 
 PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
 
@@ -167,3 +179,19 @@ class FindDebates(ToolArguments):
         rows, cursor = await queries.list_debates(call.manager, self.query, self.status, self.cursor)
         result = results.DebateListResult(debates=rows, cursor=cursor)
         return results.build_tool_result(results.format_debate_list(rows, cursor), result)
+
+
+@cache
+def build_all_tools() -> Sequence[Tool]:
+    """All tools. They are stateless, and building them is slow: all servers of a process share them."""
+    progress = results.ProgressResult
+    return (
+        build_tool("start_debate", "Start a debate", StartDebate, progress, WRITE),
+        build_tool("step_round", "Run the next round", StepRound, progress, WRITE),
+        build_tool("intervene", "Steer a debate", Intervene, progress, WRITE),
+        build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, REPEATABLE),
+        build_tool("submit_turn", "Write a turn", SubmitTurn, progress, WRITE),
+        build_tool("read_debate", "Read a debate", ReadDebate, results.ViewResult, READ),
+        build_tool("find_debates", "Find debates", FindDebates, results.DebateListResult, READ),
+        build_tool("fork_debate", "Fork a debate", ForkDebate, progress, WRITE),
+    )

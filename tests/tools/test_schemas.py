@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from mcp.types import Tool
 
-from server.tools import build_all_tools
+from server.tools.debates import build_all_tools
 
 pytestmark = pytest.mark.requirement("M1", "M4")
 
