@@ -65,6 +65,10 @@ def write_foreign_modules(folder: Path, *names: str) -> None:
         (folder / name).write_text(FOREIGN_CODE, encoding="utf-8")
 
 
+def run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.slow
 def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     names = ZipFile(wheel).namelist()
@@ -108,14 +112,8 @@ def test_an_installed_program_serves_mcp_whatever_else_is_called_server_or_stora
 def test_an_installed_command_runs_a_debate_among_hostile_modules(
     programs: Path, hostile_folder: Path, environment: dict[str, str]
 ) -> None:
-    done = subprocess.run(
-        [str(programs / "counterpoint"), "debate", "Ship it?", "--json"],
-        cwd=hostile_folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [str(programs / "counterpoint"), "debate", "Ship it?", "--json"]
+    done = run(command, hostile_folder, environment)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"]
@@ -129,14 +127,7 @@ def test_the_names_for_own_models_come_from_the_installed_package_and_only_when_
         "import sys, counterpoint; print('server' in sys.modules)\n"
         "from counterpoint import ModelError, Reply, Request\nprint(sys.modules['server'].__file__)"
     )
-    done = subprocess.run(
-        [str(programs / "python"), "-c", code],
-        cwd=hostile_folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run([str(programs / "python"), "-c", code], hostile_folder, environment)
 
     loaded, file = done.stdout.splitlines()
     assert loaded == "False"
@@ -153,14 +144,8 @@ def test_the_package_exports_the_types_of_the_model_interface() -> None:
 def test_a_process_that_has_imported_another_server_gets_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text("", encoding="utf-8")
     code = "import server; from counterpoint import Reply"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = run([sys.executable, "-c", code], tmp_path, environment)
 
     assert "another package named 'server' is already imported" in done.stderr
     assert str(tmp_path / "server.py") in done.stderr

@@ -30,31 +30,18 @@ async def heard(client: Client, uri: str, act: Any) -> str:
 ADDRESSES = ["", "/transcript", "/rounds/1", "/verdict", "/transcript?format=json", "/transcript?since=2"]
 
 
-@pytest.mark.parametrize("era", ["auto"])
+@pytest.mark.requirement("N8")
 @pytest.mark.parametrize("part", ADDRESSES)
+@pytest.mark.parametrize("is_own", [True, False], ids=["this process", "another process"])
 async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
-    open_client: Any, part: str
+    open_modern_client: Any, part: str, is_own: bool
 ) -> None:
-    async with open_client() as client:
+    async with open_modern_client() as client, open_modern_client() as other:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         uri = f"debate://{debate_id}{part}"
 
         async def step() -> None:
-            await call(client, "step_round", debate_id=debate_id)
-
-        with anyio.fail_after(5):
-            assert await heard(client, uri, step) == uri
-
-
-@pytest.mark.requirement("N8")
-@pytest.mark.parametrize("era", ["auto"])
-async def test_a_listener_hears_of_what_another_process_did(open_client: Any) -> None:
-    async with open_client() as client, open_client() as other:
-        debate_id = (await call(other, "start_debate", question="Ship it?"))["debate_id"]
-        uri = f"debate://{debate_id}/transcript"
-
-        async def step() -> None:
-            await call(other, "step_round", debate_id=debate_id)
+            await call(client if is_own else other, "step_round", debate_id=debate_id)
 
         with anyio.fail_after(5):
             assert await heard(client, uri, step) == uri
