@@ -44,12 +44,6 @@ class PriceTable:
         return Price(model=name, input=f"{Decimal(str(found[0])):f}", output=f"{Decimal(str(found[1])):f}")
 
 
-def compute_cost(price: Price, input_tokens: int, output_tokens: int) -> str:
-    """The cost of an answer in dollars."""
-    cost = Decimal(price.input) * input_tokens + Decimal(price.output) * output_tokens
-    return f"{cost.normalize():f}"
-
-
 @cache
 def load_table() -> dict[str, dict[str, Any]]:
     """Litellm's table; empty if litellm is not installed or has no such file."""

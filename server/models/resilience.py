@@ -73,19 +73,21 @@ class Guard:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
 
 
+@dataclass(eq=False)
 class GuardedModel:
     """A model behind its provider's limit and cooldown, the process's limit, and its own circuit breaker."""
 
-    def __init__(self, name: str, provider: str, model: Model, guard: Guard) -> None:
-        self._name = name
-        self.provider = provider
-        self._model = model
-        self._guard = guard
-        self._cooldown = guard.cooldown(provider)
-        self._breaker = _CircuitBreaker(name, guard.now)
+    name: str
+    provider: str
+    model: Model
+    guard: Guard
+
+    def __post_init__(self) -> None:
+        self._cooldown = self.guard.cooldown(self.provider)
+        self._breaker = _CircuitBreaker(self.name, self.guard.now)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        guard, deadline = self._guard, self._guard.now() + request.timeout
+        guard, deadline = self.guard, self.guard.now() + request.timeout
         self._breaker.check()
         self._check_cooldown(deadline)
         places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
@@ -97,37 +99,36 @@ class GuardedModel:
             async with self._acquire(guard.limit(""), places, request, deadline):
                 await self._wait_for_cooldown(deadline)
                 with self._breaker.watch_request(request.timeout):
-                    return await self._model.reply(request, on_text)
+                    return await self.model.reply(request, on_text)
 
     @asynccontextmanager
     async def _acquire(
         self, limit: anyio.Semaphore, places: str, request: Request, deadline: float
     ) -> AsyncIterator[None]:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
-        with anyio.move_on_after(deadline - self._guard.now()) as wait:
+        with anyio.move_on_after(deadline - self.guard.now()) as wait:
             await limit.acquire()
         if wait.cancelled_caught:
             reason = (
                 f"within its {request.timeout:g} seconds none of the {limit.max_value} places for {places}"
             )
-            raise ModelError("timeout", f"{self._name} was not asked: {reason} became free.", attempts=0)
+            raise ModelError("timeout", f"{self.name} was not asked: {reason} became free.", attempts=0)
         try:
             yield
         finally:
             limit.release()
 
     async def _wait_for_cooldown(self, deadline: float) -> None:
-        """Wait until it is over, also when it is extended meanwhile. Raises ModelError if that is too long."""
-        while left := self._check_cooldown(deadline):
-            await self._guard.sleep(left)
+        while left := self._check_cooldown(deadline):  # it may be extended meanwhile
+            await self.guard.sleep(left)
 
     def _check_cooldown(self, deadline: float) -> float:
         """The seconds until it is over. Raises ModelError if that is after the deadline."""
         left = self._cooldown.seconds_left()
-        if left and left > deadline - self._guard.now():
+        if left and left > deadline - self.guard.now():
             request = f"asks to be left alone for {format_seconds(left)}"
             reason = f"{self.provider} limits the rate of requests and {request}"
-            raise ModelError("rate_limited", f"{self._name} was not asked: {reason}.", attempts=0)
+            raise ModelError("rate_limited", f"{self.name} was not asked: {reason}.", attempts=0)
         return left
 
 

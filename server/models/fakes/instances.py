@@ -56,10 +56,6 @@ _REPEATS = {"*": (0, MAX_SAMPLE_LENGTH), "+": (1, MAX_SAMPLE_LENGTH), "?": (0, 1
 _CANDIDATE_CHARACTERS = ascii_letters + digits + " " + punctuation + "\n\t"
 
 
-class _NoInstanceError(ValueError):
-    """This candidate cannot be completed."""
-
-
 def hash_to_int(*parts: str) -> int:
     return int.from_bytes(sha256("\0".join(parts).encode("utf-8", "replace")).digest()[:6])
 
@@ -70,7 +66,7 @@ def build_instance(schema: Any, question: str, generate_text: TextGenerator) -> 
     try:
         text = check_schema(schema)
         for attempt in range(MAX_CANDIDATES):
-            with suppress(_NoInstanceError, TypeError):
+            with suppress(ValueError, TypeError):  # it cannot be completed
                 value = _Candidate(schema, question, generate_text, attempt).build(schema)
                 if not (problem := find_violation(text, value)):
                     return value
@@ -90,8 +86,6 @@ class _Candidate:
     nodes_left: int = MAX_NODES
 
     def build(self, schema: Any, name: str = "", depth: int = 0) -> Any:
-        if depth > 2 * MAX_DEPTH:
-            raise _NoInstanceError
         schema = self.flatten(schema, depth)
         hashed = hash_to_int(self.question, name) + self.attempt
         if options := schema.get("enum", [schema["const"]] if "const" in schema else []):
@@ -113,8 +107,8 @@ class _Candidate:
     def flatten(self, schema: Any, depth: int) -> dict[str, Any]:
         """The schema with its references, `allOf`, `if` and one alternative each of `anyOf` and `oneOf` merged in."""
         self.nodes_left -= 1
-        if schema is False or self.nodes_left < 0:
-            raise _NoInstanceError
+        if schema is False or self.nodes_left < 0 or depth > 2 * MAX_DEPTH:
+            raise ValueError("it has no end, or admits nothing")
         merged = dict(schema) if isinstance(schema, Mapping) else {}
         turn = self.attempt // 2
         parts = list(merged.pop("allOf", []))
@@ -145,12 +139,12 @@ class _Candidate:
         names = dict.fromkeys(name for name in properties if name in required or not is_short) | required
         spare = [*properties, *(f"item {number}" for number in range(1, min(least, MAX_NODES) + 1))]
         names |= dict.fromkeys([name for name in spare if name not in names][: max(0, least - len(names))])
-        value: dict[str, Any] = {}
+        value = {}
         for name in list(names)[: max(len(required), schema.get("maxProperties", len(names)))]:
             part = properties.get(name, schema.get("additionalProperties", True))
             try:
                 value[name] = self.build(part, name, depth + 1)
-            except _NoInstanceError:
+            except ValueError:
                 if name in required:
                     raise
         return value

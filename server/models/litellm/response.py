@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import anyio
@@ -10,7 +11,6 @@ import anyio
 from server.debate.facts.config import Price
 from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FunctionCall, ModelError, OnText, Reply, Usage
-from server.models.prices import compute_cost
 
 MAX_TEXT_LENGTH = 1_000_000  # characters after which a stream is closed
 MAX_CALLS = 16
@@ -65,9 +65,17 @@ class Completion:
 
     def add_calls(self, pieces: Iterable[Any]) -> None:
         for position, piece in enumerate(pieces):
-            index = getattr(piece, "index", None)
-            call = self._find_call(position if index is None else index, getattr(piece, "id", None))
-            if call is None or piece.function is None:
+            index, call_id = getattr(piece, "index", None), getattr(piece, "id", None)
+            index = position if index is None else index
+            call = next((one for one in reversed(self.calls) if one.index == index), None)
+            # Some providers give every call the index 0: a new id is a new call.
+            if call is None or (call_id and call.call_id not in (None, call_id)):
+                if len(self.calls) == MAX_CALLS:
+                    continue
+                call = _PartialCall(index, call_id)
+                self.calls.append(call)
+            call.call_id = call_id or call.call_id
+            if piece.function is None:
                 continue
             name, arguments = piece.function.name, piece.function.arguments
             if isinstance(name, str):
@@ -76,18 +84,6 @@ class Completion:
                 arguments = json.dumps(arguments)
             if isinstance(arguments, str):
                 call.arguments += arguments[: MAX_ARGUMENTS_LENGTH - len(call.arguments)]
-
-    def _find_call(self, index: Any, call_id: Any) -> _PartialCall | None:
-        """The call that a piece belongs to; None for more than `MAX_CALLS`."""
-        last = next((call for call in reversed(self.calls) if call.index == index), None)
-        # Some providers give every call the index 0: a new id is a new call.
-        if last is not None and (not call_id or last.call_id in (None, call_id)):
-            last.call_id = call_id or last.call_id
-            return last
-        if len(self.calls) == MAX_CALLS:
-            return None
-        self.calls.append(_PartialCall(index, call_id))
-        return self.calls[-1]
 
 
 def read_completion(response: Any) -> Completion:
@@ -164,8 +160,9 @@ def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | 
     tokens = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
     if not any(tokens):
         return ""
-    if own_price and own_price.input:
-        return compute_cost(own_price, *tokens)
+    if own_price:
+        own_cost = Decimal(own_price.input) * tokens[0] + Decimal(own_price.output) * tokens[1]
+        return f"{own_cost.normalize():f}"
     try:
         cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
         known = litellm.get_model_info(model=name)["key"]
