@@ -82,7 +82,6 @@ class ModelContract:
         yield
         assert capfd.readouterr().out == ""
 
-    @pytest.mark.asyncio
     async def test_an_argument_comes_with_its_usage(self, model: Model) -> None:
         reply = await reply_in_time(model, build_argument_request())
 
@@ -94,7 +93,6 @@ class ModelContract:
         assert reply.usage.attempts == 1
         assert reply.usage.cost_usd == "" or Decimal(reply.usage.cost_usd) >= 0
 
-    @pytest.mark.asyncio
     async def test_streamed_pieces_are_the_text_of_the_reply(self, model: Model) -> None:
         pieces: list[str] = []
 
@@ -106,7 +104,6 @@ class ModelContract:
         assert "".join(pieces).startswith(reply.text)
         assert reply.usage.output_tokens > 0
 
-    @pytest.mark.asyncio
     async def test_a_judgment_follows_its_schema(self, model: Model) -> None:
         for reading in (1, 2):
             finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
@@ -117,7 +114,6 @@ class ModelContract:
             assert 0 < len(finding["reasoning"]) <= 2000
             assert 0 < len(finding["verdict"]) <= 600
 
-    @pytest.mark.asyncio
     async def test_a_model_with_functions_answers_or_calls_one_of_them(self, model: Model) -> None:
         search = Function("web__search", "Searches the web.", {"type": "object", "properties": {}})
 
@@ -129,7 +125,6 @@ class ModelContract:
             assert isinstance(json.loads(call.arguments), dict)
 
     @pytest.mark.requirement("D9")
-    @pytest.mark.asyncio
     async def test_no_reply_in_time_is_a_timeout(self, endless: EndlessModel) -> None:
         with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
             await endless.model.reply(build_argument_request(timeout=0.05))
@@ -137,7 +132,6 @@ class ModelContract:
         assert failure.value.cause == "timeout"
         assert "0.05 seconds" in failure.value.detail
 
-    @pytest.mark.asyncio
     async def test_a_cancelled_request_ends_and_the_next_is_answered(
         self, model: Model, endless: EndlessModel
     ) -> None:
@@ -156,7 +150,6 @@ class ModelContract:
         assert replies == []
         assert reply.text
 
-    @pytest.mark.asyncio
     async def test_concurrent_requests_are_each_answered(self, model: Model) -> None:
         stances = ("PostgreSQL", "SQLite", "for")
         replies: dict[str, str] = {}

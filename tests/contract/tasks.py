@@ -146,7 +146,6 @@ def parse_reply(reply: Reply, schema: dict[str, Any]) -> Any:
 @pytest.mark.requirement("N7")
 class TaskContract:
     @pytest.mark.parametrize("task", ["answer", "deliverable"])
-    @pytest.mark.asyncio
     async def test_a_task_in_prose_gets_prose(self, model: Model, task: Task) -> None:
         reply = await reply_in_time(model, build_task_request(task))
 
@@ -155,7 +154,6 @@ class TaskContract:
         assert not reply.cut
 
     @pytest.mark.requirement("B4")
-    @pytest.mark.asyncio
     async def test_a_structured_answer_names_the_next_speaker(self, model: Model) -> None:
         found = parse_reply(
             await reply_in_time(model, build_task_request("argument", handoff="structured")), CHOICE_SCHEMA
@@ -165,7 +163,6 @@ class TaskContract:
         assert found["next_agent_name"] != "Ada"
 
     @pytest.mark.parametrize("task", SCHEMAS)
-    @pytest.mark.asyncio
     async def test_a_task_in_json_follows_its_schema(self, model: Model, task: Task) -> None:
         found = parse_reply(await reply_in_time(model, build_task_request(task)), SCHEMAS[task])
 
@@ -174,6 +171,5 @@ class TaskContract:
             assert found["briefing"]
         assert found.get("to") != "Ada"
 
-    @pytest.mark.asyncio
     async def test_a_result_follows_the_schema_of_the_caller(self, model: Model) -> None:
         parse_reply(await reply_in_time(model, build_deliverable_request()), DELIVERABLE_SCHEMA)

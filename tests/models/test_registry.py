@@ -7,24 +7,16 @@ from pathlib import Path
 import pytest
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.models import ModelError
+from server.models import ModelError, registry
 from server.models.fakes.scripted import ScriptedModel
 from server.models.litellm.client import import_litellm
 from server.models.local import model as local
 from server.models.local.model import LocalModel
-from server.models.registry import (
-    PROVIDERS,
-    ModelRegistry,
-    NoModelError,
-    Provider,
-    family,
-    find_default_models,
-)
 from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.requirement("A4")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("A4")]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +30,7 @@ pytestmark = pytest.mark.requirement("A4")
     ],
 )
 def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
-    models = ModelRegistry()
+    models = registry.ModelRegistry()
 
     assert isinstance(models.get(name), kind)
     assert models.get(name) is models.get(name)
@@ -47,7 +39,7 @@ def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
 def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
     mine = ScriptedModel(name="mine")
     guarded = GuardedModel("openai/fine", "openai", mine, Guard())
-    models = ModelRegistry({"my model": mine, "local": mine, "openai/fine": guarded})
+    models = registry.ModelRegistry({"my model": mine, "local": mine, "openai/fine": guarded})
 
     models.check("my model", {})
     models.check("openai/fine", {})
@@ -74,13 +66,12 @@ def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
 )
 def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:
     with pytest.raises(InvalidRequestError):
-        ModelRegistry().get(name)
+        registry.ModelRegistry().get(name)
 
 
 @pytest.mark.requirement("N7")
-@pytest.mark.asyncio
 async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
-    models = ModelRegistry()
+    models = registry.ModelRegistry()
     models.check("caller", {})
     await models.prepare(["caller"])
 
@@ -93,7 +84,7 @@ async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
 
 @pytest.mark.requirement("D9")
 def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> None:
-    models = ModelRegistry({"mine": ScriptedModel()})
+    models = registry.ModelRegistry({"mine": ScriptedModel()})
 
     assert models.max_reply_seconds("openai/gpt-5.6-terra", 120) == 240
     assert [models.max_reply_seconds(name, 120) for name in ("mine", "scripted", "local", "caller")] == [
@@ -102,29 +93,29 @@ def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> Non
 
 
 def test_configured_models_come_first() -> None:
-    assert find_default_models(("a/b", "c/d"), {"OPENAI_API_KEY": "k"}) == ("a/b", "c/d")
+    assert registry.find_default_models(("a/b", "c/d"), {"OPENAI_API_KEY": "k"}) == ("a/b", "c/d")
 
 
 def test_keys_bring_one_model_of_each_family() -> None:
     environ = {"XAI_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "k", "GROQ_API_KEY": "k", "OPENAI_API_KEY": ""}
 
-    chosen = find_default_models((), environ)
+    chosen = registry.find_default_models((), environ)
 
-    assert [family(name) for name in chosen] == ["anthropic", "xai", "qwen"]
+    assert [registry.family(name) for name in chosen] == ["anthropic", "xai", "qwen"]
 
 
 @pytest.mark.local
 @pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
 def test_without_keys_the_embedded_model_is_taken() -> None:
-    assert find_default_models((), {}) == ("local",)
+    assert registry.find_default_models((), {}) == ("local",)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
 def test_without_any_model_the_choices_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    with pytest.raises(NoModelError) as failure:
-        find_default_models((), {})
+    with pytest.raises(registry.NoModelError) as failure:
+        registry.find_default_models((), {})
 
     assert isinstance(failure.value, DebateError)
     for choice in (
@@ -138,9 +129,9 @@ def test_without_any_model_the_choices_are_listed(tmp_path: Path, monkeypatch: p
         assert choice in str(failure.value)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
+@pytest.mark.parametrize("provider", registry.PROVIDERS, ids=lambda provider: provider.name)
 def test_litellm_knows_the_default_models_and_their_keys(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch
+    provider: registry.Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in provider.key_variables:
         monkeypatch.delenv(key, raising=False)
@@ -184,7 +175,7 @@ def test_litellm_knows_the_default_models_and_their_keys(
     ],
 )
 def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str) -> None:
-    assert family(name) == expected
+    assert registry.family(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -206,7 +197,7 @@ def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str)
 def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expected: str) -> None:
     needs = pytest.raises(InvalidRequestError, match=f"needs a key, and {expected} is not set")
     with needs if expected else nullcontext():
-        ModelRegistry().check(name, {"ANTHROPIC_AUTH_TOKEN": "k", "GOOGLE_API_KEY": "k"})
+        registry.ModelRegistry().check(name, {"ANTHROPIC_AUTH_TOKEN": "k", "GOOGLE_API_KEY": "k"})
 
 
 def test_names_cost_no_import() -> None:

@@ -16,17 +16,10 @@ from server.models import FunctionCall, Model, ModelError, Reply, Request
 from server.models.fakes.chaos import CORRUPTIONS, CRASHES, FAILURES, FAULTS, Chaos, Fault, FaultyModel
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
-from tests.contract.model import (
-    EndlessModel,
-    ModelContract,
-    build_argument_request,
-    build_endless_model,
-    build_judgment_request,
-    reply_in_time,
-)
+from tests.contract import model as contract
 from tests.contract.tasks import TaskContract
 
-pytestmark = pytest.mark.requirement("D16")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D16")]
 
 ANSWERED: tuple[Fault, ...] = ("corrupt", "truncated", "empty")
 
@@ -38,10 +31,10 @@ def always(fault: str, seed: int = 0, model: Model | None = None) -> FaultyModel
 
 
 def calls(number: int) -> list[Request]:
-    return [build_argument_request(seed=seed) for seed in range(number)]
+    return [contract.build_argument_request(seed=seed) for seed in range(number)]
 
 
-class TestContractWithoutChaos(ModelContract, TaskContract):
+class TestContractWithoutChaos(contract.ModelContract, TaskContract):
     """A rate of nothing changes nothing."""
 
     @pytest.fixture
@@ -49,8 +42,8 @@ class TestContractWithoutChaos(ModelContract, TaskContract):
         return FaultyModel(ScriptedModel(), Chaos())
 
     @pytest.fixture
-    def endless(self) -> EndlessModel:
-        return build_endless_model(lambda script: FaultyModel(ScriptedModel(script), Chaos()))
+    def endless(self) -> contract.EndlessModel:
+        return contract.build_endless_model(lambda script: FaultyModel(ScriptedModel(script), Chaos()))
 
 
 # What is drawn ------------------------------------------------------------------------------------
@@ -188,7 +181,6 @@ async def failure_of(model: Model, request: Request) -> ModelError:
     return failure.value
 
 
-@pytest.mark.asyncio
 async def test_a_failure_has_any_of_the_causes_and_says_that_it_was_chaos() -> None:
     told = [await failure_of(always("failure"), request) for request in calls(60)]
 
@@ -197,11 +189,10 @@ async def test_a_failure_has_any_of_the_causes_and_says_that_it_was_chaos() -> N
     assert all(error.detail.startswith("mine: ") and "(chaos)" in error.detail for error in told)
 
 
-@pytest.mark.asyncio
 async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
     began = anyio.current_time()
 
-    error = await failure_of(always("timeout"), build_argument_request(timeout=0.02))
+    error = await failure_of(always("timeout"), contract.build_argument_request(timeout=0.02))
 
     assert error.cause == "timeout"
     assert "0.02 seconds" in error.detail
@@ -209,66 +200,62 @@ async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
 
 
 @pytest.mark.parametrize("fault", ["timeout", "never"])
-@pytest.mark.asyncio
 async def test_who_hangs_can_be_cancelled(fault: str) -> None:
     with anyio.fail_after(5), anyio.move_on_after(0.01) as limit:
-        await always(fault).reply(build_argument_request(timeout=600))
+        await always(fault).reply(contract.build_argument_request(timeout=600))
 
     assert limit.cancelled_caught
 
 
-@pytest.mark.asyncio
 async def test_latency_differs_from_call_to_call_and_is_taken_off_the_time_there_is() -> None:
     inner = ScriptedModel()
     model = FaultyModel(inner, Chaos(latency=0.01))
 
     for request in calls(5):
-        await reply_in_time(model, request)
+        await contract.reply_in_time(model, request)
 
     left = [request.timeout for request in inner.requests]
     assert len(set(left)) == 5
-    assert all(0 < build_argument_request().timeout - timeout <= 0.01 for timeout in left)
+    assert all(0 < contract.build_argument_request().timeout - timeout <= 0.01 for timeout in left)
 
 
-@pytest.mark.asyncio
 async def test_latency_beyond_the_time_there_is_is_a_timeout() -> None:
     inner = ScriptedModel()
 
-    error = await failure_of(FaultyModel(inner, Chaos(latency=3600)), build_argument_request(timeout=0.01))
+    error = await failure_of(
+        FaultyModel(inner, Chaos(latency=3600)), contract.build_argument_request(timeout=0.01)
+    )
 
     assert (error.cause, inner.requests) == ("timeout", [])
 
 
-@pytest.mark.asyncio
 async def test_an_empty_reply_is_paid_for() -> None:
-    reply = await reply_in_time(always("empty"), build_argument_request())
+    reply = await contract.reply_in_time(always("empty"), contract.build_argument_request())
 
     assert (reply.text, reply.function_calls) == ("", ())
     assert reply.usage.output_tokens > 0
 
 
-@pytest.mark.asyncio
 async def test_a_truncated_reply_says_that_it_was_cut() -> None:
-    whole = await reply_in_time(ScriptedModel(), build_argument_request())
+    whole = await contract.reply_in_time(ScriptedModel(), contract.build_argument_request())
 
-    reply = await reply_in_time(always("truncated"), build_argument_request())
+    reply = await contract.reply_in_time(always("truncated"), contract.build_argument_request())
 
     assert reply.cut
     assert whole.text.startswith(reply.text)
     assert 0 < len(reply.text) < len(whole.text)
 
 
-@pytest.mark.asyncio
 async def test_replies_are_corrupt_in_every_way_there_is() -> None:
     inner = ScriptedModel()
-    right = (await reply_in_time(inner, build_judgment_request())).text
+    right = (await contract.reply_in_time(inner, contract.build_judgment_request())).text
     found: dict[str, Reply] = {}
-    for request in (build_judgment_request(seed=seed) for seed in range(200)):
-        reply = await reply_in_time(always("corrupt"), request)
+    for request in (contract.build_judgment_request(seed=seed) for seed in range(200)):
+        reply = await contract.reply_in_time(always("corrupt"), request)
         found |= {
             name: reply
             for name, way in CORRUPTIONS.items()
-            if way(await reply_in_time(inner, request)) == reply
+            if way(await contract.reply_in_time(inner, request)) == reply
         }
 
     assert found.keys() == CORRUPTIONS.keys()
@@ -289,24 +276,25 @@ def test_a_call_of_a_function_can_be_broken_off_too() -> None:
 
 
 @pytest.mark.parametrize("fault", ANSWERED)
-@pytest.mark.asyncio
 async def test_nobody_reads_along_what_will_arrive_otherwise(fault: str) -> None:
     pieces: list[str] = []
 
-    await reply_in_time(always(fault), build_argument_request(), pieces.append)
+    await contract.reply_in_time(always(fault), contract.build_argument_request(), pieces.append)
 
     assert pieces == []
 
 
 @pytest.mark.parametrize("number", range(len(CRASHES)))
-@pytest.mark.asyncio
 async def test_a_crash_is_raised_as_it_is(number: int) -> None:
     expected = type(CRASHES[number]())
     seeds = (seed for seed in range(10_000) if crashes_as(seed) == number)
 
     with pytest.raises(expected):
-        await always("crash").reply(build_argument_request(seed=next(seeds)))
+        await always("crash").reply(contract.build_argument_request(seed=next(seeds)))
 
 
 def crashes_as(seed: int) -> int:
-    return int(always("crash").chaos.draw_fraction(build_argument_request(seed=seed), "crash") * len(CRASHES))
+    return int(
+        always("crash").chaos.draw_fraction(contract.build_argument_request(seed=seed), "crash")
+        * len(CRASHES)
+    )

@@ -8,49 +8,31 @@ from server.debate.facts.config import HandoffMode
 from server.debate.facts.errors import InvalidRequestError
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from tests.contract.model import (
-    EndlessModel,
-    ModelContract,
-    build_argument_request,
-    build_endless_model,
-    build_judgment_request,
-    reply_in_time,
-)
-from tests.contract.tasks import (
-    DELIVERABLE_SCHEMA,
-    HANDOFF,
-    NAMES,
-    SCHEMAS,
-    SEARCH,
-    TaskContract,
-    build_deliverable_request,
-    build_task_request,
-    parse_reply,
-)
+from tests.contract import model as contract
+from tests.contract import tasks
 
-pytestmark = pytest.mark.requirement("N7")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
 
-class TestContract(ModelContract, TaskContract):
+class TestContract(contract.ModelContract, tasks.TaskContract):
     @pytest.fixture
     def model(self) -> ScriptedModel:
         return ScriptedModel()
 
     @pytest.fixture
-    def endless(self) -> EndlessModel:
-        return build_endless_model(ScriptedModel)
+    def endless(self) -> contract.EndlessModel:
+        return contract.build_endless_model(ScriptedModel)
 
 
-@pytest.mark.asyncio
 async def test_the_same_question_is_answered_alike_and_another_otherwise() -> None:
     model = ScriptedModel()
 
     first, again, otherwise = [
-        (await reply_in_time(model, request)).text
+        (await contract.reply_in_time(model, request)).text
         for request in (
-            build_argument_request(),
-            build_argument_request(),
-            build_argument_request(opponent="It does not scale."),
+            contract.build_argument_request(),
+            contract.build_argument_request(),
+            contract.build_argument_request(opponent="It does not scale."),
         )
     ]
 
@@ -60,18 +42,18 @@ async def test_the_same_question_is_answered_alike_and_another_otherwise() -> No
     assert 60 <= len(first.split()) <= 120
 
 
-@pytest.mark.asyncio
 async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
     model = ScriptedModel()
 
-    first = json.loads((await reply_in_time(model, build_judgment_request(reading=1))).text)
-    second = json.loads((await reply_in_time(model, build_judgment_request(reading=2, seed=99))).text)
+    first = json.loads((await contract.reply_in_time(model, contract.build_judgment_request(reading=1))).text)
+    second = json.loads(
+        (await contract.reply_in_time(model, contract.build_judgment_request(reading=2, seed=99))).text
+    )
 
     assert first["winner"] == second["winner"] in ("A", "B")
 
 
 @pytest.mark.requirement("A4")
-@pytest.mark.asyncio
 async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> None:
     def script(request: Request) -> str:
         if request.seat == "A":
@@ -80,38 +62,37 @@ async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> 
 
     model = ScriptedModel(script, name="mine")
 
-    reply = await reply_in_time(model, build_argument_request("B"))
+    reply = await contract.reply_in_time(model, contract.build_argument_request("B"))
     with pytest.raises(ModelError, match="not today"):
-        await model.reply(build_argument_request("A"))
+        await model.reply(contract.build_argument_request("A"))
 
     assert reply.text == "B speaks."
     assert reply.usage.model == "mine"
     assert [request.seat for request in model.requests] == ["B", "A"]
 
 
-@pytest.mark.asyncio
 async def test_a_model_of_the_product_keeps_nothing_of_what_it_was_asked() -> None:
     model = ScriptedModel.from_name("scripted")
 
-    await reply_in_time(model, build_argument_request())
+    await contract.reply_in_time(model, contract.build_argument_request())
 
     assert model.requests == []
 
 
 @pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
-@pytest.mark.asyncio
 async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
-    reply = await reply_in_time(ScriptedModel.from_name(f"scripted?chars={chars}"), build_argument_request())
+    reply = await contract.reply_in_time(
+        ScriptedModel.from_name(f"scripted?chars={chars}"), contract.build_argument_request()
+    )
 
     assert len(reply.text) == chars
 
 
-@pytest.mark.asyncio
 async def test_a_delay_longer_than_the_time_allowed_is_a_timeout() -> None:
     model = ScriptedModel.from_name("scripted?delay=3600")
 
     with anyio.fail_after(5), pytest.raises(ModelError) as failure:
-        await model.reply(build_argument_request(timeout=0.01))
+        await model.reply(contract.build_argument_request(timeout=0.01))
 
     assert failure.value.cause == "timeout"
 
@@ -151,59 +132,60 @@ def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:
 
 
 @pytest.mark.parametrize("handoff", ["structured", "text", "tool"])
-@pytest.mark.asyncio
 async def test_whoever_speaks_next_goes_round_the_table(handoff: HandoffMode) -> None:
     spoke, seat = [], "Ada"
     for number in range(1, 7):
         spoke.append(seat)
-        request = build_task_request(
-            "argument", round_number=number, handoff=handoff, functions=(HANDOFF,), seat=seat
+        request = tasks.build_task_request(
+            "argument", round_number=number, handoff=handoff, functions=(tasks.HANDOFF,), seat=seat
         )
-        reply = await reply_in_time(ScriptedModel(), request)
+        reply = await contract.reply_in_time(ScriptedModel(), request)
         said = reply.function_calls[0].arguments if reply.function_calls else reply.text
         seat = said.rpartition(" ")[2].strip('"}')
 
-    assert spoke == [*NAMES, *NAMES]
+    assert spoke == [*tasks.NAMES, *tasks.NAMES]
 
 
 @pytest.mark.requirement("B3")
-@pytest.mark.asyncio
 async def test_who_speaks_next_is_chosen_by_a_call_where_that_is_how() -> None:
-    reply = await reply_in_time(
-        ScriptedModel(), build_task_request("argument", handoff="tool", functions=(HANDOFF,))
+    reply = await contract.reply_in_time(
+        ScriptedModel(), tasks.build_task_request("argument", handoff="tool", functions=(tasks.HANDOFF,))
     )
 
     (call,) = reply.function_calls
     assert (call.name, reply.text) == ("handoff", "")
-    jsonschema.validate(json.loads(call.arguments), HANDOFF.parameters)
+    jsonschema.validate(json.loads(call.arguments), tasks.HANDOFF.parameters)
     assert reply.usage.output_tokens > 0
 
 
-@pytest.mark.asyncio
 async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
-    text = (await reply_in_time(ScriptedModel(), build_task_request("audit"))).text
+    text = (await contract.reply_in_time(ScriptedModel(), tasks.build_task_request("audit"))).text
 
     assert '"It locks single rows, so that many people can write at once."' in text
 
 
-@pytest.mark.asyncio
 async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
     for number in (1, 2, 3, 4):
         asked = [
-            parse_reply(await reply_in_time(ScriptedModel(), request), SCHEMAS["message"])
-            for request in (build_task_request("message", round_number=number, seat=seat) for seat in NAMES)
+            tasks.parse_reply(
+                await contract.reply_in_time(ScriptedModel(), request), tasks.SCHEMAS["message"]
+            )
+            for request in (
+                tasks.build_task_request("message", round_number=number, seat=seat) for seat in tasks.NAMES
+            )
         ]
 
-        assert {message["to"] for message in asked} == set(NAMES)
+        assert {message["to"] for message in asked} == set(tasks.NAMES)
         assert all(message["text"].startswith(f"{message['to']}, ") for message in asked)
 
 
-@pytest.mark.asyncio
 async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_the_second() -> None:
     first, second = [
-        parse_reply(
-            await reply_in_time(ScriptedModel(), build_task_request("closing", round_number=number)),
-            SCHEMAS["closing"],
+        tasks.parse_reply(
+            await contract.reply_in_time(
+                ScriptedModel(), tasks.build_task_request("closing", round_number=number)
+            ),
+            tasks.SCHEMAS["closing"],
         )
         for number in (1, 2)
     ]
@@ -212,12 +194,13 @@ async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_th
     assert second["decision"]
 
 
-@pytest.mark.asyncio
 async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None:
     angles = [
-        parse_reply(
-            await reply_in_time(ScriptedModel(), build_task_request("opening", round_number=number)),
-            SCHEMAS["opening"],
+        tasks.parse_reply(
+            await contract.reply_in_time(
+                ScriptedModel(), tasks.build_task_request("opening", round_number=number)
+            ),
+            tasks.SCHEMAS["opening"],
         )["new_angle"]
         for number in (1, 2, 3)
     ]
@@ -226,53 +209,53 @@ async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None
     assert angles[1] != angles[2]
 
 
-@pytest.mark.asyncio
 async def test_something_is_looked_up_once_and_then_quoted() -> None:
-    first = await reply_in_time(ScriptedModel(), build_task_request("opening", functions=(SEARCH, HANDOFF)))
+    first = await contract.reply_in_time(
+        ScriptedModel(), tasks.build_task_request("opening", functions=(tasks.SEARCH, tasks.HANDOFF))
+    )
     found = "What you looked up, with web__search:\n\n> SQLite serves small sites.\n> And more."
-    then = await reply_in_time(
-        ScriptedModel(), build_task_request("opening", functions=(SEARCH,), instruction=found)
+    then = await contract.reply_in_time(
+        ScriptedModel(), tasks.build_task_request("opening", functions=(tasks.SEARCH,), instruction=found)
     )
 
     (call,) = first.function_calls
-    jsonschema.validate(json.loads(call.arguments), SEARCH.parameters)
+    jsonschema.validate(json.loads(call.arguments), tasks.SEARCH.parameters)
     assert (call.name, then.function_calls) == ("web__search", ())
-    assert '"SQLite serves small sites."' in parse_reply(then, SCHEMAS["opening"])["briefing"]
+    assert '"SQLite serves small sites."' in tasks.parse_reply(then, tasks.SCHEMAS["opening"])["briefing"]
 
 
-@pytest.mark.asyncio
 async def test_what_somebody_quotes_is_not_taken_for_a_look_up() -> None:
-    quoted = build_task_request(
-        "opening", functions=(SEARCH,), instruction="> What you looked up:\n> nothing"
+    quoted = tasks.build_task_request(
+        "opening", functions=(tasks.SEARCH,), instruction="> What you looked up:\n> nothing"
     )
 
-    assert (await reply_in_time(ScriptedModel(), quoted)).function_calls
+    assert (await contract.reply_in_time(ScriptedModel(), quoted)).function_calls
 
 
-@pytest.mark.asyncio
 async def test_a_script_may_call_functions() -> None:
     call = FunctionCall("handoff", "{}")
 
-    reply = await reply_in_time(ScriptedModel(lambda _: (call,)), build_argument_request())
+    reply = await contract.reply_in_time(ScriptedModel(lambda _: (call,)), contract.build_argument_request())
 
     assert (reply.text, reply.function_calls) == ("", (call,))
 
 
-@pytest.mark.asyncio
 async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
     model = ScriptedModel.from_name("scripted?chars=5000")
 
     found = json.loads(
-        (await reply_in_time(model, build_task_request("argument", handoff="structured"))).text
+        (await contract.reply_in_time(model, tasks.build_task_request("argument", handoff="structured"))).text
     )
 
     assert 1000 < len(found["response"]) <= 2000
 
 
-@pytest.mark.asyncio
 async def test_a_result_is_the_same_for_the_same_question() -> None:
     first, again = [
-        parse_reply(await reply_in_time(ScriptedModel(), build_deliverable_request()), DELIVERABLE_SCHEMA)
+        tasks.parse_reply(
+            await contract.reply_in_time(ScriptedModel(), tasks.build_deliverable_request()),
+            tasks.DELIVERABLE_SCHEMA,
+        )
         for _ in range(2)
     ]
 

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
 from benchmarks.stub import Stub
 
@@ -17,7 +16,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def stub(litellm_used: None) -> AsyncIterator[Stub]:
     _ = litellm_used
     async with Stub() as stub:

@@ -13,7 +13,7 @@ from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 
-pytestmark = [pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
 
 CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent_name": "Ben"})
 
@@ -28,7 +28,6 @@ def handoff() -> Request:
 
 @pytest.mark.requirement("B3")
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.asyncio
 async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, stream: bool) -> None:
     stub.tool_calls = (("handoff", CHOICE), ("web__search", '{"query": "x"}'))
     told: list[str] = []
@@ -44,7 +43,6 @@ async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, strea
 
 
 @pytest.mark.requirement("B3")
-@pytest.mark.asyncio
 async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) -> None:
     await reply_in_time(through(stub, "stub"), handoff())
 
@@ -62,7 +60,6 @@ async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) 
     assert "tool_choice" not in body
 
 
-@pytest.mark.asyncio
 async def test_with_functions_no_schema_is_sent(stub: Stub) -> None:
     request = build_task_request(
         "opening", functions=(Function("web__search", "Searches.", {"type": "object"}),)
@@ -74,7 +71,6 @@ async def test_with_functions_no_schema_is_sent(stub: Stub) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.asyncio
 async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, stream: bool) -> None:
     reply = await reply_in_time(through(stub, "plain"), handoff(), (lambda _: None) if stream else None)
 
@@ -86,7 +82,6 @@ async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, strea
 @pytest.mark.parametrize(
     "request_", [build_judgment_request(), build_deliverable_request()], ids=["ours", "the caller's"]
 )
-@pytest.mark.asyncio
 async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
     stub: Stub, request_: Request
 ) -> None:
@@ -98,7 +93,6 @@ async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
     assert ["response_format" in asked.body for asked in stub.requests] == [True, False]
 
 
-@pytest.mark.asyncio
 async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub) -> None:
     with pytest.raises(ModelError) as failure:
         await reply_in_time(through(stub, "400"), handoff())
@@ -106,7 +100,6 @@ async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub)
     assert (failure.value.cause, failure.value.attempts) == ("bad_request", 2)
 
 
-@pytest.mark.asyncio
 async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(stub: Stub) -> None:
     with pytest.raises(ModelError) as failure:
         await reply_in_time(through(stub, "context"), handoff())
@@ -114,7 +107,6 @@ async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(s
     assert failure.value.attempts == 1
 
 
-@pytest.mark.asyncio
 async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(stub: Stub) -> None:
     await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request())
     await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request({"type": "array"}))

@@ -15,7 +15,7 @@ from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error, summari
 from server.redaction import redact
 from tests.contract.model import build_argument_request, reply_in_time
 
-pytestmark = pytest.mark.requirement("D9")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 
 
 def test_every_error_of_litellm_has_a_meaning() -> None:
@@ -120,7 +120,6 @@ def in_(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
-@pytest.mark.asyncio
 async def test_a_date_is_waited_for(stub: Stub) -> None:
     first, second = await waits(stub, in_(12))
 
@@ -128,7 +127,6 @@ async def test_a_date_is_waited_for(stub: Stub) -> None:
 
 
 @pytest.mark.parametrize("said", ["0", "-5", "nan", "inf", "soon", "Mon, 99 Foo 20 25:00:00 GMT", PAST])
-@pytest.mark.asyncio
 async def test_what_names_no_time_to_come_is_waited_for_as_usual(stub: Stub, said: str) -> None:
     first, second = await waits(stub, said)
 

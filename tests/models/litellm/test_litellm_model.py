@@ -11,18 +11,10 @@ from benchmarks.stub import ERROR_RESPONSES, HUGE_TEXT_LENGTH, Stub
 from server.models import ModelError, Reply, Request
 from server.models.litellm.client import REASONING_TOKENS, LitellmModel, import_litellm, split_blocks
 from server.models.litellm.errors import MAX_DETAIL_LENGTH
-from tests.contract.model import (
-    SCHEMA,
-    TIMEOUT,
-    EndlessModel,
-    ModelContract,
-    build_argument_request,
-    build_judgment_request,
-    reply_in_time,
-)
+from tests.contract import model as contract
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
 
 KEY = "sk-test-0123456789abcdef"  # as in conftest.py
 
@@ -49,33 +41,32 @@ async def failure_of(
     model: LitellmModel, request: Request | None = None, *, stream: bool = False
 ) -> ModelError:
     with pytest.raises(ModelError) as failure:
-        await bounded_call(model, request or build_argument_request(), stream=stream)
+        await bounded_call(model, request or contract.build_argument_request(), stream=stream)
     return failure.value
 
 
 async def bounded_call(model: LitellmModel, request: Request, *, stream: bool) -> Reply:
-    return await reply_in_time(model, request, (lambda _: None) if stream else None)
+    return await contract.reply_in_time(model, request, (lambda _: None) if stream else None)
 
 
-class TestContract(ModelContract):
+class TestContract(contract.ModelContract):
     @pytest.fixture
     def model(self, stub: Stub) -> LitellmModel:
         return through(stub)
 
     @pytest.fixture(params=["whole", "streamed"])
-    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> EndlessModel:
+    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> contract.EndlessModel:
         async def started() -> None:
             await stub.wait_until(in_flight=1)
 
         heard = None if request.param == "whole" else lambda _: None
-        return EndlessModel(through(stub, "hang"), started, heard)
+        return contract.EndlessModel(through(stub, "hang"), started, heard)
 
 
 class TestAnswers:
-    @pytest.mark.asyncio
     async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(self, stub: Stub) -> None:
-        request = build_argument_request()
-        await reply_in_time(through(stub), request)
+        request = contract.build_argument_request()
+        await contract.reply_in_time(through(stub), request)
 
         body = stub.requests[0].body
         assert body == {
@@ -84,21 +75,23 @@ class TestAnswers:
             "max_tokens": 600,
         }
 
-    @pytest.mark.asyncio
     async def test_tokens_are_counted_as_the_provider_counts_them(self, stub: Stub) -> None:
         for stream in (False, True):
-            usage = (await bounded_call(through(stub), build_argument_request(), stream=stream)).usage
+            usage = (
+                await bounded_call(through(stub), contract.build_argument_request(), stream=stream)
+            ).usage
 
-            words = sum(len(message.content.split()) for message in build_argument_request().prompt.messages)
+            words = sum(
+                len(message.content.split()) for message in contract.build_argument_request().prompt.messages
+            )
             assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
             assert usage.output_tokens == 60
 
-    @pytest.mark.asyncio
     async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(self, stub: Stub) -> None:
-        unknown = await reply_in_time(through(stub), build_argument_request())
-        known = await reply_in_time(through(stub, "gpt-5.4-mini"), build_argument_request())
-        streamed = await reply_in_time(
-            through(stub, "gpt-5.4-mini"), build_argument_request(), lambda _: None
+        unknown = await contract.reply_in_time(through(stub), contract.build_argument_request())
+        known = await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_argument_request())
+        streamed = await contract.reply_in_time(
+            through(stub, "gpt-5.4-mini"), contract.build_argument_request(), lambda _: None
         )
 
         assert unknown.usage.cost_usd == ""
@@ -112,58 +105,55 @@ class TestAnswers:
             ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub [2J ? of today ".ljust(200, "x")),
         ],
     )
-    @pytest.mark.asyncio
     async def test_the_model_that_answered_is_named_in_one_clean_line_of_some_length(
         self, stub: Stub, reported: str, named: str
     ) -> None:
         stub.reported_model = reported
 
-        assert (await reply_in_time(through(stub), build_argument_request())).usage.model == named
+        assert (
+            await contract.reply_in_time(through(stub), contract.build_argument_request())
+        ).usage.model == named
 
-    @pytest.mark.asyncio
     async def test_a_model_that_reasons_gets_room_to_think(self, stub: Stub) -> None:
-        await reply_in_time(through(stub, "gpt-5.4-mini"), build_argument_request())
+        await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_argument_request())
 
         assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
 
-    @pytest.mark.asyncio
     async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(
         self, stub: Stub
     ) -> None:
-        await reply_in_time(through(stub), build_judgment_request())
-        await reply_in_time(through(stub, "gpt-5.4-mini"), build_judgment_request())
+        await contract.reply_in_time(through(stub), contract.build_judgment_request())
+        await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_judgment_request())
 
         without, sent = (asked.body.get("response_format") for asked in stub.requests)
         assert without is None
         schema = sent["json_schema"]["schema"]
         assert sent["json_schema"]["strict"]
         assert schema["properties"]["reasoning"] == {"type": "string"}
-        assert schema["properties"]["winner"] == SCHEMA["properties"]["winner"]
-        assert schema["required"] == SCHEMA["required"]
+        assert schema["properties"]["winner"] == contract.SCHEMA["properties"]["winner"]
+        assert schema["required"] == contract.SCHEMA["required"]
 
     @pytest.mark.parametrize("stream", [False, True])
-    @pytest.mark.asyncio
     async def test_a_million_characters_come_through(self, stub: Stub, stream: bool) -> None:
-        reply = await bounded_call(through(stub, "huge"), build_argument_request(), stream=stream)
+        reply = await bounded_call(through(stub, "huge"), contract.build_argument_request(), stream=stream)
 
         assert len(reply.text) == HUGE_TEXT_LENGTH
 
     @pytest.mark.parametrize("stream", [False, True])
-    @pytest.mark.asyncio
     async def test_an_empty_answer_is_an_answer(self, stub: Stub, stream: bool) -> None:
-        reply = await bounded_call(through(stub, "empty"), build_argument_request(), stream=stream)
+        reply = await bounded_call(through(stub, "empty"), contract.build_argument_request(), stream=stream)
 
         assert reply.text == ""
         assert reply.usage.input_tokens > 0
 
     @pytest.mark.parametrize("stream", [False, True])
-    @pytest.mark.asyncio
     async def test_an_answer_stopped_at_its_token_limit_is_cut(self, stub: Stub, stream: bool) -> None:
-        assert (await bounded_call(through(stub, "truncated"), build_argument_request(), stream=stream)).cut
+        assert (
+            await bounded_call(through(stub, "truncated"), contract.build_argument_request(), stream=stream)
+        ).cut
 
-    @pytest.mark.asyncio
     async def test_a_judge_who_answers_in_prose_is_left_to_the_core(self, stub: Stub) -> None:
-        reply = await reply_in_time(through(stub, "prose"), build_judgment_request())
+        reply = await contract.reply_in_time(through(stub, "prose"), contract.build_judgment_request())
 
         assert not reply.text.startswith("{")
 
@@ -186,7 +176,6 @@ class TestFailures:
             ("reset", "unavailable", 3),
         ],
     )
-    @pytest.mark.asyncio
     async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
         self, stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
     ) -> None:
@@ -198,29 +187,28 @@ class TestFailures:
         assert "Traceback" not in failure.detail
         assert len(waits) == requests - 1
 
-    @pytest.mark.asyncio
     async def test_a_second_attempt_that_goes_well_is_the_answer(self, stub: Stub, waits: Waits) -> None:
         stub.queue = deque(["500", ""])
 
-        reply = await reply_in_time(through(stub, "stub", waits), build_argument_request())
+        reply = await contract.reply_in_time(through(stub, "stub", waits), contract.build_argument_request())
 
         assert reply.text
         assert reply.usage.attempts == 2
 
-    @pytest.mark.asyncio
     async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(
         self, stub: Stub, waits: Waits
     ) -> None:
         stub.queue = deque(["broken", ""])
         pieces: list[str] = []
 
-        reply = await reply_in_time(through(stub, "stub", waits), build_argument_request(), pieces.append)
+        reply = await contract.reply_in_time(
+            through(stub, "stub", waits), contract.build_argument_request(), pieces.append
+        )
 
         assert reply.usage.attempts == 2
         assert reply.text.startswith("".join(pieces))
         assert 0 < len("".join(pieces)) < len(reply.text)
 
-    @pytest.mark.asyncio
     async def test_the_provider_says_how_long_to_wait(self, stub: Stub, waits: Waits) -> None:
         stub.retry_after = "11"
 
@@ -228,14 +216,12 @@ class TestFailures:
 
         assert waits == [11, 11]
 
-    @pytest.mark.asyncio
     async def test_otherwise_the_waits_grow_and_vary(self, stub: Stub, waits: Waits) -> None:
         await failure_of(through(stub, "500", waits))
 
         first, second = waits
         assert 0.5 <= first <= 1 <= second <= 2
 
-    @pytest.mark.asyncio
     async def test_a_wait_that_would_be_too_long_is_not_begun(self, stub: Stub, waits: Waits) -> None:
         stub.retry_after = "3600"
 
@@ -244,28 +230,27 @@ class TestFailures:
         assert (failure.cause, failure.attempts, waits) == ("rate_limited", 1, [])
 
     @pytest.mark.parametrize("scenario", ["hang", "stall"])
-    @pytest.mark.asyncio
     async def test_a_provider_that_stops_is_left_when_the_time_is_up(self, stub: Stub, scenario: str) -> None:
         import_litellm()
-        failure = await failure_of(through(stub, scenario), build_argument_request(timeout=0.3), stream=True)
+        failure = await failure_of(
+            through(stub, scenario), contract.build_argument_request(timeout=0.3), stream=True
+        )
 
         assert failure.cause == "timeout"
         await stub.wait_until(abandoned=1)
 
     @pytest.mark.parametrize("scenario", ["hang", "stall"], ids=["before", "in the middle"])
-    @pytest.mark.asyncio
     async def test_cancelling_an_answer_hangs_up(self, stub: Stub, scenario: str) -> None:
         heard = asyncio.Event()
         model = through(stub, scenario)
-        task = asyncio.create_task(model.reply(build_argument_request(), lambda _: heard.set()))
-        with anyio.fail_after(TIMEOUT):
+        task = asyncio.create_task(model.reply(contract.build_argument_request(), lambda _: heard.set()))
+        with anyio.fail_after(contract.TIMEOUT):
             await (stub.wait_until(in_flight=1) if scenario == "hang" else heard.wait())
             task.cancel()
             await stub.wait_until(abandoned=1)
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-    @pytest.mark.asyncio
     async def test_a_server_that_is_not_there_is_unavailable(self, waits: Waits) -> None:
         model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", sleep=waits.pause)
 
@@ -275,7 +260,6 @@ class TestFailures:
         ("name", "variable"),
         [("openai/gpt-5.4-mini", "OPENAI_API_KEY"), ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY")],
     )
-    @pytest.mark.asyncio
     async def test_a_missing_key_is_named(
         self, stub: Stub, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
     ) -> None:
@@ -287,7 +271,6 @@ class TestFailures:
         assert f"Set {variable}" in failure.detail
         assert stub.requests == []
 
-    @pytest.mark.asyncio
     async def test_a_model_of_no_provider_is_a_bad_request(self, stub: Stub) -> None:
         failure = await failure_of(LitellmModel("nonsense", api_base=stub.url))
 
@@ -297,7 +280,6 @@ class TestFailures:
 
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.asyncio
 async def test_a_key_never_shows(
     key: str,
     stream: bool,
@@ -323,7 +305,6 @@ async def test_a_key_never_shows(
 
 
 @pytest.mark.parametrize("base", ["", "https://api.example.com/v1", "http://127.0.0.1.example.com/v1"])
-@pytest.mark.asyncio
 async def test_offline_only_this_machine_is_asked(base: str) -> None:
     failure = await failure_of(LitellmModel("openai/gpt-5.4-mini", api_base=base))
 
@@ -331,13 +312,12 @@ async def test_offline_only_this_machine_is_asked(base: str) -> None:
     assert "COUNTERPOINT_OFFLINE" in failure.detail
 
 
-@pytest.mark.asyncio
 async def test_offline_an_address_in_the_environment_is_used(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", stub.url)
 
-    assert (await reply_in_time(LitellmModel("openai/stub"), build_argument_request())).text
+    assert (await contract.reply_in_time(LitellmModel("openai/stub"), contract.build_argument_request())).text
     assert len(stub.requests) == 1
 
 

@@ -6,22 +6,15 @@ from typing import Any
 import anyio
 import pytest
 
+from server.models.litellm import response
 from server.models.litellm.client import import_litellm
-from server.models.litellm.response import (
-    MAX_TEXT_LENGTH,
-    Completion,
-    build_reply,
-    compute_reply_cost,
-    read_completion,
-    read_stream,
-)
 
-pytestmark = pytest.mark.requirement("D3", "B7")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "B7")]
 
 
 @pytest.mark.parametrize("choices", [[], None])
 def test_an_answer_without_choices_says_nothing(choices: object) -> None:
-    answer = read_completion(SimpleNamespace(choices=choices, model="m", usage=None))
+    answer = response.read_completion(SimpleNamespace(choices=choices, model="m", usage=None))
 
     assert (answer.text, answer.function_calls, answer.model) == ("", (), "m")
 
@@ -44,7 +37,6 @@ class Endless:
         self.closed = True
 
 
-@pytest.mark.anyio
 async def test_a_stream_without_end_is_left_after_a_million_characters() -> None:
     stream, read = Endless(), 0
 
@@ -53,9 +45,9 @@ async def test_a_stream_without_end_is_left_after_a_million_characters() -> None
         read += len(piece)
 
     with anyio.fail_after(5):
-        answer = await read_stream(stream, on_text)
+        answer = await response.read_stream(stream, on_text)
 
-    assert MAX_TEXT_LENGTH <= len(answer.text) == read < MAX_TEXT_LENGTH + 20_000
+    assert response.MAX_TEXT_LENGTH <= len(answer.text) == read < response.MAX_TEXT_LENGTH + 20_000
     assert (answer.finish_reason, stream.closed) == ("length", True)
 
 
@@ -66,9 +58,9 @@ def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None:
     counts = SimpleNamespace(
         prompt_tokens=told, completion_tokens=told, prompt_tokens_details=SimpleNamespace(cached_tokens=told)
     )
-    answer = Completion(["Yes."], "stop", "stub", counts)
+    answer = response.Completion(["Yes."], "stop", "stub", counts)
 
-    usage = build_reply(import_litellm(), "openai/stub", answer).usage
+    usage = response.build_reply(import_litellm(), "openai/stub", answer).usage
 
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (kept, kept, kept)
     assert usage.cost_usd == ""
@@ -79,4 +71,4 @@ def test_a_price_that_cannot_be_is_unknown(tokens: int) -> None:
     litellm = import_litellm()
     counts = litellm.Usage(prompt_tokens=tokens, completion_tokens=tokens)
 
-    assert compute_reply_cost(litellm, "openai/gpt-5.4-mini", counts) == ""
+    assert response.compute_reply_cost(litellm, "openai/gpt-5.4-mini", counts) == ""

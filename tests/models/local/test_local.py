@@ -14,27 +14,11 @@ from server.models.local import model as local
 from server.models.local import prompting as small
 from server.models.local.grammars import bound_schema
 from server.models.local.model import LocalModel
-from tests.contract.model import (
-    SCHEMA,
-    EndlessModel,
-    ModelContract,
-    build_argument_request,
-    build_judgment_request,
-    reply_in_time,
-)
-from tests.contract.tasks import (
-    HANDOFF,
-    SEARCH,
-    TaskContract,
-    build_deliverable_request,
-    build_object_schema,
-    build_task_request,
-    build_text_schema,
-    parse_reply,
-)
+from tests.contract import model as contract
+from tests.contract import tasks
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.requirement("N7")
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
 needs_the_model = pytest.mark.skipif(
     not local.is_available(),
@@ -52,15 +36,15 @@ def short_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_arguments")
 @needs_the_model
-class TestContract(ModelContract, TaskContract):
+class TestContract(contract.ModelContract, tasks.TaskContract):
     @pytest.fixture
     def model(self) -> LocalModel:
         return LocalModel()
 
     @pytest.fixture
-    def endless(self) -> EndlessModel:
+    def endless(self) -> contract.EndlessModel:
         heard = anyio.Event()
-        return EndlessModel(LocalModel(), heard.wait, lambda _: heard.set())
+        return contract.EndlessModel(LocalModel(), heard.wait, lambda _: heard.set())
 
 
 @pytest.mark.local
@@ -68,12 +52,11 @@ class TestContract(ModelContract, TaskContract):
 @pytest.mark.usefixtures("short_arguments")
 @needs_the_model
 class TestTheSmallModel:
-    @pytest.mark.asyncio
     async def test_it_speaks_for_its_side(self) -> None:
         model = LocalModel()
 
         openings = {
-            stance: (await reply_in_time(model, build_argument_request(stance))).text
+            stance: (await contract.reply_in_time(model, contract.build_argument_request(stance))).text
             for stance in ("for", "against", "SQLite")
         }
 
@@ -81,50 +64,47 @@ class TestTheSmallModel:
         assert openings["against"].startswith("I oppose this motion. ")
         assert openings["SQLite"].startswith("My position is: SQLite. ")
 
-    @pytest.mark.asyncio
     async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
-        said = await reply_in_time(LocalModel(), build_argument_request())
-        judged = await reply_in_time(LocalModel(), build_judgment_request())
+        said = await contract.reply_in_time(LocalModel(), contract.build_argument_request())
+        judged = await contract.reply_in_time(LocalModel(), contract.build_judgment_request())
 
         assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
         assert said.informative
         assert not judged.informative
 
     @pytest.mark.parametrize("asks", ["closing", "audit"])
-    @pytest.mark.asyncio
     async def test_whatever_is_weighed_or_led_by_it_means_nothing(self, asks: Task) -> None:
         assert not (
-            await reply_in_time(LocalModel(), build_task_request(asks, functions=(SEARCH,)))
+            await contract.reply_in_time(
+                LocalModel(), tasks.build_task_request(asks, functions=(tasks.SEARCH,))
+            )
         ).informative
 
-    @pytest.mark.asyncio
     async def test_a_result_of_many_parts_is_written_to_its_end(self) -> None:
-        wide = build_object_schema(
+        wide = tasks.build_object_schema(
             **{
-                f"part_{number}": {"type": "array", "items": build_text_schema(), "minItems": 1}
+                f"part_{number}": {"type": "array", "items": tasks.build_text_schema(), "minItems": 1}
                 for number in range(5)
             }
         )
 
-        reply = await reply_in_time(LocalModel(), build_deliverable_request(wide))
+        reply = await contract.reply_in_time(LocalModel(), tasks.build_deliverable_request(wide))
 
         assert not reply.cut
-        assert parse_reply(reply, wide).keys() == set(wide["properties"])
+        assert tasks.parse_reply(reply, wide).keys() == set(wide["properties"])
 
-    @pytest.mark.asyncio
     async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
         model = LocalModel()
 
-        first = await reply_in_time(model, build_argument_request(seed=1))
-        other = await reply_in_time(model, build_argument_request(seed=2))
-        again = await reply_in_time(model, build_argument_request(seed=1))
+        first = await contract.reply_in_time(model, contract.build_argument_request(seed=1))
+        other = await contract.reply_in_time(model, contract.build_argument_request(seed=2))
+        again = await contract.reply_in_time(model, contract.build_argument_request(seed=1))
 
         assert first.text == again.text != other.text
 
-    @pytest.mark.asyncio
     async def test_a_question_of_any_length_is_answered(self) -> None:
-        reply = await reply_in_time(
-            LocalModel(), build_argument_request("word " * 20_000, opponent="more " * 20_000)
+        reply = await contract.reply_in_time(
+            LocalModel(), contract.build_argument_request("word " * 20_000, opponent="more " * 20_000)
         )
 
         assert reply.text
@@ -198,11 +178,11 @@ def test_what_is_not_installed_is_named_with_its_command(
 
 
 def test_the_schema_it_generates_by_is_narrower_than_the_one_it_was_given() -> None:
-    properties = bound_schema(SCHEMA)["properties"]
+    properties = bound_schema(contract.SCHEMA)["properties"]
 
     assert properties["reasoning"]["pattern"].endswith(f",{grammars.MAX_STRING_LENGTH - 1}}}$")
-    assert properties["winner"] == SCHEMA["properties"]["winner"]
-    assert properties["margin"] == SCHEMA["properties"]["margin"]
+    assert properties["winner"] == contract.SCHEMA["properties"]["winner"]
+    assert properties["margin"] == contract.SCHEMA["properties"]["margin"]
 
 
 @pytest.mark.parametrize(
@@ -232,11 +212,12 @@ def test_lists_fields_and_numbers_are_bounded(schema: dict[str, Any], kept: dict
     assert {key: bounded[key] for key in kept} == kept
 
 
-@pytest.mark.asyncio
 async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
     with pytest.raises(ModelError) as failure:
         await LocalModel().reply(
-            build_deliverable_request(build_object_schema(book={"type": "string", "minLength": 5000}))
+            tasks.build_deliverable_request(
+                tasks.build_object_schema(book={"type": "string", "minLength": 5000})
+            )
         )
 
     assert failure.value.cause == "bad_request"
@@ -247,15 +228,15 @@ async def test_a_result_too_large_for_it_is_refused_with_what_to_do() -> None:
 def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
     said = "My position is: SQLite. It is one file."
 
-    text, no_call = small.compose_reply(build_task_request("argument", handoff="text"), said)
+    text, no_call = small.compose_reply(tasks.build_task_request("argument", handoff="text"), said)
     no_text, (call,) = small.compose_reply(
-        build_task_request("argument", handoff="tool", functions=(HANDOFF,)), said
+        tasks.build_task_request("argument", handoff="tool", functions=(tasks.HANDOFF,)), said
     )
 
     assert (text, no_call) == (f"{said}\n\nTransition to Ben", ())
     assert (no_text, call.name) == ("", "handoff")
     assert json.loads(call.arguments) == {"response": said, "next_agent_name": "Ben"}
-    assert small.compose_reply(build_task_request("argument", handoff="tool"), said) == (said, ())
+    assert small.compose_reply(tasks.build_task_request("argument", handoff="tool"), said) == (said, ())
 
 
 @pytest.mark.parametrize(
@@ -267,7 +248,7 @@ def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
     ],
 )
 def test_a_question_of_its_is_one_sentence(text: str, kept: str) -> None:
-    assert small.trim_to_sentences(build_task_request("message"), text, "What if") == kept
+    assert small.trim_to_sentences(tasks.build_task_request("message"), text, "What if") == kept
 
 
 @pytest.mark.parametrize(
@@ -288,4 +269,4 @@ def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: p
     ],
 )
 def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
-    assert small.trim_to_sentences(build_task_request("argument"), text, "Begun. ") == kept
+    assert small.trim_to_sentences(tasks.build_task_request("argument"), text, "Begun. ") == kept
