@@ -48,7 +48,7 @@ ROOMS: dict[str, str] = {
     "models.resilience": "models",
     "models.local": "models redaction",
     "models.prices": "debate.facts models.fakes",
-    "models.litellm": "debate.facts http models models.prices models.resilience redaction",
+    "models.litellm": "debate.facts http models models.resilience redaction",
     "models.registry": (
         "debate.facts models models.fakes models.litellm models.local models.own models.prices "
         "models.resilience"
