@@ -97,6 +97,8 @@ class Connection:
         with translate_errors(path):
             # No isolation level: only `transaction` begins transactions.
             db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
+        # Damaged text is shown as far as it can be. What is hashed is read as bytes.
+        db.text_factory = lambda text: text.decode(errors="replace")
         self = cls(db, path)
         try:
             modules = [name for (name,) in await self.fetch_all("pragma module_list")]

@@ -38,11 +38,10 @@ select cast(seq as integer), null, cast(head as blob) from stream where name = ?
 """
 """Entries, and a row with a null text for the stream's head: one statement, hence one snapshot.
 
-The casts to blob let damaged UTF-8 reach our check instead of failing in the driver.
+The casts to blob let damaged UTF-8 reach our check unchanged.
 """
 
-_LISTING_COLUMNS = """name, number, cast(title as blob), cast(status as blob), cast(details as blob),
-    cast(opened_at as blob), cast(changed_at as blob)"""
+_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
 
 SEARCH_LISTINGS = f"""
 select {_LISTING_COLUMNS}
@@ -286,9 +285,7 @@ class SqliteJournal:
         return [_parse_listing(row) for row in rows]
 
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        rows = await self._reader.fetch_all(
-            "select cast(details as blob) from stream where changed_at >= ?", at
-        )
+        rows = await self._reader.fetch_all("select details from stream where changed_at >= ?", at)
         return [details for (text,) in rows if (details := _parse_details(text)) is not None]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
@@ -324,22 +321,17 @@ class SqliteJournal:
         await self._writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
 
 
-def _decode(damaged: bytes | None) -> str:
-    return (damaged or b"").decode(errors="replace")
-
-
-def _parse_details(text: bytes | None) -> dict[str, Any] | None:
+def _parse_details(text: str) -> dict[str, Any] | None:
     """The details of a summary; None if they are damaged."""
     with suppress(ValueError):
-        parsed = json.loads(_decode(text))
+        parsed = json.loads(text)
         return parsed if isinstance(parsed, dict) else None
     return None
 
 
 def _parse_listing(row: Sequence[Any]) -> StreamListing:
     """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, details, opened_at, changed_at = row
-    parsed = _parse_details(details)
-    mark = "(damaged summary) " if parsed is None else ""
-    texts = (mark + _decode(title), _decode(status), parsed or {}, _decode(opened_at), _decode(changed_at))
-    return StreamListing(name, number, *texts)
+    name, number, title, status, text, opened_at, changed_at = row
+    details = _parse_details(text)
+    mark = "(damaged summary) " if details is None else ""
+    return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)

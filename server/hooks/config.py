@@ -137,19 +137,14 @@ class CheckContext:
     hook_names: set[str] = field(default_factory=set)
 
 
-def get_context(info: ValidationInfo[Any]) -> CheckContext:
-    assert isinstance(info.context, CheckContext)
-    return info.context
-
-
-def check_url(url: str, info: ValidationInfo) -> str:
+def check_url(url: str, info: ValidationInfo[CheckContext]) -> str:
     port, parts = find_port(url), urlsplit(url)
     if not port or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("it is not an address: write https://host/path")
     if "@" in parts.netloc or parts.fragment:
         raise ValueError("it must not contain a user, a password or a fragment (#…)")
     host = parts.hostname or ""
-    access = get_context(info).allow.find_access(host, port)
+    access = info.context.allow.find_access(host, port)
     if not access:
         raise ValueError(f"the host {host} is not allowed: add it to allow.hosts")
     if parts.scheme == "http" and access != "private":
@@ -159,10 +154,10 @@ def check_url(url: str, info: ValidationInfo) -> str:
     return url
 
 
-def check_secret_env(name: str, info: ValidationInfo) -> str:
+def check_secret_env(name: str, info: ValidationInfo[CheckContext]) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError("it is not the name of an environment variable")
-    if not (secret := get_context(info).environ.get(name)):
+    if not (secret := info.context.environ.get(name)):
         raise ValueError(f"the environment variable {name} is not set")
     try:
         decode_secret(secret)
@@ -171,8 +166,8 @@ def check_secret_env(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def check_unique(name: str, info: ValidationInfo) -> str:
-    if name in (names := get_context(info).hook_names):
+def check_unique(name: str, info: ValidationInfo[CheckContext]) -> str:
+    if name in (names := info.context.hook_names):
         raise ValueError(f"there are two hooks called {name}")
     names.add(name)
     return name
@@ -252,9 +247,9 @@ class Hook(ConfigModel):
     """Actions: each a `log`, a `webhook` or an `intervene`."""
 
 
-def share_allowed(allow: AllowedHosts, info: ValidationInfo) -> AllowedHosts:
+def share_allowed(allow: AllowedHosts, info: ValidationInfo[CheckContext]) -> AllowedHosts:
     """Let the webhooks, which are validated later, know the hosts."""
-    get_context(info).allow = allow
+    info.context.allow = allow
     return allow
 
 
