@@ -1,6 +1,5 @@
 """The engine under one roof: two processes on one database, predicates, and what is left of a wreck."""
 
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,7 +17,7 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
@@ -136,10 +135,7 @@ async def test_one_changed_byte_is_named_at_the_next_read(database: str) -> None
     async with open_engine(database, default="scripted") as running:
         snapshot = await start_debate(running, run=True)
         await running.follow(snapshot.id, wait=5)
-    with sqlite3.connect(database) as raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set entry = replace(entry, 'seq\":4', 'seq\":5') where seq = 4")
-    raw.close()
+    alter_entries(database, 'seq":4', 'seq":5')
     async with open_engine(database, default="scripted") as later:
         with pytest.raises(StorageUnavailableError, match="entry 4"):
             await later.load(snapshot.id)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sqlite3
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
-from tests.support.engines import open_engine, start_debate
+from tests.support.engines import alter_entries, open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 
@@ -155,18 +154,14 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
 
 async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
-    change = "update journal set entry = replace(entry, ?, ?) where stream = ?"
-    with sqlite3.connect(database) as raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute(change, ("Break", "Brake", debate_id))
+    alter_entries(database, "Break", "Brake")
     async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         tasks.start_soon(partial(recovery.run, poll_interval=0.01))
         with anyio.fail_after(5):
             while debate_id not in recovery.failure_counts:
                 await wait_before_next_poll()
-        with sqlite3.connect(database) as raw:
-            raw.execute(change, ("Brake", "Break", debate_id))
+        alter_entries(database, "Brake", "Break")
         with anyio.fail_after(5):
             while (await finished(manager, debate_id)) != "concluded":
                 await wait_before_next_poll()
@@ -175,9 +170,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
 
 async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time(database: str) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
-    with sqlite3.connect(database) as raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set entry = replace(entry, 'Break', 'Brake')")
+    alter_entries(database, "Break", "Brake")
     async with open_engine(database, ScriptedModel()) as manager:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
@@ -234,9 +227,7 @@ async def test_a_damaged_debate_keeps_no_other_from_going_on(
     broken, whole = await left_behind(
         database, DebateRequest(question="Break?", run=True), DebateRequest(question="Ship?", run=True)
     )
-    with sqlite3.connect(database) as raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set entry = replace(entry, 'Break', 'Brake') where stream = ?", (broken,))
+    alter_entries(database, "Break", "Brake")
     with caplog.at_level(logging.WARNING):
         async with open_engine(database, ScriptedModel(), recover=True) as manager:
             assert await ended(manager, whole) == "concluded"
