@@ -204,7 +204,7 @@ def test_commands_of_the_terminal_do_not_wait_for_mcp() -> None:
 
 
 def test_the_server_starts_without_what_takes_long_to_import() -> None:
-    slow = (
+    slow = [
         "jsonschema",
         "jsonschema_rs",
         "litellm",
@@ -212,5 +212,5 @@ def test_the_server_starts_without_what_takes_long_to_import() -> None:
         "server.cli.live",
         "server.cli.main",
         "xllamacpp",
-    )
+    ]
     assert loaded(f"import sys, server.mcp.stdio; print(*(m for m in {slow} if m in sys.modules))") == ""

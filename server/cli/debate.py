@@ -47,7 +47,6 @@ Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
 
 TIMEOUT = click.IntRange(1, 3600)
-DOLLAR_AMOUNT = click.FloatRange(0, min_open=True)
 
 
 class TextFile(click.Path):
@@ -102,7 +101,12 @@ DEBATE_OPTIONS = combine_options(
     click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
     click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
     click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
-    click.option("--max-cost-usd", type=DOLLAR_AMOUNT, metavar="DOLLARS", help="Cost of all replies."),
+    click.option(
+        "--max-cost-usd",
+        type=click.FloatRange(0, min_open=True),
+        metavar="DOLLARS",
+        help="Cost of all replies.",
+    ),
     click.option(
         "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
     ),

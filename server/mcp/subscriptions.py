@@ -58,10 +58,11 @@ class UpdateBus:
         position = UNKNOWN_POSITION
         while True:
             woken = self.woken  # before the poll, which may miss what is committed meanwhile
-            has_subscribers = bool(self.listeners) or any(self.legacy_subscribers.values())
-            if has_subscribers or position == UNKNOWN_POSITION:
+            is_polling = (
+                self.listeners or any(self.legacy_subscribers.values()) or position == UNKNOWN_POSITION
+            )
+            if is_polling:
                 position = await self.poll(manager, position)
-            is_polling = has_subscribers or position == UNKNOWN_POSITION
             with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
                 await woken.wait()
 

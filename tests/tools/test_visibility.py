@@ -99,16 +99,8 @@ async def everything(client: Client, debate_id: str) -> list[str]:
     for tool, arguments in (("get_verdict", {"debate_id": debate_id}), ("find_debates", {})):
         result = await client.call_tool(tool, arguments)
         found += [str(result.content), json.dumps(result.structured_content)]
-    parts = [
-        "",
-        "/transcript",
-        "/transcript?format=json",
-        "/verdict",
-        "/analysis",
-        "/interventions",
-        "/receipt",
-    ]
-    parts += ["/events", *(f"/rounds/{number}" for number in (1, 2, 3, 4, 5))]
+    paths = "transcript transcript?format=json verdict analysis interventions receipt events"
+    parts = ["", *(f"/{path}" for path in paths.split()), *(f"/rounds/{number}" for number in range(1, 6))]
     for part in parts:
         found.append(str((await client.read_resource(f"debate://{debate_id}{part}")).contents))
     return found
