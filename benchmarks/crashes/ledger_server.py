@@ -5,15 +5,13 @@ Usage: python -m benchmarks.crashes.ledger_server DATABASE LEDGER DELAY [CHAOS L
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from time import time
 
 import anyio
 
 from server.compose import open_manager
-from server.engine.debates import DebateManager
 from server.engine.model_calls import LEEWAY
 from server.mcp.server import build_server
 from server.mcp.stdio import run_protocol
@@ -45,22 +43,17 @@ class LedgerModel:
         os.write(descriptor, f"{time():.6f} {os.getpid()} {request.seed} {request.seat}\n".encode())
 
 
-def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = str(LEEWAY)) -> None:
+async def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: str = str(LEEWAY)) -> None:
     model: Model = ScriptedModel(delay=float(delay), record_requests=False)
     if chaos:
         model = FaultyModel(model, Chaos.parse(chaos))
     ledger_model = LedgerModel(Path(ledger), model)
 
-    @asynccontextmanager
-    async def open_shared_manager() -> AsyncIterator[DebateManager]:
-        settings = Settings(db=database, models=("ledger",))
-        async with open_manager(
-            settings, {"ledger": ledger_model}, environ={}, leeway=float(leeway)
-        ) as manager:
-            yield manager
-
-    anyio.run(run_protocol, build_server(open_shared_manager))
+    settings = Settings(db=database, models=("ledger",))
+    models = {"ledger": ledger_model}
+    async with open_manager(settings, models, environ={}, leeway=float(leeway)) as manager:
+        await run_protocol(build_server(manager))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    anyio.run(partial(main, *sys.argv[1:]))

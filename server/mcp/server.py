@@ -1,7 +1,7 @@
 """The MCP server of a debate manager: tools, resources, instructions and live updates."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from mcp import types
 from mcp.server.caching import CacheHint
@@ -26,19 +26,16 @@ ICON = (
     "%3Cpath d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='%23764abc'/%3E%3C/svg%3E"
 )
 
-ManagerFactory = Callable[[], AbstractAsyncContextManager[DebateManager]]
 
-
-def build_server(open_manager: ManagerFactory) -> Server[DebateManager]:
-    """The MCP server of a manager that is opened and closed with it."""
+def build_server(manager: DebateManager) -> Server[DebateManager]:
+    """The MCP server of an open manager."""
     updates = UpdateBus()
     tools = {tool.listed.name: tool for tool in build_all_tools()}
 
     @asynccontextmanager
     async def lifespan(_server: Server[DebateManager]) -> AsyncIterator[DebateManager]:
-        async with open_manager() as opened:
-            opened.start_task(updates.run, opened)
-            yield opened
+        manager.start_task(updates.run, manager)
+        yield manager
 
     async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed for tool in tools.values()])

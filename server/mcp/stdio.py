@@ -16,7 +16,6 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +74,7 @@ async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -
     code = 0
     try:
         async with open_manager(settings, models, recover=True) as manager:
-            protocol = asyncio.create_task(run_protocol(build_server(lambda: nullcontext(manager))))
+            protocol = asyncio.create_task(run_protocol(build_server(manager)))
             events: set[asyncio.Future[Any]] = {protocol, stopped}
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
             protocol.cancel()

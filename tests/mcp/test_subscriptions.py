@@ -14,6 +14,7 @@ from server.models.registry import ModelRegistry
 from storage.journal import StorageError
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
+from tests.support.servers import connect_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2", "D2")]
 
@@ -65,10 +66,10 @@ class Ear:
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 @pytest.mark.parametrize("part", ADDRESSES)
 async def test_a_subscriber_of_the_older_protocol_hears_until_it_has_had_enough(
-    build_server: Any, part: str
+    database: str, part: str
 ) -> None:
     ear = Ear()
-    async with Client(build_server(), mode="legacy", message_handler=ear) as client:
+    async with connect_client(database, "legacy", message_handler=ear) as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         uri = f"debate://{debate_id}{part}"
         await client.subscribe_resource(uri)

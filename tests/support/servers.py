@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
-from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
-from server.engine.debates import DebateManager
-from server.mcp import server as mcp_server
+from server.mcp.server import build_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
 from tests.support.hook_debates import LogLines
 
 Cli = Callable[..., Result]
-BuildServer = Callable[..., Server[DebateManager]]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
 
@@ -56,41 +53,32 @@ def log_lines() -> Iterator[LogLines]:
 
 
 @pytest.fixture
-def build_server(database: str) -> BuildServer:
-    """Builds servers on the test's database, with `models` added to the registry and `default` as default model."""
-
-    def build(
-        models: Mapping[str, Model] | None = None,
-        default: str = "scripted",
-        research: Mapping[str, ResearchServer] | None = None,
-    ) -> Server[DebateManager]:
-        settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
-        return mcp_server.build_server(lambda: open_manager(settings, models, environ={}))
-
-    return build
-
-
-@pytest.fixture
-def open_client(build_server: BuildServer, era: str) -> OpenClient:
+def open_client(database: str, era: str) -> OpenClient:
     """Opens clients, each of a server of its own. Two of them behave like two processes on one database."""
-    return partial(connect_client, build_server, era)
+    return partial(connect_client, database, era)
 
 
 @pytest.fixture
-def open_modern_client(build_server: BuildServer) -> OpenClient:
+def open_modern_client(database: str) -> OpenClient:
     """As `open_client`, in one era: for behaviour that does not depend on the protocol."""
-    return partial(connect_client, build_server, "auto")
+    return partial(connect_client, database, "auto")
 
 
 @asynccontextmanager
 async def connect_client(
-    build_server: BuildServer,
+    database: str,
     era: str,
     models: Mapping[str, Model] | None = None,
     default: str = "scripted",
     research: Mapping[str, ResearchServer] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Client]:
-    async with Client(build_server(models, default, research), mode=era) as client:
+    """A client of a server with `models` added to the registry and `default` as default model."""
+    settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
+    async with (
+        open_manager(settings, models, environ={}) as manager,
+        Client(build_server(manager), mode=era, **options) as client,
+    ):
         session = client.session
         session._tool_output_schemas |= _result_schemas
         session._tool_output_validators |= _result_validators
