@@ -1,13 +1,14 @@
 import json
+from typing import Any
 
-import anyio
 import jsonschema
 import pytest
 
 from server.debate.facts.config import HandoffMode
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Task
 from server.models import FunctionCall, ModelError, Request
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from tests.contract import model as contract
 from tests.contract import tasks
 
@@ -53,32 +54,6 @@ async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
     assert first["winner"] == second["winner"] in ("A", "B")
 
 
-@pytest.mark.requirement("A4")
-async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> None:
-    def script(request: Request) -> str:
-        if request.seat == "A":
-            raise ModelError("refused", "scripted: not today.")
-        return f"{request.seat} speaks."
-
-    model = ScriptedModel(script, name="mine")
-
-    reply = await contract.reply_in_time(model, contract.build_argument_request("B"))
-    with pytest.raises(ModelError, match="not today"):
-        await model.reply(contract.build_argument_request("A"))
-
-    assert reply.text == "B speaks."
-    assert reply.usage.model == "mine"
-    assert [request.seat for request in model.requests] == ["B", "A"]
-
-
-async def test_a_model_of_the_product_keeps_nothing_of_what_it_was_asked() -> None:
-    model = ScriptedModel.from_name("scripted")
-
-    await contract.reply_in_time(model, contract.build_argument_request())
-
-    assert model.requests == []
-
-
 @pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
 async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
     reply = await contract.reply_in_time(
@@ -86,15 +61,6 @@ async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
     )
 
     assert len(reply.text) == chars
-
-
-async def test_a_delay_longer_than_the_time_allowed_is_a_timeout() -> None:
-    model = ScriptedModel.from_name("scripted?delay=3600")
-
-    with anyio.fail_after(5), pytest.raises(ModelError) as failure:
-        await model.reply(contract.build_argument_request(timeout=0.01))
-
-    assert failure.value.cause == "timeout"
 
 
 @pytest.mark.parametrize(
@@ -164,51 +130,6 @@ async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
     assert '"It locks single rows, so that many people can write at once."' in text
 
 
-async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
-    for number in (1, 2, 3, 4):
-        asked = [
-            tasks.parse_reply(
-                await contract.reply_in_time(ScriptedModel(), request), tasks.SCHEMAS["message"]
-            )
-            for request in (
-                tasks.build_task_request("message", round_number=number, seat=seat) for seat in tasks.NAMES
-            )
-        ]
-
-        assert {message["to"] for message in asked} == set(tasks.NAMES)
-        assert all(message["text"].startswith(f"{message['to']}, ") for message in asked)
-
-
-async def test_a_moderator_goes_on_after_the_first_round_and_settles_it_after_the_second() -> None:
-    first, second = [
-        tasks.parse_reply(
-            await contract.reply_in_time(
-                ScriptedModel(), tasks.build_task_request("closing", round_number=number)
-            ),
-            tasks.SCHEMAS["closing"],
-        )
-        for number in (1, 2)
-    ]
-
-    assert (first["status"], first["decision"], second["status"]) == ("CONTINUE", "", "SETTLED")
-    assert second["decision"]
-
-
-async def test_a_moderator_brings_a_new_angle_from_the_second_round_on() -> None:
-    angles = [
-        tasks.parse_reply(
-            await contract.reply_in_time(
-                ScriptedModel(), tasks.build_task_request("opening", round_number=number)
-            ),
-            tasks.SCHEMAS["opening"],
-        )["new_angle"]
-        for number in (1, 2, 3)
-    ]
-
-    assert angles[0] is None
-    assert angles[1] != angles[2]
-
-
 async def test_something_is_looked_up_once_and_then_quoted() -> None:
     first = await contract.reply_in_time(
         ScriptedModel(), tasks.build_task_request("opening", functions=(tasks.SEARCH, tasks.HANDOFF))
@@ -218,26 +139,15 @@ async def test_something_is_looked_up_once_and_then_quoted() -> None:
         ScriptedModel(), tasks.build_task_request("opening", functions=(tasks.SEARCH,), instruction=found)
     )
 
-    (call,) = first.function_calls
-    jsonschema.validate(json.loads(call.arguments), tasks.SEARCH.parameters)
-    assert (call.name, then.function_calls) == ("web__search", ())
-    assert '"SQLite serves small sites."' in tasks.parse_reply(then, tasks.SCHEMAS["opening"])["briefing"]
-
-
-async def test_what_somebody_quotes_is_not_taken_for_a_look_up() -> None:
     quoted = tasks.build_task_request(
         "opening", functions=(tasks.SEARCH,), instruction="> What you looked up:\n> nothing"
     )
 
+    (call,) = first.function_calls
+    jsonschema.validate(json.loads(call.arguments), tasks.SEARCH.parameters)
+    assert (call.name, then.function_calls) == ("web__search", ())
     assert (await contract.reply_in_time(ScriptedModel(), quoted)).function_calls
-
-
-async def test_a_script_may_call_functions() -> None:
-    call = FunctionCall("handoff", "{}")
-
-    reply = await contract.reply_in_time(ScriptedModel(lambda _: (call,)), contract.build_argument_request())
-
-    assert (reply.text, reply.function_calls) == ("", (call,))
+    assert '"SQLite serves small sites."' in tasks.parse_reply(then, tasks.SCHEMAS["opening"])["briefing"]
 
 
 async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
@@ -250,13 +160,50 @@ async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
     assert 1000 < len(found["response"]) <= 2000
 
 
-async def test_a_result_is_the_same_for_the_same_question() -> None:
-    first, again = [
-        tasks.parse_reply(
-            await contract.reply_in_time(ScriptedModel(), tasks.build_deliverable_request()),
-            tasks.DELIVERABLE_SCHEMA,
-        )
-        for _ in range(2)
-    ]
+@pytest.mark.requirement("A4")
+async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> None:
+    call = FunctionCall("handoff", "{}")
 
-    assert first == again
+    def script(request: Request) -> ScriptOutput:
+        if request.seat == "A":
+            raise ModelError("refused", "scripted: not today.")
+        return (call,) if request.seat == "B" else f"{request.seat} speaks."
+
+    mine, ours = ScriptedModel(script, name="mine"), ScriptedModel.from_name("scripted")
+    with pytest.raises(ModelError, match="not today"):
+        await mine.reply(contract.build_argument_request("A"))
+    called, spoken = [
+        await contract.reply_in_time(mine, contract.build_argument_request(seat)) for seat in "BC"
+    ]
+    await contract.reply_in_time(ours, contract.build_argument_request())
+
+    assert (called.text, called.function_calls) == ("", (call,))
+    assert (spoken.text, spoken.usage.model) == ("C speaks.", "mine")
+    assert [request.seat for request in mine.requests] == ["A", "B", "C"]
+    assert ours.requests == []
+
+
+async def read(task: Task, round_number: int, seat: str = "Ada") -> dict[str, Any]:
+    request = tasks.build_task_request(task, round_number=round_number, seat=seat)
+    found: dict[str, Any] = tasks.parse_reply(
+        await contract.reply_in_time(ScriptedModel(), request), tasks.SCHEMAS[task]
+    )
+    return found
+
+
+async def test_in_a_round_of_messages_everybody_is_asked_by_somebody() -> None:
+    for number in (1, 2, 3, 4):
+        asked = [await read("message", number, seat) for seat in tasks.NAMES]
+
+        assert {message["to"] for message in asked} == set(tasks.NAMES)
+        assert all(message["text"].startswith(f"{message['to']}, ") for message in asked)
+
+
+async def test_a_moderator_brings_new_angles_and_settles_after_the_second_round() -> None:
+    first, second = [await read("closing", number) for number in (1, 2)]
+    angles = [(await read("opening", number))["new_angle"] for number in (1, 2, 3)]
+
+    assert (first["status"], first["decision"], second["status"]) == ("CONTINUE", "", "SETTLED")
+    assert second["decision"]
+    assert angles[0] is None
+    assert angles[1] != angles[2]
