@@ -33,8 +33,7 @@ class FunctionModel:
             if isawaitable(text):
                 text = await text
         if not isinstance(text, str):
-            detail = f"{self.name} returned {type(text).__name__} instead of a string."
-            raise ModelError("unreadable", detail)
+            raise ModelError("unreadable", f"{self.name} returned {type(text).__name__} instead of a string.")
         if on_text:
             on_text(text)
         return Reply(text, Usage(model=self.name, milliseconds=round((anyio.current_time() - start) * 1000)))

@@ -120,13 +120,10 @@ def build_reply_text(request: Request, chars: int = 0) -> str:
     if schema is None:
         return build_prose(request, chars)
     properties = schema.get("properties", {})
-    fields = {
-        name: fit_text(value, 0, properties[name].get("maxLength", len(value)))
-        if isinstance(value, str)
-        else value
-        for name, value in build_fields(request, chars).items()
-        if name in properties
-    }
+    fields = {name: value for name, value in build_fields(request, chars).items() if name in properties}
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = fit_text(value, 0, properties[name].get("maxLength", len(value)))
     if fields and fields.keys() >= set(schema.get("required", [])):
         return to_json(fields)
     values = build_instance(schema, summary.question, lambda name: build_filler_text(summary, name))
@@ -170,8 +167,8 @@ def build_argument(request: Request, chars: int) -> str:
     if summary.opponent_text:
         parts = [f'The other side says: "{excerpt(summary.opponent_text)}" That does not settle the matter.']
     # 3 and the number of sentences have no common divisor: none is repeated before all were used.
-    order = ((turn + 3 * step) % len(_SENTENCES) for step in range(len(_SENTENCES)))
-    sentences = [_SENTENCES[index].format(stance=stance) for index in order]
+    count = len(_SENTENCES)
+    sentences = [_SENTENCES[(turn + 3 * step) % count].format(stance=stance) for step in range(count)]
     if not chars:
         for sentence in sentences:
             parts += [sentence] if len(" ".join(parts).split()) < _TURN_WORDS else []
@@ -250,8 +247,8 @@ def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
     if summary.round == 1:
         text = "Round 1: the cases were made; nobody has answered the other side yet."
         return {"summary": text, "status": "CONTINUE", "decision": ""}
-    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
     text = f"Round {summary.round}: the objections were answered; what is left is to try it."
+    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
     decision = f"Try {chosen} on a small scale first, and look again when there are results."
     return {"summary": text, "status": "SETTLED", "decision": decision}
 

@@ -110,12 +110,11 @@ class LitellmModel:
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
-        pause, cooldown = failure.retry_after, self.cooldown
-        if cooldown and failure.cause == "rate_limited" and pause:
-            cooldown.extend(pause)
-        if not pause:  # also for Retry-After: 0
-            spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
-            pause = min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread
+        cooldown, asked = self.cooldown, failure.retry_after
+        if cooldown and failure.cause == "rate_limited" and asked:
+            cooldown.extend(asked)
+        spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
+        pause = asked or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
         while failure.is_transient and attempt < max_attempts:
             pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
             if anyio.current_time() + pause >= anyio.current_effective_deadline():

@@ -113,9 +113,9 @@ def build_reply(
     litellm: Any,
     name: str,
     completion: Completion,
-    own_price: Price | None = None,
+    price: Price | None,
     attempts: int = 1,
-    seconds: float = 0.0,
+    seconds: float = 0,
 ) -> Reply:
     """The reply of the model `name`. Raises ModelError if a content filter stopped it."""
     text, calls = completion.text, completion.function_calls
@@ -128,12 +128,11 @@ def build_reply(
         input_tokens=read_token_count(counts, "prompt_tokens"),
         cached_tokens=read_token_count(getattr(counts, "prompt_tokens_details", None), "cached_tokens"),
         output_tokens=read_token_count(counts, "completion_tokens"),
-        cost_usd=compute_reply_cost(litellm, name, counts, own_price),
+        cost_usd=compute_reply_cost(litellm, name, counts, price),
         milliseconds=round(seconds * 1000),
         attempts=attempts,
     )
-    cut = completion.finish_reason == "length"
-    return Reply(text, usage, cut=cut, function_calls=calls)
+    return Reply(text, usage, cut=completion.finish_reason == "length", function_calls=calls)
 
 
 def read_token_count(counts: Any, field: str) -> int:
