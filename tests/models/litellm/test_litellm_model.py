@@ -14,7 +14,7 @@ from server.models.litellm.errors import MAX_DETAIL_LENGTH
 from tests.contract import model as contract
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7", "D9"), pytest.mark.usefixtures("litellm_used")]
 
 KEY = "sk-test-0123456789abcdef"  # as in conftest.py
 
@@ -37,16 +37,17 @@ def through(stub: Stub, name: str = "stub", waits: Waits | None = None) -> Litel
     return LitellmModel(f"openai/{name}", api_base=stub.url, sleep=waits.pause)
 
 
+async def ask(model: LitellmModel, request: Request | None = None, *, stream: bool = False) -> Reply:
+    request = request or contract.build_argument_request()
+    return await contract.reply_in_time(model, request, (lambda _: None) if stream else None)
+
+
 async def failure_of(
     model: LitellmModel, request: Request | None = None, *, stream: bool = False
 ) -> ModelError:
     with pytest.raises(ModelError) as failure:
-        await bounded_call(model, request or contract.build_argument_request(), stream=stream)
+        await ask(model, request, stream=stream)
     return failure.value
-
-
-async def bounded_call(model: LitellmModel, request: Request, *, stream: bool) -> Reply:
-    return await contract.reply_in_time(model, request, (lambda _: None) if stream else None)
 
 
 class TestContract(contract.ModelContract):
@@ -63,219 +64,206 @@ class TestContract(contract.ModelContract):
         return contract.EndlessModel(through(stub, "hang"), started, heard)
 
 
-class TestAnswers:
-    async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(self, stub: Stub) -> None:
-        request = contract.build_argument_request()
-        await contract.reply_in_time(through(stub), request)
+async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(stub: Stub) -> None:
+    request = contract.build_argument_request()
+    await contract.reply_in_time(through(stub), request)
 
-        body = stub.requests[0].body
-        assert body == {
-            "model": "stub",
-            "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
-            "max_tokens": 600,
-        }
+    body = stub.requests[0].body
+    assert body == {
+        "model": "stub",
+        "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
+        "max_tokens": 600,
+    }
 
-    async def test_tokens_are_counted_as_the_provider_counts_them(self, stub: Stub) -> None:
-        for stream in (False, True):
-            usage = (
-                await bounded_call(through(stub), contract.build_argument_request(), stream=stream)
-            ).usage
 
-            words = sum(
-                len(message.content.split()) for message in contract.build_argument_request().prompt.messages
-            )
-            assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
-            assert usage.output_tokens == 60
+async def test_tokens_are_counted_as_the_provider_counts_them(stub: Stub) -> None:
+    for stream in (False, True):
+        usage = (await ask(through(stub), stream=stream)).usage
 
-    async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(self, stub: Stub) -> None:
-        unknown = await contract.reply_in_time(through(stub), contract.build_argument_request())
-        known = await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_argument_request())
-        streamed = await contract.reply_in_time(
-            through(stub, "gpt-5.4-mini"), contract.build_argument_request(), lambda _: None
+        words = sum(
+            len(message.content.split()) for message in contract.build_argument_request().prompt.messages
         )
+        assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
+        assert usage.output_tokens == 60
 
-        assert unknown.usage.cost_usd == ""
-        assert 0 < float(known.usage.cost_usd) < 0.01
-        assert known.usage.cost_usd == streamed.usage.cost_usd
 
-    @pytest.mark.parametrize(
-        ("reported", "named"),
-        [
-            ("stub-2026-11-01", "openai/stub-2026-11-01"),
-            ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub [2J ? of today ".ljust(200, "x")),
-        ],
+async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(stub: Stub) -> None:
+    unknown = await ask(through(stub))
+    known = await ask(through(stub, "gpt-5.4-mini"))
+    streamed = await contract.reply_in_time(
+        through(stub, "gpt-5.4-mini"), contract.build_argument_request(), lambda _: None
     )
-    async def test_the_model_that_answered_is_named_in_one_clean_line_of_some_length(
-        self, stub: Stub, reported: str, named: str
-    ) -> None:
-        stub.reported_model = reported
 
-        assert (
-            await contract.reply_in_time(through(stub), contract.build_argument_request())
-        ).usage.model == named
-
-    async def test_a_model_that_reasons_gets_room_to_think(self, stub: Stub) -> None:
-        await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_argument_request())
-
-        assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
-
-    async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(
-        self, stub: Stub
-    ) -> None:
-        await contract.reply_in_time(through(stub), contract.build_judgment_request())
-        await contract.reply_in_time(through(stub, "gpt-5.4-mini"), contract.build_judgment_request())
-
-        without, sent = (asked.body.get("response_format") for asked in stub.requests)
-        assert without is None
-        schema = sent["json_schema"]["schema"]
-        assert sent["json_schema"]["strict"]
-        assert schema["properties"]["reasoning"] == {"type": "string"}
-        assert schema["properties"]["winner"] == contract.SCHEMA["properties"]["winner"]
-        assert schema["required"] == contract.SCHEMA["required"]
-
-    @pytest.mark.parametrize("stream", [False, True])
-    async def test_a_million_characters_come_through(self, stub: Stub, stream: bool) -> None:
-        reply = await bounded_call(through(stub, "huge"), contract.build_argument_request(), stream=stream)
-
-        assert len(reply.text) == HUGE_TEXT_LENGTH
-
-    @pytest.mark.parametrize("stream", [False, True])
-    async def test_an_empty_answer_is_an_answer(self, stub: Stub, stream: bool) -> None:
-        reply = await bounded_call(through(stub, "empty"), contract.build_argument_request(), stream=stream)
-
-        assert reply.text == ""
-        assert reply.usage.input_tokens > 0
-
-    @pytest.mark.parametrize("stream", [False, True])
-    async def test_an_answer_stopped_at_its_token_limit_is_cut(self, stub: Stub, stream: bool) -> None:
-        assert (
-            await bounded_call(through(stub, "truncated"), contract.build_argument_request(), stream=stream)
-        ).cut
-
-    async def test_a_judge_who_answers_in_prose_is_left_to_the_core(self, stub: Stub) -> None:
-        reply = await contract.reply_in_time(through(stub, "prose"), contract.build_judgment_request())
-
-        assert not reply.text.startswith("{")
+    assert unknown.usage.cost_usd == ""
+    assert 0 < float(known.usage.cost_usd) < 0.01
+    assert known.usage.cost_usd == streamed.usage.cost_usd
 
 
-@pytest.mark.requirement("D9")
-class TestFailures:
-    @pytest.mark.parametrize("stream", [False, True])
-    @pytest.mark.parametrize(
-        ("scenario", "cause", "requests"),
-        [
-            ("400", "bad_request", 1),
-            ("401", "unauthorized", 1),
-            ("403", "unauthorized", 1),
-            ("404", "bad_request", 1),
-            ("context", "bad_request", 1),
-            ("filtered", "refused", 1),
-            ("429", "rate_limited", 3),
-            ("500", "unavailable", 3),
-            ("503", "unavailable", 3),
-            ("reset", "unavailable", 3),
-        ],
+@pytest.mark.parametrize(
+    ("reported", "named"),
+    [
+        ("stub-2026-11-01", "openai/stub-2026-11-01"),
+        ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub [2J ? of today ".ljust(200, "x")),
+    ],
+)
+async def test_the_model_that_answered_is_named_in_one_clean_line_of_some_length(
+    stub: Stub, reported: str, named: str
+) -> None:
+    stub.reported_model = reported
+
+    assert (await ask(through(stub))).usage.model == named
+
+
+async def test_a_model_that_reasons_gets_room_to_think(stub: Stub) -> None:
+    await ask(through(stub, "gpt-5.4-mini"))
+
+    assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
+
+
+async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(stub: Stub) -> None:
+    await ask(through(stub), contract.build_judgment_request())
+    await ask(through(stub, "gpt-5.4-mini"), contract.build_judgment_request())
+
+    without, sent = (asked.body.get("response_format") for asked in stub.requests)
+    assert without is None
+    schema = sent["json_schema"]["schema"]
+    assert sent["json_schema"]["strict"]
+    assert schema["properties"]["reasoning"] == {"type": "string"}
+    assert schema["properties"]["winner"] == contract.SCHEMA["properties"]["winner"]
+    assert schema["required"] == contract.SCHEMA["required"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("scenario", "cut"), [("empty", False), ("truncated", True), ("prose", False)])
+async def test_an_answer_of_any_kind_comes_through_and_says_whether_it_was_cut(
+    stub: Stub, scenario: str, cut: bool, stream: bool
+) -> None:
+    reply = await ask(through(stub, scenario), stream=stream)
+
+    assert (reply.text == "") == (scenario == "empty")
+    assert reply.cut == cut
+    assert reply.usage.input_tokens > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_million_characters_come_through(stub: Stub, stream: bool) -> None:
+    assert len((await ask(through(stub, "huge"), stream=stream)).text) == HUGE_TEXT_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "waited", "attempts"), [("11", [11, 11], 3), ("3600", [], 1)], ids=["short", "too long"]
+)
+async def test_the_provider_says_how_long_to_wait_and_a_wait_that_would_be_too_long_is_not_begun(
+    stub: Stub, waits: Waits, retry_after: str, waited: list[float], attempts: int
+) -> None:
+    stub.retry_after = retry_after
+
+    failure = await failure_of(through(stub, "429", waits))
+
+    assert (failure.cause, failure.attempts, waits) == ("rate_limited", attempts, waited)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("scenario", "cause", "requests"),
+    [
+        ("400", "bad_request", 1),
+        ("401", "unauthorized", 1),
+        ("403", "unauthorized", 1),
+        ("404", "bad_request", 1),
+        ("context", "bad_request", 1),
+        ("filtered", "refused", 1),
+        ("429", "rate_limited", 3),
+        ("500", "unavailable", 3),
+        ("503", "unavailable", 3),
+        ("reset", "unavailable", 3),
+    ],
+)
+async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
+    stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
+) -> None:
+    failure = await failure_of(through(stub, scenario, waits), stream=stream)
+
+    assert (failure.cause, failure.attempts, len(stub.chat_requests)) == (cause, requests, requests)
+    assert failure.detail.startswith(f"openai/{scenario}: ")
+    assert len(failure.detail) <= MAX_DETAIL_LENGTH
+    assert "Traceback" not in failure.detail
+    assert len(waits) == requests - 1
+
+
+async def test_a_second_attempt_that_goes_well_is_the_answer(stub: Stub, waits: Waits) -> None:
+    stub.queue = deque(["500", ""])
+
+    reply = await ask(through(stub, "stub", waits))
+
+    assert reply.text
+    assert reply.usage.attempts == 2
+
+
+async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(stub: Stub, waits: Waits) -> None:
+    stub.queue = deque(["broken", ""])
+    pieces: list[str] = []
+
+    reply = await contract.reply_in_time(
+        through(stub, "stub", waits), contract.build_argument_request(), pieces.append
     )
-    async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
-        self, stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
-    ) -> None:
-        failure = await failure_of(through(stub, scenario, waits), stream=stream)
 
-        assert (failure.cause, failure.attempts, len(stub.chat_requests)) == (cause, requests, requests)
-        assert failure.detail.startswith(f"openai/{scenario}: ")
-        assert len(failure.detail) <= MAX_DETAIL_LENGTH
-        assert "Traceback" not in failure.detail
-        assert len(waits) == requests - 1
+    assert reply.usage.attempts == 2
+    assert reply.text.startswith("".join(pieces))
+    assert 0 < len("".join(pieces)) < len(reply.text)
 
-    async def test_a_second_attempt_that_goes_well_is_the_answer(self, stub: Stub, waits: Waits) -> None:
-        stub.queue = deque(["500", ""])
 
-        reply = await contract.reply_in_time(through(stub, "stub", waits), contract.build_argument_request())
+@pytest.mark.parametrize("scenario", ["hang", "stall"])
+async def test_a_provider_that_stops_is_left_when_the_time_is_up(stub: Stub, scenario: str) -> None:
+    import_litellm()
+    failure = await failure_of(
+        through(stub, scenario), contract.build_argument_request(timeout=0.3), stream=True
+    )
 
-        assert reply.text
-        assert reply.usage.attempts == 2
+    assert failure.cause == "timeout"
+    await stub.wait_until(abandoned=1)
 
-    async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(
-        self, stub: Stub, waits: Waits
-    ) -> None:
-        stub.queue = deque(["broken", ""])
-        pieces: list[str] = []
 
-        reply = await contract.reply_in_time(
-            through(stub, "stub", waits), contract.build_argument_request(), pieces.append
-        )
-
-        assert reply.usage.attempts == 2
-        assert reply.text.startswith("".join(pieces))
-        assert 0 < len("".join(pieces)) < len(reply.text)
-
-    async def test_the_provider_says_how_long_to_wait(self, stub: Stub, waits: Waits) -> None:
-        stub.retry_after = "11"
-
-        await failure_of(through(stub, "429", waits))
-
-        assert waits == [11, 11]
-
-    async def test_otherwise_the_waits_grow_and_vary(self, stub: Stub, waits: Waits) -> None:
-        await failure_of(through(stub, "500", waits))
-
-        first, second = waits
-        assert 0.5 <= first <= 1 <= second <= 2
-
-    async def test_a_wait_that_would_be_too_long_is_not_begun(self, stub: Stub, waits: Waits) -> None:
-        stub.retry_after = "3600"
-
-        failure = await failure_of(through(stub, "429", waits))
-
-        assert (failure.cause, failure.attempts, waits) == ("rate_limited", 1, [])
-
-    @pytest.mark.parametrize("scenario", ["hang", "stall"])
-    async def test_a_provider_that_stops_is_left_when_the_time_is_up(self, stub: Stub, scenario: str) -> None:
-        import_litellm()
-        failure = await failure_of(
-            through(stub, scenario), contract.build_argument_request(timeout=0.3), stream=True
-        )
-
-        assert failure.cause == "timeout"
+@pytest.mark.parametrize("scenario", ["hang", "stall"], ids=["before", "in the middle"])
+async def test_cancelling_an_answer_hangs_up(stub: Stub, scenario: str) -> None:
+    heard = asyncio.Event()
+    model = through(stub, scenario)
+    task = asyncio.create_task(model.reply(contract.build_argument_request(), lambda _: heard.set()))
+    with anyio.fail_after(contract.TIMEOUT):
+        await (stub.wait_until(in_flight=1) if scenario == "hang" else heard.wait())
+        task.cancel()
         await stub.wait_until(abandoned=1)
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
-    @pytest.mark.parametrize("scenario", ["hang", "stall"], ids=["before", "in the middle"])
-    async def test_cancelling_an_answer_hangs_up(self, stub: Stub, scenario: str) -> None:
-        heard = asyncio.Event()
-        model = through(stub, scenario)
-        task = asyncio.create_task(model.reply(contract.build_argument_request(), lambda _: heard.set()))
-        with anyio.fail_after(contract.TIMEOUT):
-            await (stub.wait_until(in_flight=1) if scenario == "hang" else heard.wait())
-            task.cancel()
-            await stub.wait_until(abandoned=1)
-            with pytest.raises(asyncio.CancelledError):
-                await task
 
-    async def test_a_server_that_is_not_there_is_unavailable(self, waits: Waits) -> None:
-        model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", sleep=waits.pause)
+async def test_a_server_that_is_not_there_is_unavailable(waits: Waits) -> None:
+    model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", sleep=waits.pause)
 
-        assert (await failure_of(model)).cause == "unavailable"
+    assert (await failure_of(model)).cause == "unavailable"
 
-    @pytest.mark.parametrize(
-        ("name", "variable"),
-        [("openai/gpt-5.4-mini", "OPENAI_API_KEY"), ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY")],
-    )
-    async def test_a_missing_key_is_named(
-        self, stub: Stub, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
-    ) -> None:
-        monkeypatch.delenv("OPENAI_API_KEY")
 
-        failure = await failure_of(LitellmModel(name, api_base=stub.url))
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("openai/gpt-5.4-mini", "OPENAI_API_KEY"), ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY")],
+)
+async def test_a_missing_key_is_named(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
 
-        assert (failure.cause, failure.attempts) == ("unauthorized", 1)
-        assert f"Set {variable}" in failure.detail
-        assert stub.requests == []
+    failure = await failure_of(LitellmModel(name, api_base=stub.url))
 
-    async def test_a_model_of_no_provider_is_a_bad_request(self, stub: Stub) -> None:
-        failure = await failure_of(LitellmModel("nonsense", api_base=stub.url))
+    assert (failure.cause, failure.attempts) == ("unauthorized", 1)
+    assert f"Set {variable}" in failure.detail
+    assert stub.requests == []
 
-        assert failure.cause == "bad_request"
-        assert "LLM Provider NOT provided" in failure.detail
+
+async def test_a_model_of_no_provider_is_a_bad_request(stub: Stub) -> None:
+    failure = await failure_of(LitellmModel("nonsense", api_base=stub.url))
+
+    assert failure.cause == "bad_request"
+    assert "LLM Provider NOT provided" in failure.detail
 
 
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
@@ -317,7 +305,7 @@ async def test_offline_an_address_in_the_environment_is_used(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", stub.url)
 
-    assert (await contract.reply_in_time(LitellmModel("openai/stub"), contract.build_argument_request())).text
+    assert (await ask(LitellmModel("openai/stub"))).text
     assert len(stub.requests) == 1
 
 
