@@ -2,6 +2,7 @@
 
 Usage: python -m benchmarks [ROW ...]
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
+       python -m benchmarks labels FILE.csv
 """
 
 import subprocess
@@ -11,7 +12,7 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import compare, concurrency, debates, large_data, prefixes, startup
+from benchmarks import compare, concurrency, debates, labels, large_data, prefixes, startup
 from benchmarks.crashes import kills, soak
 from benchmarks.measurements import Measurement, describe_load, format_header, format_row
 
@@ -50,6 +51,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["compare"]:
         compare.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["labels"]:
+        labels.main(sys.argv[2:])
         return
     names = sys.argv[1:] or [name for name in ROWS if name not in ON_REQUEST]
     if unknown := [name for name in names if name not in ROWS]:

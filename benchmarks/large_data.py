@@ -78,12 +78,12 @@ class DebateGenerator:
         return debate, events
 
 
-def build_finding(letter: str, length: int = 0, filler: str = "because ") -> str:
+def build_finding(winner: str, length: int = 0, filler: str = "because ") -> str:
     return json.dumps(
         {
             "reasoning": (filler * max(length, 1))[: max(length, 40)],
             "verdict": (filler * max(length, 1))[: max(length, 40)],
-            "winner": letter,
+            "winner": winner,
             "margin": 2,
         }
     )
@@ -219,7 +219,7 @@ async def measure_verdict_text() -> list[Measurement]:
 async def measure_verdict_variant(name: str, filler: str) -> Measurement:
     def script(request: Request) -> str:
         if request.prompt.schema:
-            return build_finding("ABC"[int(request.seat.removeprefix("judge ")) % 3], 4000, filler)
+            return build_finding(debaters[int(request.seat.removeprefix("judge ")) % 3].name, 4000, filler)
         return (filler * 400)[:4000]
 
     debaters = [

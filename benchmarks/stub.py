@@ -48,7 +48,7 @@ the first function offered, or those of `Stub.tool_calls`; `plain` refuses funct
 _NOT_IN_PLAIN = ("tools", "response_format")
 
 _HEADERS_END = b"\r\n\r\n"
-_LETTER = re.compile(r"^> ([A-Z]\d*)\. ", re.MULTILINE)
+_POSITION = re.compile(r"^> ([A-Z][a-z]+)\. (.*)", re.MULTILINE)
 
 
 class ConnectionCutError(ConnectionError):
@@ -339,14 +339,18 @@ def generate_prose(prompt: str, chars: int) -> str:
 
 def generate_finding(prompt: str) -> str:
     """A finding that depends on question and positions only, not on the order of reading."""
-    letters = sorted(set(_LETTER.findall(prompt))) or ["A"]
-    winner = letters[crc32(prompt.partition("# Round")[0].encode()) % len(letters)]
+    positions = sorted(set(_POSITION.findall(prompt)), key=lambda position: position[1])
+    question = prompt.partition("# Question")[2].partition("# ")[0]
+    winner, _ = positions[crc32(question.encode()) % len(positions)] if positions else ("", "")
     return json.dumps(
         {
             "reasoning": f"{winner} answered what was said against it; the others did not.",
             "verdict": f"{winner} prevailed.",
             "winner": winner,
-            "margin": 2,
+            "criteria": dict.fromkeys(("support", "response", "relevance", "consequences"), winner),
+            "beliefs": {**dict.fromkeys((label for label, _ in positions), 10), winner: 80, "none": 10},
+            "would_change": "A number that nobody gave.",
+            "common_position": "",
         }
     )
 

@@ -97,8 +97,8 @@ def render_formats() -> str:
     for row in FORMATS.values():
         phases = render_phase_diagram(row).replace(" -> ", "\n  -> ")
         facts = f"{row.default_rounds} rounds by default, at most {row.max_allowed_rounds}"
-        if any(phase.participants == "judges" for phase in row.phases):
-            facts += f"; judges read it in {'both orders' if row.both_orders else 'one order'}"
+        if any(phase.is_judgment for phase in row.phases):
+            facts += "; judges read it twice"
         parts.append(f"**`{row.name}`** {row.summary} {facts}.\n\n```\n{phases}\n```")
     return "\n\n".join(parts)
 

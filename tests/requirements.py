@@ -89,8 +89,8 @@ BUILT: dict[str, str] = {
         "means a synthesis"
     ),
     "C9": (
-        "anonymize (on) strips names, shuffle (on, seeded and recorded) reorders arguments within a round "
-        "for the judge"
+        "anonymize (on) strips names, shuffle (on, seeded and recorded) reorders for the judge "
+        "the arguments of a round that were written together"
     ),
     "C10": (
         "synthesizer: the result as JSON that satisfies the caller's output_schema; off gives the raw "
@@ -115,6 +115,18 @@ BUILT: dict[str, str] = {
     ),
     "C16": "per-turn task records (who, round, state, duration) for a developer's view",
     "C17": "visibility: which seats' output reaches the client and which enters other seats' history",
+    "C20": (
+        "the result keeps the moderator's summary and decision of every round; a null winner is a synthesis, "
+        "with the position that was made of the others"
+    ),
+    "C21": (
+        "anonymity holds inside the texts: names in turns, briefings, notes and hand-off phrases are replaced "
+        "for readers who are not to know them; people and deliverables get names"
+    ),
+    "C22": (
+        "judges are told truly how the record they read is ordered and what is missing from it; what was said "
+        "in answer to something is never shown before it"
+    ),
     "D1": (
         "phases opening, argumentation, rebuttal, cross_examination, synthesis, voting, verdict, as data; "
         "own phase lists can be given"
@@ -127,6 +139,10 @@ BUILT: dict[str, str] = {
     "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
     "D19": "prompt construction by phase, agent, context and history, in one place",
+    "N2": (
+        "a panel of judges, each in both orders; an inconsistent judge abstains; outcome decided, "
+        "leaning, contested or undecided, never a forced winner"
+    ),
     "N8": (
         "a request only watches; work belongs to the server: timeouts, cancels, double calls and kills "
         "lose no recorded turn and pay no turn twice beyond the calls in flight"
@@ -157,6 +173,76 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
+    "C18": (
+        "judges, referee and synthesizer can be given research tools as moderators and debaters can; an "
+        "opener is told what tools there are, to fold what it finds into the briefing, and that round 1 wants "
+        "the whole roster"
+    ),
+    "C19": "a seat's prompt may add to the house's words or replace them; instructions may be a function in code",
+    "D23": (
+        "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
+        "vote, a budget share …) that pause a debate before what they wait for happens"
+    ),
+    "D24": "a block of phases can repeat until consensus, convergence or the limit",
+    "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
+    "D26": (
+        "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "
+        "terminal (watch)"
+    ),
+    "D27": (
+        "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
+        "the difference"
+    ),
+    "D28": (
+        "long documents: whole where they fit every seat's context window, otherwise as recorded digests with "
+        "exact quotes; a seat that could not read everything is named"
+    ),
+    "D29": "messages between debaters beside ordinary turns, where a phase allows them",
+    "N17": (
+        "everything a result says stands in the text and in the structured result, each enough by itself, "
+        "both bounded; published schemas are complete and typed"
+    ),
+    "N18": (
+        "a repeated request does not do its work twice: identical starts and forks join their twin, "
+        "interventions carry a key"
+    ),
+    "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
+    "N20": (
+        "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
+        "equal budget, with intervals and cost"
+    ),
+    "N21": (
+        "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
+        "judgments imported"
+    ),
+    "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
+    "N23": (
+        "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
+        "windows are known and kept; a truncated reading is never counted"
+    ),
+    "N24": (
+        "a question that is not yes or no gets positions of its own, proposed by a model and recorded, or "
+        "named by the caller"
+    ),
+    "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
+    "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
+    "N27": (
+        "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
+        "can be read"
+    ),
+    "N28": "a debate can be watched and steered from the terminal",
+    "N29": (
+        "installed, the program owns one top-level name and meets no other project's server or storage; own "
+        "models come by entry point"
+    ),
+    "N30": (
+        "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
+        "threat model, troubleshooting by error text"
+    ),
+    "N31": (
+        "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
+        "common client, deep links"
+    ),
     "D10": (
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
         "exact fractions; abstentions and unreadable votes never count as agreement"
@@ -194,10 +280,6 @@ PLANNED: dict[str, str] = {
     "N1": (
         "blind private ballots before any talk and after each round; the verdict says what the blind vote "
         "said and whether the debate changed it"
-    ),
-    "N2": (
-        "a panel of judges, each in both orders; an inconsistent judge abstains; outcome decided, "
-        "leaning, contested or undecided, never a forced winner"
     ),
     "N3": (
         "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "

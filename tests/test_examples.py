@@ -19,33 +19,33 @@ pytestmark = [pytest.mark.requirement("M6"), pytest.mark.slow]
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
 
 PRINTED: dict[str, list[str]] = {
-    "second_opinion": ["## Verdict: Decided", "2 rounds of talk, 4 turns."],
+    "second_opinion": ["## Verdict: Leaning", "2 rounds of talk, 4 turns."],
     "step_by_step": [
         "argumentation: 3 turns\nverdict: 0 turns",
         "### Note to everybody\n\nAssume a team of two people.",
-        "## Verdict: Decided",
+        "## Verdict: Leaning",
     ],
     "handoff": [
         "Proponent: The question is",
         "-> Neutral (chosen)",
         "Neutral: ",
         "-> Opponent (chosen)",
-        "decided: ",
+        "leaning: ",
     ],
     "unattended": [
-        "Estimate: 13 calls",
+        "Estimate: 14 calls",
         "It may take 10 calls.",
-        "concluded after 10 calls: budget: 9 of 10 calls spent",
+        "concluded after 10 calls: budget: 8 of 10 calls spent",
         "they share round 1.",
     ],
     "caller_seat": [
         "--- Script is told:",
-        "You are A. Speak.",
-        "### A. Script (close it)",
+        "Your position: ",
+        "### Script (close it)",
         "Nine of ten customers",
-        "### B. Model (keep it open)",
+        "### Model (keep it open)",
         "Deliveries have until ten",
-        "## Verdict: Decided",
+        "## Verdict: Leaning",
     ],
 }
 """What each example prints, in this order."""

@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.facts debate.replies debate.rules debate.schemas",
     "models": "debate.facts debate.prompts debate.replies",
-    "debate.views": "debate.commands debate.facts debate.prompts debate.rules",
+    "debate.views": "debate.commands debate.facts debate.prompts debate.rules debate.schemas",
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
     "models.resilience": "models",
@@ -65,7 +65,7 @@ ROOMS: dict[str, str] = {
     "tools": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "mcp": "compose debate.facts debate.views engine models settings tools",
     "cli": (
-        "compose debate.commands debate.facts debate.prompts debate.rules debate.views engine hooks "
+        "compose debate.commands debate.facts debate.rules debate.views engine hooks "
         "mcp models models.fakes models.local models.prices models.registry research settings"
     ),
     "__main__": "cli mcp",

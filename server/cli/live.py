@@ -19,12 +19,13 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events, interventions
 from server.debate.facts.errors import DebateError
+from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
-from server.debate.prompts.transcript import debater_letter, lettered_debaters
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
+from server.debate.views.names import name_event
 from server.debate.views.state import awaited_seats, awaited_turns, is_visible
 from server.debate.views.warnings import has_uninformative_decision
 from server.engine.debates import DebateManager
@@ -114,7 +115,8 @@ class LiveDisplay:
             activity = f"asking {awaited}" if awaited else ""
         elif seat in debate.names and is_visible(debate, "debaters"):
             name = f"{sanitize_line(seat)}: "
-            activity = name + crop_start(sanitize_line(text), max(columns - cell_len(name), 0))
+            named = name_sides(debate, text)
+            activity = name + crop_start(sanitize_line(named), max(columns - cell_len(name), 0))
         else:
             activity = f"{sanitize_line(seat)} writes"
         line = Table.grid(padding=(0, 1, 0, 0))
@@ -217,18 +219,17 @@ async def run_and_display(
 
 def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
-    match event:
+    match event := name_event(snapshot.debate, event):
         case events.Opened():
             print_setup(out, snapshot)
         case events.PhaseEntered():
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
-            letter = debater_letter(snapshot.debate, event.seat)
-            colour = SPEAKER_COLOURS[(ord(letter) - ord("A")) % len(SPEAKER_COLOURS)]
+            colour = SPEAKER_COLOURS[snapshot.debate.names.index(event.seat) % len(SPEAKER_COLOURS)]
             stance = markdown.format_heading(snapshot.debate.debater(event.seat).stance)
             target = "" if event.act == "argument" else f", {event.act} to {event.to}"
             text = event.text + ("\n(cut at the length limit)" if event.cut else "")
-            print_section(out, f"{letter}. {event.seat} ({stance}){target}", text, f"bold {colour}")
+            print_section(out, f"{event.seat} ({stance}){target}", text, f"bold {colour}")
         case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
             out.print_markdown(markdown.officer_block(event), 2)
         case events.HandedOff():
@@ -277,8 +278,8 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
     """The question, the debaters, the other seats with their models, the estimate and its warnings."""
     setup = snapshot.debate.setup
     out.print_heading(markdown.format_heading(setup.question), 1)
-    for letter, debater in lettered_debaters(snapshot.debate):
-        out.print_wrapped(f"{debater.name}: {debater.stance} ({debater.model})", f"  {letter}. ")
+    for debater in setup.debaters:
+        out.print_wrapped(f"{debater.name}: {debater.stance} ({debater.model})", "  ")
     parts = []
     if count := len(setup.judges.models):
         models = ", ".join(dict.fromkeys(setup.judges.models))

@@ -54,7 +54,10 @@ async def compare_family(
 
 
 class DebateRow(BaseModel):
-    """A debate in a list. Times are UTC, in ISO 8601; `outcome` and `winner` are "" where there is none."""
+    """A debate in a list. Times are UTC, in ISO 8601; `outcome` and `winner` are "" where there is none.
+
+    `position`: the beginning of what judges made of the others' positions, in a synthesis.
+    """
 
     debate_id: str
     question: str
@@ -63,6 +66,7 @@ class DebateRow(BaseModel):
     round: int
     outcome: str
     winner: str
+    position: str
     tags: list[str]
     opened_at: str
     changed_at: str
@@ -93,13 +97,13 @@ def build_list_row(listing: StreamListing) -> DebateRow:
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
         opened_at=str(listing.opened_at or ""),
         changed_at=str(listing.changed_at or ""),
-        **{key: str(details.get(key) or "") for key in ("format", "outcome", "winner")},
+        **{key: str(details.get(key) or "") for key in ("format", "outcome", "winner", "position")},
     )
 
 
 def format_list_line(row: DebateRow) -> str:
     """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
-    winner = shorten_to_bytes(format_heading(row.winner), MAX_WINNER_BYTES)
+    winner = shorten_to_bytes(format_heading(row.winner or row.position), MAX_WINNER_BYTES)
     outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
     when = row.opened_at[:16].replace("T", " ")
     return f"{row.debate_id}  {when}  {row.status}{outcome}: {row.question}"

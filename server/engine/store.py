@@ -14,9 +14,9 @@ from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.rules.transitions import replay
-from server.debate.views.markdown import build_search_text
+from server.debate.views.markdown import build_search_text, format_heading
 from server.debate.views.state import StoredDebate
-from server.debate.views.verdict import winner_stance
+from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
 from storage.journal import ConflictError, Entry, Journal, StreamSummary
@@ -162,6 +162,7 @@ def build_stream_summary(
             "round": debate.round,
             "outcome": debate.verdict.outcome if debate.verdict else "",
             "winner": winner_stance(debate),
+            "position": format_heading(find_made_position(debate)),
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
             "runs_by_itself": is_unattended(debate),

@@ -13,6 +13,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
 from server.debate.views.events import EVENT_NAMES, PHASE_END, event_names
+from server.debate.views.names import name_event
 
 ANY_EVENT = "*"
 MAX_VALUE_LENGTH = 300  # characters of one value in a filled template
@@ -54,7 +55,8 @@ def available_fields(chosen_events: Iterable[str]) -> set[str]:
 
 
 def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
-    """The fields of an event and of its debate; the event's own fields win."""
+    """The fields of an event, as people read it, and of its debate; the event's own fields win."""
+    event = name_event(debate, entry.event)
     values = {
         "debate_id": debate_id,
         "question": debate.setup.question,
@@ -65,9 +67,9 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
         "seq": entry.seq,
         "at": entry.at,
         "actor": entry.actor,
-        "event": ", ".join(event_names(entry.event)),
-        "kind": entry.event.kind,
-        **{name: getattr(entry.event, name) for name in own_fields(entry.event.kind)},
+        "event": ", ".join(event_names(event)),
+        "kind": event.kind,
+        **{name: getattr(event, name) for name in own_fields(event.kind)},
     }
     texts = {
         name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()

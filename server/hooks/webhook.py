@@ -11,7 +11,7 @@ import json
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
 from server.debate.views.events import build_event_row
+from server.debate.views.names import name_event
 from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
@@ -43,11 +44,11 @@ class DeliveryResult:
 
 
 def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
-    """The JSON to post: the event, shortened if it is very long, and its debate."""
+    """The JSON to post: the event as people read it, shortened if it is very long, and its debate."""
     content: dict[str, Any] = {
         "id": delivery_id,
         "hook": hook_name,
-        "event": build_event_row(entry),
+        "event": build_event_row(replace(entry, event=name_event(debate, entry.event))),
         "debate": {
             "id": debate_id,
             "question": debate.setup.question,

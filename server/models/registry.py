@@ -1,11 +1,11 @@
 """From names to models. Imports no client library: a model loads its own when it is first called."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 
+from server.debate.facts import families
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.models import Model, ModelError, OnText, Reply, Request
@@ -39,25 +39,6 @@ PROVIDERS = (  # As of November 2026: one model each, good at reasoning, a few c
     Provider("groq", ("GROQ_API_KEY",), "groq/qwen/qwen3.8-27b"),
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
 )
-
-_FAMILY_PATTERNS = {  # matched anywhere in a model's name, except after a letter
-    "openai": r"gpt|chatgpt|o[1345](?![a-z0-9])",
-    "anthropic": r"claude",
-    "google": r"gemini|gemma",
-    "mistral": r"\w*stral(?![a-z])|mixtral",
-    "deepseek": r"deepseek",
-    "xai": r"grok",
-    "llama": r"(?:code)?llama",
-    "qwen": r"qwen|qwq",
-    "cohere": r"command",
-    "moonshot": r"kimi",
-    "zai": r"glm",
-    "microsoft": r"phi-?\d",
-    "smollm2": r"smollm",
-}
-
-# Providers that run any model: the family comes from the model's own name.
-_HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile huggingface xinference"
 
 
 class NoModelError(DebateError):
@@ -193,17 +174,5 @@ def find_default_models(
 
 
 def family(name: str) -> str:
-    """Who trained the model. Two models of one family count as one independent voice."""
-    name = unwrap_faulty_name(name)
-    if is_scripted(name) or name == "local":
-        return "smollm2" if name == "local" else "scripted"
-    provider, *path = name.casefold().split("/")
-    model = path[-1] if path else provider
-    for trained_by, pattern in _FAMILY_PATTERNS.items():
-        if re.search(f"(?<![a-z])(?:{pattern})", model):
-            return trained_by
-    if len(path) > 1:
-        return path[-2]  # a router: provider/vendor/model
-    if provider in _HOSTING_PROVIDERS.split() and (own := re.match(r"[a-z]+", model)):
-        return own.group()
-    return provider
+    """Who trained the model behind any injected faults. Two models of one family count as one voice."""
+    return families.family(unwrap_faulty_name(name))

@@ -42,8 +42,8 @@ def test_a_debate_shows_its_turns_and_ends_with_the_verdict(cli: Cli) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     shown = result.stdout
-    steps = ["A. Ada: tabs (scripted)", "== Round 1: opening ==", "B. Bob (spaces)", "== Round 2: rebuttal"]
-    steps += ["judge 1, reading 2: for", "Verdict: Decided: ", "\ndebate ", "counterpoint show "]
+    steps = ["Ada: tabs (scripted)", "== Round 1: opening ==", "Bob (spaces)", "== Round 2: rebuttal"]
+    steps += ["judge 1, reading 2: for", "Verdict: Leaning: ", "\ndebate ", "counterpoint show "]
     assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
     assert max(map(len, shown.splitlines())) <= 100
 
@@ -61,7 +61,7 @@ def test_json_is_one_object_and_nothing_else(finished: dict[str, Any]) -> None:
     assert list(finished) == ["debate_id", "state", "result", "verdict"]
     assert finished["state"]["status"] == "concluded"
     assert len(finished["result"]["transcript"]) == 4
-    assert finished["verdict"]["outcome"] == "decided"
+    assert finished["verdict"]["outcome"] == "leaning"
 
 
 @pytest.mark.requirement("M5")
@@ -156,7 +156,7 @@ def test_continuing_an_ended_debate_shows_its_verdict_again(cli: Cli, finished: 
 
     assert result.exit_code == 0
     assert "4 turns so far" in result.stdout
-    assert "Verdict: Decided" in result.stdout
+    assert "Verdict: Leaning" in result.stdout
 
 
 @pytest.mark.requirement("M3")
@@ -186,9 +186,9 @@ def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any])
     shown = cli("show", finished["debate_id"]).stdout
 
     assert shown.startswith("Is tea better than coffee?\n====")
-    assert "Verdict: Decided" in shown
+    assert "Verdict: Leaning" in shown
     assert "**" not in shown
-    assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Decided")
+    assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Leaning")
     assert json.loads(cli("show", finished["debate_id"], "--view", "state").stdout)["status"] == "concluded"
     assert len(json.loads(cli("show", finished["debate_id"], "--json").stdout)["turns"]) == 4
 

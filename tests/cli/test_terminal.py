@@ -190,7 +190,7 @@ def on_pty(database: Path) -> str:
 def test_on_a_terminal_there_are_colours_and_a_bar_that_is_gone_at_the_end(tmp_path: Path) -> None:
     shown = on_pty(tmp_path / "debates.db")
 
-    assert "\x1b[1;36mA. Proponent" in shown
+    assert "\x1b[1;36mProponent" in shown
     assert "asking Proponent, Opponent" in shown
     lines = [line.rpartition("\x1b[2K")[2] for line in shown.split("\r\n")]
     assert not any("asking" in line for line in lines)
@@ -218,3 +218,22 @@ def test_colours_can_be_refused(environ: dict[str, str], styles: bool, redraws: 
 
     assert ("\x1b[" in stream.getvalue()) == styles
     assert (LiveDisplay(out, bar=out).bar is not None) == redraws
+
+
+@pytest.mark.requirement("C21")
+def test_events_and_what_is_being_written_show_names_in_place_of_code_words() -> None:
+    label = snapshot_with().debate.setup.labels[1]
+    snapshot = snapshot_with(phase_entered(), spoke(f"I am not {label}."))
+    out = Terminal(io.StringIO(), is_terminal=True, environ={"TERM": "xterm"})
+    display = LiveDisplay(out, bar=out)
+    display.on_commit(snapshot)
+    display.draw()
+    display.on_text("abc", "Opponent", f"As {label} I say")
+
+    written = out.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    with out.capture() as capture:
+        out.print(display.build_bar(out, snapshot.debate))
+
+    assert "I am not Opponent." in written
+    assert "Opponent: As Opponent I say" in capture.get()
+    assert label not in written + capture.get()

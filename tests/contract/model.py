@@ -7,11 +7,11 @@ import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 import anyio
 import pytest
 
+from server.debate.prompts.response_schemas import judgment_schema
 from server.debate.prompts.wording import COMMON_RULES
 from server.models import Function, Message, Model, ModelError, OnText, Prompt, PromptSummary, Reply, Request
 
@@ -19,18 +19,9 @@ TIMEOUT = 20
 """Seconds for a reply; the first one may import or load the model."""
 
 QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
-POSITIONS = (("A", "PostgreSQL"), ("B", "SQLite"))
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "reasoning": {"type": "string", "maxLength": 2000},
-        "verdict": {"type": "string", "maxLength": 600},
-        "winner": {"anyOf": [{"type": "string", "enum": ["A", "B"]}, {"type": "null"}]},
-        "margin": {"type": "integer", "minimum": 0, "maximum": 3},
-    },
-    "required": ["reasoning", "verdict", "winner", "margin"],
-    "additionalProperties": False,
-}
+POSITIONS = (("Walnut", "PostgreSQL"), ("Sorrel", "SQLite"))
+PREAMBLE = f"# Question\n> {QUESTION}\n\n# Positions\n> Walnut. PostgreSQL\n> Sorrel. SQLite"
+SCHEMA = judgment_schema(("Walnut", "Sorrel"))
 
 
 def build_argument_request(
@@ -38,16 +29,16 @@ def build_argument_request(
 ) -> Request:
     summary = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
-    user = (
-        f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite{quoted}\n\nYou are B. Speak."
-    )
+    user = f"{PREAMBLE}{quoted}\n\nYou are Sorrel. Speak."
     prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), summary)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
 def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
     positions = POSITIONS if reading == 1 else POSITIONS[::-1]
-    user = f"# Question\n> {QUESTION}\n\n# Positions\n> A. PostgreSQL\n> B. SQLite\n\nYou are a judge."
+    user = (
+        f"# Question\n> {QUESTION}\n\n# Positions\n> Walnut. PostgreSQL\n> Sorrel. SQLite\n\nYou are a judge."
+    )
     messages = (Message("system", COMMON_RULES["advocate"]), Message("user", user))
     prompt = Prompt(messages, PromptSummary("judgment", QUESTION, 3, positions=positions), SCHEMA)
     return Request(prompt, seat="judge 1", max_tokens=900, timeout=TIMEOUT, seed=seed)
@@ -109,8 +100,8 @@ class ModelContract:
             finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
 
             assert finding.keys() == set(SCHEMA["required"])
-            assert finding["winner"] in ("A", "B", None)
-            assert finding["margin"] in (0, 1, 2, 3)
+            assert finding["winner"] in ("Walnut", "Sorrel", None)
+            assert finding["beliefs"].keys() == {"Walnut", "Sorrel", "none"}
             assert 0 < len(finding["reasoning"]) <= 2000
             assert 0 < len(finding["verdict"]) <= 600
 

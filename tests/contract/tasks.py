@@ -79,7 +79,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         text=build_text_schema(),
     ),
     "ballot": build_object_schema(
-        reasoning=build_text_schema(), choice={"anyOf": [build_enum_schema("A", "B"), NULL_SCHEMA]}
+        reasoning=build_text_schema(), choice={"anyOf": [build_enum_schema("Walnut", "Sorrel"), NULL_SCHEMA]}
     ),
     "opening": build_object_schema(
         briefing={"anyOf": [build_text_schema(1000), NULL_SCHEMA]},

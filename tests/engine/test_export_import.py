@@ -77,7 +77,7 @@ async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Pa
 
     assert again == data
     assert restored.debate == snapshot.debate
-    assert (listed.status, listed.details["outcome"]) == ("concluded", data["result"] and "decided")
+    assert (listed.status, listed.details["outcome"]) == ("concluded", data["result"] and "leaning")
     assert (listed.opened_at, listed.changed_at) == (snapshot.entries[0].at, snapshot.entries[-1].at)
 
 

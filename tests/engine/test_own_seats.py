@@ -21,7 +21,7 @@ SAYS = {
     "argument": "My own argument.",
     "closing": json.dumps({"summary": "My own summary.", "status": "CONTINUE"}),
     "audit": "My own audit.",
-    "judgment": json.dumps({"verdict": "My own.", "winner": "A", "reasoning": "Mine.", "margin": 3}),
+    "judgment": json.dumps({"verdict": "My own.", "winner": "Ada", "reasoning": "Mine.", "margin": 3}),
     "deliverable": "My own result.",
 }
 
@@ -141,4 +141,4 @@ async def test_a_seat_of_one_s_own_that_crashes_is_named(open_modern_client: Any
 
     assert "referee: broken crashed with LookupError (crashed)" in ran["failures"]
     assert "synthesizer: broken crashed with LookupError" in ran["reason"]
-    assert (ran["status"], ran["outcome"]) == ("paused", "decided")  # the verdict stands
+    assert (ran["status"], ran["outcome"]) == ("paused", "leaning")  # the verdict stands

@@ -67,7 +67,7 @@ async def test_a_line_stays_one_line_however_the_debate_is_worded(database: str,
 
 CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("debate_end", {}, 1),
-    ("debate_end", {"outcome": "decided", "status": "concluded"}, 1),
+    ("debate_end", {"outcome": "leaning", "status": "concluded"}, 1),
     ("debate_end", {"outcome": "contested"}, 0),
     ("debate_end", {"outcome": ["leaning", "decided"]}, 1),
     ("debate_end", {"tags": "prod"}, 1),
@@ -75,7 +75,7 @@ CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("debate_end", {"tags": ["dev"]}, 0),
     ("debate_end", {"format": "settle"}, 0),
     ("phase_start", {"status": "running"}, 3),
-    ("phase_start", {"outcome": "decided"}, 0),
+    ("phase_start", {"outcome": "leaning"}, 0),
     ("phase_start", {"round": 2}, 1),
     ("phase_end", {}, 3),
     ("agent_message", {"seat": "For", "cut": False}, 2),

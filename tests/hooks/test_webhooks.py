@@ -1,5 +1,6 @@
 """Webhooks: who is called, what with, how often, and where they may not go."""
 
+import json
 import ssl
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,13 +16,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from server.debate.commands.open import open_debate
+from server.debate.facts.events import Recorded, Spoke
 from server.debate.views.events import build_event_row
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
-from server.hooks.webhook import build_headers
+from server.hooks.matching import collect_fields
+from server.hooks.webhook import build_body, build_headers
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
+from tests.support.simulation import build_request, build_usage, simulate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
@@ -290,3 +295,17 @@ async def test_a_very_long_event_is_sent_without_its_texts(database: str) -> Non
     assert len(posted.body) < 10_000
     assert posted.json["event"]["cut"] is True
     assert posted.json["event"]["kind"] == "opened"
+
+
+@pytest.mark.requirement("C21")
+def test_a_hook_reads_names_where_a_model_wrote_code_words() -> None:
+    setup = open_debate(build_request(), models=["scripted"], seed=1)
+    at = simulate(setup).play_to_round(1)
+    said = Spoke(seat="Opponent", round=1, seen=2, usage=build_usage(), text=f"{setup.labels[0]} is wrong.")
+    entry = Recorded(3, "2026-12-01T10:00:03.000Z", "counterpoint", "f" * 64, said)
+    debate = at.add_events(said).debate
+
+    posted = json.loads(build_body("id", "ops", "d-1", debate, entry))["event"]
+
+    assert (posted["text"], posted["hash"]) == ("Proponent is wrong.", entry.hash)
+    assert collect_fields("d-1", debate, entry)["text"] == ("Proponent is wrong.",)

@@ -16,7 +16,8 @@ from tests.support.processes.gated_servers import CallGate, open_call_gate, star
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N8", "D4", "D7", "M3")]
 
-ASKED = {"question": "Ship it?", "format": "verdict", "wait_seconds": 0}
+ONCE = {"judges": {"both_orders": False}}
+ASKED = {"question": "Ship it?", "format": "verdict", "options": ONCE, "wait_seconds": 0}
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ async def test_the_transcript_reads_as_a_document(finished: Any) -> None:
     client, debate_id = finished
     text = await read_resource(client, f"debate://{debate_id}/transcript")
 
-    assert text.startswith("# Should penguins fly?\n- **A. Proponent**: for\n- **B. Opponent**: against\n")
+    assert text.startswith("# Should penguins fly?\n- **Proponent**: for\n- **Opponent**: against\n")
     assert text.index("## Round 1: opening") < text.index("## Round 2: rebuttal") < text.index("## Verdict")
 
 

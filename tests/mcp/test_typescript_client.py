@@ -48,7 +48,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     ]
     assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
     assert saw["reports"] > 0
-    assert saw["outcome"] == "decided"
+    assert saw["outcome"] == "leaning"
     assert saw["same"] is True
     assert len(saw["resources"]) == 2
     assert saw["found"] == 1

@@ -65,7 +65,7 @@ def answer_opinion(call: Call) -> ScriptAnswer:
             "Z" if call.attempt == 1 and call.reading == 1 else "A" if call.reading == 1 else None
         )
     if call.reading:
-        return render_finding("b", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
+        return render_finding("Bob", call.reading, reasoning='Żółć: "so"\n\ttabs, 🧪 and \\ too.')
     return f"{call.seat} in round {call.round}.\n\n# Not a heading\n1.5 · 2 = 3, \u202eand so on."
 
 

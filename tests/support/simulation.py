@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from string import ascii_uppercase
 from typing import Any, Self
 
 from hypothesis import settings
@@ -13,6 +14,7 @@ from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, FailureCause, Opened, PhaseEntered, Recorded, Usage
+from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
@@ -99,7 +101,12 @@ def build_request(**fields: Any) -> DebateRequest:
 
 
 def build_setup(models: Sequence[str] = ("scripted",), seed: int = 7, **fields: Any) -> Opened:
-    return open_debate(build_request(**fields), models=models, seed=seed)
+    """A setup whose positions are labelled A, B …: scripts and prompts are easier to read than with code words."""
+    return letter_positions(open_debate(build_request(**fields), models=models, seed=seed))
+
+
+def letter_positions(opened: Opened) -> Opened:
+    return opened.model_copy(update={"labels": tuple(ascii_uppercase[: len(opened.debaters)])})
 
 
 def build_debaters(count: int, **fields: str) -> list[dict[str, str]]:
@@ -108,7 +115,30 @@ def build_debaters(count: int, **fields: str) -> list[dict[str, str]]:
 
 def replace_debaters(opened: Opened, *seats: Debater) -> Opened:
     """A setup that `open_debate` would refuse, but a journal may hold."""
-    return opened.model_copy(update={"debaters": seats})
+    return letter_positions(opened.model_copy(update={"debaters": seats}))
+
+
+def use_labels(debate: Debate, call: Call, text: str) -> str:
+    """A reply in JSON with the labels that its prompt shows: scripts name sides by letter, whatever the reading."""
+    labels = list(side_labels(debate, call.reading).values())
+    letters = {chr(ord("A") + index): label for index, label in enumerate(labels)}
+
+    def translate(value: Any) -> Any:
+        return letters.get(value, value) if isinstance(value, str) else value
+
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(data, dict):
+        return text
+    for key in data.keys() & {"winner", "choice", "to"}:
+        data[key] = translate(data[key])
+    if isinstance(data.get("next_speakers"), list):
+        data["next_speakers"] = [translate(name) for name in data["next_speakers"]]
+    if isinstance(data.get("beliefs"), dict):
+        data["beliefs"] = {translate(name): percent for name, percent in data["beliefs"].items()}
+    return json.dumps(data)
 
 
 @dataclass
@@ -132,7 +162,9 @@ class DebateSimulation:
         answer = self.script(call)
         if isinstance(answer, ProviderFailure):
             return build_failure(call, answer.cause, answer.detail)
-        reply = Reply(answer, build_usage(call.model)) if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            answer = Reply(answer, build_usage(call.model))
+        reply = replace(answer, text=use_labels(self.debate, call, answer.text))
         return interpret(self.debate, call, reply)
 
     def step(self) -> bool:

@@ -14,7 +14,10 @@ from tests.support.mcp_debates import call_next, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
-FINDING = json.dumps({"verdict": "A is right.", "winner": "A", "reasoning": "B never answered.", "margin": 2})
+FINDING = json.dumps(
+    {"verdict": "It is right.", "winner": "for", "reasoning": "The other side never answered.", "margin": 2}
+)
+ONCE = {"judges": {"both_orders": False}}
 TWO = [{"name": "Me", "stance": "yes", "model": "caller"}, {"name": "Bot", "stance": "no"}]
 
 
@@ -55,8 +58,8 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
         for number in (1, 2)
         for name in ("Opponent", "Proponent")
     ]
-    assert (verdict["outcome"], verdict["winner"]) == ("decided", "Proponent")
-    assert verdict["verdict"] == "A is right."
+    assert (verdict["outcome"], verdict["winner"]) == ("leaning", "Proponent")
+    assert verdict["verdict"] == "It is right."
     assert verdict["cautions"] == []  # nobody knows whether one wrote it all
     assert verdict["cost_usd"] == "0"
 
@@ -143,21 +146,21 @@ async def test_prose_for_a_judgment_is_refused_with_the_reason_and_a_good_one_is
     open_modern_client: Any,
 ) -> None:
     async with open_modern_client() as client:
-        step = await begun(client, format="verdict", max_rounds=1)
+        step = await begun(client, format="verdict", max_rounds=1, options=ONCE)
         step = await by_hand(client, step, until=1)
         judge = {"debate_id": step["debate_id"], "speaker": "judge 1"}
         assert step["awaited"][0]["task"] == "judgment"
 
-        prose = await expect_tool_error(client, "submit_turn", **judge, text="I think A is right.")
+        prose = await expect_tool_error(client, "submit_turn", **judge, text="I think it is right.")
         unknown = await expect_tool_error(
-            client, "submit_turn", **judge, text=FINDING.replace('"A"', '"Plato"')
+            client, "submit_turn", **judge, text=FINDING.replace('"for"', '"Plato"')
         )
         end = await call(client, "submit_turn", **judge, text=FINDING)
         over = await expect_tool_error(client, "submit_turn", **judge, text=FINDING)
 
-    assert "This is not what judge 1 was asked for: the reply holds no JSON object. Submit it again." in prose
-    assert '"winner" must be one of A, B or null' in unknown
-    assert (end["status"], end["verdict"], end["failures"]) == ("concluded", "A is right.", [])
+    assert "This is not what judge 1 was asked for: the reply holds no clear finding" in prose
+    assert '"winner" names no position' in unknown
+    assert (end["status"], end["verdict"], end["failures"]) == ("concluded", "It is right.", [])
     assert "The debate is over (concluded), and nobody speaks any more." in over
 
 
@@ -194,7 +197,7 @@ async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(ope
         result = await read_view(client, step, "result")
 
     assert rounds == [(1, ["Me"]), (2, ["Me"])]
-    assert (step["status"], step["outcome"]) == ("concluded", "decided")
+    assert (step["status"], step["outcome"]) == ("concluded", "leaning")
     assert [turn["agent"] for turn in result["transcript"]] == ["Me", "Bot", "Me", "Bot"]
 
 
@@ -243,14 +246,14 @@ async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"], conclude=True)
 
     assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
-    assert len(judge.requests) == 1
+    assert len(judge.requests) == 2
 
 
 @pytest.mark.parametrize(
     ("name", "more", "tasks"),
     [
         ("settle", {"max_rounds": 1}, ["argument", "argument", "closing"]),
-        ("handoff", {"options": {"limits": {"max_turns": 2}}}, ["argument", "argument", "judgment"]),
+        ("handoff", {"options": {"limits": {"max_turns": 2}, **ONCE}}, ["argument", "argument", "judgment"]),
         (
             "round_robin",
             {"max_rounds": 1, "options": {"referee": True}},
@@ -258,7 +261,7 @@ async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(
         ),
         (
             "verdict",
-            {"max_rounds": 1, "options": {"moderator": {}}},
+            {"max_rounds": 1, "options": {"moderator": {}, **ONCE}},
             ["opening", "argument", "argument", "judgment"],
         ),
         (
@@ -275,7 +278,7 @@ async def test_every_seat_there_is_can_be_the_caller_s(
         "closing": "SUMMARY: Clear.\nSTATUS: SETTLED\nDECISION: Ship.",
         "judgment": FINDING,
         "opening": json.dumps({"next_speakers": ["Opponent", "Proponent"], "done": False}),
-        "ballot": json.dumps({"choice": "A"}),
+        "ballot": json.dumps({"choice": "for"}),
     }
     asked = []
     async with open_modern_client() as client:

@@ -38,7 +38,7 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
             (1, "argumentation", "Ben", "argument", "done"),
             (1, "argumentation", "referee", "audit", "failed"),
             (1, "argumentation", "moderator", "closing", "done"),
-            (2, "verdict", "judge 1", "judgment", "done"),
+            *[(2, "verdict", "judge 1", "judgment", "done")] * 2,
         ]
     )
     ada = next(row for row in rows if row["seat"] == "Ada")
@@ -88,3 +88,36 @@ async def test_the_views_of_a_debate_name_no_tasks_before_it_begins(open_modern_
         assert (await read_view(client, started, "tasks"))["tasks"] == []
         assert (await read_view(client, started, "prompt"))["awaited"] == []
         assert "No verdict yet" in await read_resource(client, f"debate://{started['debate_id']}/verdict")
+
+
+@pytest.mark.requirement("C8", "C20")
+async def test_a_synthesis_is_shown_with_its_position_wherever_outcomes_are(open_client: Any) -> None:
+    finding = {"winner": None, "common_position": "Half now, the rest in May.", "verdict": "Neither alone."}
+    models = {name: build_scripted_model(judgment=finding) for name in ("one", "two", "three")}
+    async with open_client(models) as client:
+        judges = {"judges": {"models": [*models]}}
+        ran = await run_debate(client, question="Ship it?", options=judges)
+        found = await call(client, "get_verdict", debate_id=ran["debate_id"])
+        [row] = (await call(client, "find_debates"))["debates"]
+        listed = (await client.call_tool("find_debates", {})).content[0].text
+        shown = (await client.call_tool("get_verdict", {"debate_id": ran["debate_id"]})).content[0].text
+        result = await read_view(client, ran, "result")
+
+    assert (found["outcome"], found["winner"], found["winner_stance"]) == ("synthesis", "", "")
+    assert found["verdict"] == ran["verdict"] == row["position"] == "Half now, the rest in May."
+    assert (row["outcome"], row["winner"]) == ("synthesis", "")
+    assert "synthesis Half now, the rest in May.: Ship it?" in listed
+    assert shown.startswith("## Verdict: Synthesis: Half now, the rest in May.")
+    assert result["verdict"]["outcome"] == "synthesis"
+    assert (result["verdict"]["winner"], result["verdict"]["verdict"]) == (None, found["verdict"])
+
+
+@pytest.mark.requirement("N2")
+async def test_every_field_of_a_verdict_is_there_before_there_is_one(open_client: Any) -> None:
+    async with open_client() as client:
+        opened = await call(client, "start_debate", question="Ship it?")
+        found = await call(client, "get_verdict", debate_id=opened["debate_id"], wait_seconds=0)
+
+    nobody = {"asked": 0, "voted": 0, "abstained": 0, "failed": 0, "support": "", "against": "", "voices": 0}
+    assert found["panel"] == {**nobody, "proven": []}
+    assert (found["ahead"], found["outcome"], found["cautions"]) == ("", "", [])

@@ -52,7 +52,7 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
         ran = await run_debate(client, question="Q?", format="round_robin", options={"synthesizer": False})
         result = await read_view(client, ran, "result")
 
-    keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions"]
+    keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions", "moderatorSummaries"]
     assert list(result) == keys
     assert (result["rounds"], result["verdict"]["winner"], result["moderatorDecisions"]) == (2, None, [])
     assert set(result["transcript"][0]) == {"round", "phase", "agent", "stance", "text"}

@@ -19,8 +19,8 @@ from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N9")]
 
-BOB = {"winner": "B", "margin": 3, "verdict": "Wait.", "reasoning": "It was never answered."}
-ADA = {**BOB, "winner": "A", "verdict": "Ship."}
+BOB = {"winner": "Bob", "margin": 3, "verdict": "Wait.", "reasoning": "It was never answered."}
+ADA = {**BOB, "winner": "Ada", "verdict": "Ship."}
 SIDES = [{"name": "Ada", "stance": "ship"}, {"name": "Bob", "stance": "wait"}]
 PLAIN = {"judges": {"anonymize": False, "shuffle": False, "both_orders": False, "models": ["first"]}}
 

@@ -88,7 +88,7 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
         transcript = await read_transcript(client, ran)
         state = await read_view(client, ran, "state")
 
-    assert in_order(transcript, "A. Bull (optimist)", "B. Bear (risk analyst)", "Bull names a contract")
+    assert in_order(transcript, "Bull (optimist)", "Bear (risk analyst)", "Bull names a contract")
     assert in_order(
         transcript, "**Status**: CONTINUE", "## Round 2", "**Status**: SETTLED", "**Decision**: Put"
     )
@@ -123,7 +123,7 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_clien
         {"round": 1, **told, "done": False},
         {"round": 2, "nextSpeakers": ["Ada"], "briefing": None, "newAngle": "Latency?", "done": True},
     ]
-    assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "B. Ben (later)")
+    assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "Ben (later)")
     assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
     prompts = find_prompts(debater, "argument")
     assert ["> Load is 3x." in prompt for prompt in prompts] == [True] * 4
@@ -149,9 +149,7 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
     assert result["verdict"]["winner"] is None
     assert result["deliverable"].startswith("The question was: How do we store it?")
-    assert in_order(
-        transcript, "A. Ada (engineer)", "B. Ben (lawyer)", "### Referee", "## Round 2", "### Referee"
-    )
+    assert in_order(transcript, "Ada (engineer)", "Ben (lawyer)", "### Referee", "## Round 2", "### Referee")
     assert in_order(transcript, "## Result", "The question was: How do we store it?")
     assert all("Count the sources." in prompt for prompt in find_prompts(referee, "audit"))
     assert len(referee.requests) == 2
@@ -194,7 +192,7 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
         transcript = await read_transcript(client, ran)
 
     assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
-    assert "2 of 2 ballots for: " in ran["verdict"]
+    assert "2 of 2 voters for: " in ran["verdict"]
     told = [r.prompt.messages[-1].content for r in model.requests if r.prompt.summary.round == 2]
     assert all("# Round 2: premortem\nIt failed. Say why." in prompt for prompt in told)
     assert len(told) == 2
@@ -210,7 +208,7 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
         )
 
     judges = {
-        "one": finding("A", "Rivers are cheaper."),
+        "one": finding("Ada", "Rivers are cheaper."),
         "two": finding("by rail", "Rails are faster."),
         "three": finding("Ada", "Rivers flood less than rails break."),
     }
@@ -224,13 +222,13 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
         )
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
-    assert (verdict["outcome"], verdict["winner"], verdict["winner_stance"]) == ("leaning", "Ada", "by river")
+    assert (verdict["outcome"], verdict["winner"], verdict["winner_stance"]) == ("contested", "", "")
     assert verdict["votes"] == [
         "judge 1 (scripted): Ada, margin 2 of 3",
         "judge 2 (scripted): Ben, margin 2 of 3",
         "judge 3 (scripted): Ada, margin 2 of 3",
     ]
-    assert verdict["dissent"] == ["judge 2: Rails are faster."]
+    assert verdict["dissent"] == []
 
 
 @pytest.mark.requirement("D21")

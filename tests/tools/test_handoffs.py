@@ -42,7 +42,10 @@ async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any
         ("text", "They err less. **Transition to: Neutral**"),
         ("tool", build_handoff_calls("They err less.", "NEUTRAL")),
         ("structured", {"response": "They err less.", "next_agent_name": "neutral"}),
-        ("structured", 'Here it is:\n```json\n{"response": "They err less.", "next_agent_name": "C"}\n```'),
+        (
+            "structured",
+            'Here it is:\n```json\n{"response": "They err less.", "next_agent_name": "Neutral"}\n```',
+        ),
     ],
 )
 async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, said: TaskAnswer) -> None:

@@ -21,8 +21,8 @@ async def test_one_call_returns_a_verdict(open_client: Any) -> None:
         result = await client.call_tool("start_debate", {"question": "Ship it?", "run": True})
 
     assert result.structured_content["status"] == "concluded"
-    assert result.structured_content["outcome"] == "decided"
-    assert result_text(result).startswith("## Verdict: Decided")
+    assert result.structured_content["outcome"] == "leaning"
+    assert result_text(result).startswith("## Verdict: Leaning")
 
 
 @pytest.mark.requirement("M4")
@@ -37,7 +37,7 @@ async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(open_client: An
         verdict = await call(client, "get_verdict", debate_id=started["debate_id"])
 
     assert phases == [(1, "opening", 2), (2, "rebuttal", 2), (3, "verdict", 0)]
-    assert verdict["outcome"] == "decided"
+    assert verdict["outcome"] == "leaning"
     assert verdict["winner_stance"] in ("for", "against")
     assert verdict["votes"]
 

@@ -1,6 +1,7 @@
 """What is hidden from the client is in nothing it can ask for; what is hidden from seats is in no prompt."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -36,12 +37,12 @@ def debater(request: Request) -> str:
         "argument": "A zebra argument.",
         "message": json.dumps({"to": others[0], "text": "A zebra question?"}),
         "answer": "A zebra reply.",
-        "ballot": json.dumps({"choice": "A", "reasoning": "A zebra ballot."}),
+        "ballot": json.dumps({"choice": "Ada", "reasoning": "A zebra ballot."}),
     }[request.prompt.summary.task]
 
 
 def seats() -> dict[str, ScriptedModel]:
-    finding = {"verdict": "Found.", "winner": "A", "reasoning": "Because.", "margin": 2}
+    finding = {"verdict": "Found.", "winner": "Ada", "reasoning": "Because.", "margin": 2}
     return {
         "debater": ScriptedModel(debater),
         "moderator": build_scripted_model(
@@ -53,8 +54,11 @@ def seats() -> dict[str, ScriptedModel]:
             closing={"summary": "A quokka summary.", "status": "CONTINUE"},
         ),
         "referee": build_scripted_model(audit="A walrus audit."),
-        "judge": build_scripted_model(judgment=finding),
-        "other": build_scripted_model(judgment={**finding, "winner": "B", "verdict": "An ibex dissent."}),
+        **{
+            name: replace(build_scripted_model(judgment=finding), name=f"{name}/judge")
+            for name in ("x", "y", "z")
+        },
+        "other": build_scripted_model(judgment={**finding, "winner": "Ben", "verdict": "An ibex dissent."}),
         "synthesizer": build_scripted_model(deliverable="An okapi result."),
     }
 
@@ -70,7 +74,7 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
         "moderator": {"model": "moderator", "opens": True, "closes": True},
         "referee": {"model": "referee"},
         "synthesizer": {"model": "synthesizer"},
-        "judges": {"models": ["judge", "judge", "other"]},
+        "judges": {"models": ["x", "y", "z", "other"]},
         "phases": ["argumentation", "cross_examination", "voting", "verdict"],
         "visibility": visibility,
     }
@@ -135,7 +139,7 @@ async def test_an_outcome_is_shown_whatever_is_hidden(open_modern_client: Any) -
         usage = await read_view(client, step, "usage")
 
     assert (verdict["winner"], verdict["verdict"]) == ("Ada", "Found.")
-    assert len(verdict["votes"]) == 3
+    assert len(verdict["votes"]) == 4
     assert state["turns"] == 6
     assert usage["total"]["calls"] == state["usage"]["calls"] > 10
 
@@ -171,14 +175,14 @@ async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(
     assert told(open_to_all["debater"], "Ben", kind, word)
     assert not told(hidden["debater"], "Ben", kind, word)
     if kind == "debaters":  # who decides has to know what was said
-        assert told(hidden["judge"], "judge 1", kind, word)
+        assert told(hidden["x"], "judge 1", kind, word)
 
 
 def told(model: ScriptedModel, seat: str, kind: SeatKind, word: str) -> bool:
     """Whether a seat was told this by another. A debater always knows what it said itself."""
     prompts = [request.prompt for request in model.requests if request.seat == seat]
     if kind == "debaters" and seat == "Ben":
-        return any("[A: now]" in prompt.messages[-1].content for prompt in prompts)
+        return any(": now]" in prompt.messages[-1].content for prompt in prompts)
     return any(word in prompt.messages[-1].content for prompt in prompts)
 
 
@@ -195,5 +199,5 @@ def test_the_terminal_hides_it_too(database: str, cli: Cli) -> None:
 
     assert result.exit_code == 0, result.output
     assert "== Round 2: rebuttal ==" in result.stdout
-    assert "Verdict: Decided" in result.stdout
+    assert "Verdict: Leaning" in result.stdout
     assert "My answer is" not in result.output

@@ -36,7 +36,7 @@ def fork(
     require(at_round <= last, f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
     entries = find_inherited_entries(log, at_round)
     setup = apply_changes(debate, changes, at_round)
-    past = adapt_events([entry.event for entry in entries], debate.setup, setup, changes)
+    past = adapt_events(entries, debate.setup, setup, changes)
     # Inherited turns that were retracted after the inherited rounds stay retracted.
     made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
     later = (event for event in made if event.turn_round <= at_round < event.round)
@@ -95,13 +95,23 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
     return needed
 
 
-def adapt_events(past: Sequence[Event], before: Opened, after: Opened, changes: ChangesInput) -> list[Event]:
-    """The inherited events without what is about instructions or judges that the fork replaces."""
+def adapt_events(
+    entries: Sequence[Recorded], before: Opened, after: Opened, changes: ChangesInput
+) -> list[Event]:
+    """The inherited events without what is about instructions or judges that the fork replaces.
+
+    What an answer had seen becomes the version of the fork that has as much of it.
+    """
     old, new = seat_models(before), seat_models(after)
     judges = {seat for seat in judge_seats(after) if old.get(seat) != new[seat]}
     adapted: list[Event] = []
-    for event in past:
+    versions = [1]  # of the parent, of what the fork inherits
+    for entry in entries:
+        event, count = entry.event, len(adapted)
         match event:
+            case events.SlotFact():
+                seen = sum(version <= event.seen for version in versions)
+                adapted.append(event.model_copy(update={"seen": seen}))
             case interventions.ModelReplaced() if event.seat not in new:
                 pass
             case interventions.InstructionGiven() if changes.instructions is not None:
@@ -111,6 +121,7 @@ def adapt_events(past: Sequence[Event], before: Opened, after: Opened, changes: 
                 adapted += [event.model_copy(update={"weights": kept})] if kept else []
             case _:
                 adapted.append(event)
+        versions += [entry.seq] * (len(adapted) - count)
     return adapted
 
 

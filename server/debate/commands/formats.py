@@ -49,7 +49,6 @@ class Format:
     default_rounds: int = 2  # of talk; judges and officers come after them
     warn_above_rounds: int = 4  # more rounds are allowed, with a warning
     max_allowed_rounds: int = 20
-    both_orders: bool = False
     default_debaters: tuple[tuple[str, str], ...] = (("Proponent", "for"), ("Opponent", "against"))
     brief: Brief = "advocate"
     requires_stances: bool = True  # False: a role is enough
@@ -66,16 +65,15 @@ FORMATS: dict[str, Format] = {
         Format(
             name="second_opinion",
             summary="Openings, then rebuttals, each written without seeing the others' of the same round; "
-            "then judges who read the debate in both orders.",
+            "then judges.",
             phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
-            both_orders=True,
         ),
         Format(
             name="verdict",
             summary="Every debater speaks every round in the order declared and answers those before; "
-            "then a judge reads an anonymous, shuffled transcript once.",
+            "then a judge.",
             phases=list_phases("argumentation verdict", repeats="argumentation"),
         ),
         Format(
@@ -126,7 +124,6 @@ FORMATS: dict[str, Format] = {
             ),
             default_rounds=6,
             warn_above_rounds=8,
-            both_orders=True,
         ),
     )
 }

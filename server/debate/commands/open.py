@@ -10,6 +10,7 @@ from server.debate.commands.requests import DebateRequest, DebaterInput, Documen
 from server.debate.facts.config import CALLER, Debater, Document, JudgePanel, Moderator, Officer, Phase, Price
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
+from server.debate.facts.labels import draw_labels
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
@@ -52,23 +53,28 @@ def open_debate(
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
     debaters = build_debaters(request.debaters, row, models)
+    documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
     phases = build_phases(options, row, opens=moderator is not None and moderator.opens)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+    material = [request.question, *(document.text for document in documents)]
+    material += [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
     return Opened(
         question=request.question,
         format=row.name,
         phases=phases,
         debaters=debaters,
+        labels=draw_labels(options.seed or seed, len(debaters), material),
         judges=build_panel(options.judges or requests.JudgesInput(), row, phases, pool),
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
         quorum=options.quorum,
         seed=options.seed or seed,
-        documents=build_documents(request.documents),
+        documents=documents,
         instructions=options.instructions,
         turn_timeout=limits.turn_timeout,
+        turn_words=limits.max_turn_words,
         max_turn_tokens=limits.max_turn_tokens or row.max_turn_tokens,
         run=request.run,
         tags=tuple(options.tags),
@@ -188,7 +194,7 @@ def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> 
 
 def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence[str]) -> Officer:
     officer = requested if isinstance(requested, requests.OfficerInput) else requests.OfficerInput()
-    return Officer(model=officer.model or pool[0], prompt=officer.prompt)
+    return Officer(model=officer.model or pool[0], prompt=officer.prompt, replaces_task=officer.replaces_task)
 
 
 def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Phase, ...]:
@@ -221,10 +227,8 @@ def build_panel(
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
     count = (judges.count or len(judges.models) or row.default_judges) if has_judges else 0
-    panel = judges.model_dump(exclude={"count"})
-    if judges.both_orders is None:
-        panel["both_orders"] = row.both_orders
-    return JudgePanel(**panel | {"models": [pool[index % len(pool)] for index in range(count)]})
+    models = [pool[index % len(pool)] for index in range(count)]
+    return JudgePanel(**judges.model_dump(exclude={"count"}) | {"models": models})
 
 
 def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phases: Sequence[Phase]) -> int:

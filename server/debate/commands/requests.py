@@ -59,9 +59,10 @@ class Input(BaseModel):
 
 class DebaterInput(Input):
     name: Name
-    stance: Annotated[Stance, Field(description="The position it defends")] = ""
+    stance: Annotated[Stance, Field(description="What it defends")] = ""
     role: Annotated[Stance, Field(description="Who it is")] = ""
     system_prompt: Text = ""
+    replaces_task: bool = False
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
@@ -77,10 +78,11 @@ class DocumentInput(Input):
 class JudgesInput(Input):
     count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
     models: Annotated[list[ModelName], Field(max_length=9)] = []
-    both_orders: Annotated[bool | None, Field(description="Each judge reads twice, once reversed")] = None
+    both_orders: Annotated[bool, Field(description="Each reads twice, turned")] = True
     anonymize: Annotated[bool, Field(description="Hide names from judges")] = True
-    shuffle: Annotated[bool, Field(description="Of debaters' order")] = True
+    shuffle: Annotated[bool, Field(description="Of turns written together")] = True
     prompt: Text = ""
+    replaces_task: bool = False
     quorum: Annotated[int, Field(ge=1, le=9, description="Fewer judges pause it")] = 1
 
 
@@ -89,11 +91,12 @@ class OfficerInput(Input):
 
     model: ModelName = ""
     prompt: Text = ""
+    replaces_task: bool = False
 
 
 class ModeratorInput(OfficerInput):
     opens: Annotated[bool | None, Field(description="Opens rounds, chooses speakers")] = None
-    closes: Annotated[bool | None, Field(description="Sums up rounds, may settle the debate")] = None
+    closes: Annotated[bool | None, Field(description="Sums up, may settle it")] = None
     tools: ToolNames = []
 
 
@@ -102,7 +105,7 @@ class PhaseInput(Input):
 
     name: Name
     order: Order | None = None
-    repeats: Annotated[bool, Field(description="Fills the rounds left")] = False
+    repeats: Annotated[bool, Field(description="Fills rounds left")] = False
     wants: DebaterTask | None = None
     instruction: Text = ""
 
@@ -127,6 +130,7 @@ class BudgetInput(Input):
 class LimitsInput(BudgetInput):
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 120
     max_turn_tokens: TurnTokens = 0
+    max_turn_words: Annotated[int, Field(ge=20, le=2000, description="Of a turn")] = 180
     max_turns: Annotated[int, Field(ge=1, le=1000, description="In all")] = 0
 
 
@@ -141,9 +145,9 @@ class OptionsInput(Input):
     phases: Annotated[
         list[PhaseInput | Name], Field(max_length=12, description="Instead of the format's")
     ] = []
-    quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers in a round pause it")] = 2
+    quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers pause it")] = 2
     fallback_models: Annotated[
-        list[ModelName], Field(max_length=5, description="Used when a seat's model fails")
+        list[ModelName], Field(max_length=5, description="If a seat's model fails")
     ] = []
     limits: LimitsInput = LimitsInput()
     visibility: VisibilityInput = VisibilityInput()
@@ -161,7 +165,7 @@ class DebateRequest(Input):
     question: Cleaned
     format: str = "second_opinion"
     debaters: Annotated[list[DebaterInput], Field(description="Empty: one for, one against")] = []
-    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Quoted to all seats")] = []
+    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Quoted to all")] = []
     models: Annotated[list[ModelName], Field(max_length=26, description=MODELS_HELP)] = []
     max_rounds: Rounds = 0
     options: OptionsInput = OptionsInput()

@@ -32,9 +32,9 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
             told = f"{event.seat} said this in these words in round {last.round}, and it is recorded."
             raise InvalidRequestError(f"{told} Awaited now is another turn, in round {event.round}.")
     if isinstance(event, Judged):
-        own = {"slot_index": event.slot_index, "seen": event.seen, "usage": event.usage}
+        before = [(made.seat, made.verdict, made.reasoning) for made in debate.judgments]
         require(
-            event not in [judged.model_copy(update=own) for judged in debate.judgments],
+            (event.seat, event.verdict, event.reasoning) not in before,
             f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
             "is a finding on the turns in the other order; where it is the same, say so in the reasoning.",
         )

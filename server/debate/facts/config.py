@@ -38,6 +38,7 @@ class Debater(Fact):
     model: str
     role: str = ""
     system_prompt: str = ""
+    replaces_task: bool = False  # the prompt stands in place of the usual steps of the task
     max_turn_tokens: int = 0  # 0: the debate's
     turn_timeout: int = 0  # 0: the debate's
     tools: tuple[str, ...] = ()  # research servers it may use
@@ -57,6 +58,7 @@ class JudgePanel(Fact):
     anonymize: bool = True
     shuffle: bool = True
     prompt: str = ""
+    replaces_task: bool = False
     quorum: Count = 1  # with fewer complete judges, the debate pauses
 
 
@@ -67,6 +69,7 @@ class Moderator(Fact):
     opens: bool = False
     closes: bool = False
     prompt: str = ""
+    replaces_task: bool = False
     tools: tuple[str, ...] = ()  # research servers it may use
 
 
@@ -75,6 +78,7 @@ class Officer(Fact):
 
     model: str
     prompt: str = ""
+    replaces_task: bool = False
 
 
 class Phase(Fact):

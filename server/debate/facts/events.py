@@ -21,7 +21,7 @@ Task = Literal[
 
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Ending = Literal["concluded", "truncated"]
-Outcome = Literal["decided", "leaning", "contested", "undecided"]
+Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
 
 FailureCause = Literal[
     "timeout",  # no answer in time
@@ -79,6 +79,7 @@ class Opened(Fact):
     format: str
     phases: tuple[config.Phase, ...]
     debaters: tuple[config.Debater, ...]
+    labels: tuple[str, ...]  # the debaters' code words in prompts
     judges: config.JudgePanel
     max_rounds: int
     seed: int
@@ -87,6 +88,7 @@ class Opened(Fact):
     quorum: int = 2  # with fewer speakers in a round of talk, the debate pauses
     turn_timeout: int = 120  # seconds for one answer, retries included
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
+    turn_words: int = 180  # the length of a turn that debaters are asked for
     run: bool = False  # the server runs it to the verdict unattended
     tags: tuple[str, ...] = ()
     brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
@@ -122,8 +124,7 @@ class PhaseEntered(Fact):
 class SlotFact(Fact):
     """What answers, failures and research have in common: the slot of the round they are for.
 
-    `seen` is the version of the debate that the prompt was rendered from: how many events it had. Inherited
-    rounds of a fork keep the versions of the debate in which they were held.
+    `seen` is the version of the debate that the prompt was rendered from: how many events it had.
     """
 
     seat: str
@@ -189,14 +190,35 @@ class Balloted(Answer):
     informative: bool = True
 
 
+class Belief(Fact):
+    """How likely a judge holds a position to be the right answer."""
+
+    name: str  # a debater's; "" for none of the positions
+    percent: Annotated[int, Field(ge=0, le=100)]
+
+
+class Criterion(Fact):
+    """Which position a judge found better by a criterion."""
+
+    name: str
+    better: str  # a debater's name; "" for neither
+
+
 class Judged(Answer):
-    """One reading of the debate by a judge. `slot_index`: 1 in the recorded order, 2 with it reversed."""
+    """One reading of the debate by a judge; its texts have the labels of that reading.
+
+    `slot_index`: 1 in the recorded order, 2 with positions, labels and order turned.
+    """
 
     kind: Literal["judged"] = "judged"
-    winner: str  # a debater's name; "" for a synthesis
-    margin: int  # 0 (none) to 3 (clear)
+    winner: str  # a debater's name; "" for none
+    margin: Annotated[int, Field(ge=0, le=3)]  # 0 (none) to 3 (clear), from the beliefs
     verdict: str
     reasoning: str
+    beliefs: tuple[Belief, ...] = ()  # together 100; () where the judge gave none
+    criteria: tuple[Criterion, ...] = ()
+    common_position: str = ""  # what positions have in common that do not exclude each other
+    would_change: str = ""
     informative: bool = True  # False: the model is too small for its judgment to mean anything
 
 
@@ -270,10 +292,11 @@ class Vote(Fact):
     """What the readings or the ballots of one voter come to."""
 
     judge: str
-    winner: str  # a debater's name; "" for a synthesis
+    winner: str  # a debater's name; "" for none
     margin: int
     abstains: str = ""  # why it does not count; "" when it does
     weight: str = "1"  # an exact fraction
+    for_synthesis: bool = False  # no winner, but a position made of the others
 
 
 class Concluded(Fact):

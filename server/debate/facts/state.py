@@ -35,11 +35,16 @@ class Debate:
     version: int = 1  # number of events
     rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
+    note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
     ballots: tuple[events.Balloted, ...] = ()
     judgments: tuple[events.Judged, ...] = ()
+    superseded: tuple[
+        events.Judged | events.Balloted, ...
+    ] = ()  # votes from before a retraction, asked again
+    retracted_at: int = 0  # the version that the last retraction made
     deliverable: events.Synthesized | None = None
     failures: tuple[Failed, ...] = ()
     answered_slots: frozenset[tuple[str, int]] = frozenset()  # (seat, slot_index), in this round
@@ -195,7 +200,7 @@ class Debate:
         """Every answer, those of the inherited rounds of a fork included."""
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         result = () if self.deliverable is None else (self.deliverable,)
-        return (*spoken, *self.ballots, *self.judgments, *result)
+        return (*spoken, *self.ballots, *self.judgments, *self.superseded, *result)
 
     @property
     def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:

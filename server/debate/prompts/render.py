@@ -2,10 +2,10 @@
 
 The layout serves the prompt caches of providers (requirement N11). Every prompt of a debate is
 
-    [common rules] [question, positions, documents] [transcript so far] [seat, task, format of the reply]
+    [common rules] [question, documents, positions] [transcript so far] [seat, task, format of the reply]
 
 and each part only grows at its end. Only the last part depends on the seat, so all seats and judges on
-one model share one growing prefix; a judge's reversed reading is the one second prefix. Nothing before the
+one model share one growing prefix; a judge's second reading is the one second prefix. Nothing before the
 transcript changes within a debate: it holds no time, id or counter.
 
 Question, documents, positions, notes, turns and research results are quoted line by line ("> "), so there
@@ -22,37 +22,24 @@ from typing import Any, Literal, assert_never
 from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Spoke, Task
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
-from server.debate.facts.state import Debate
+from server.debate.facts.labels import relabel, side_labels
+from server.debate.facts.state import Debate, phase_seats
 from server.debate.facts.text import collapse_whitespace, quote
-from server.debate.prompts.response_schemas import (
-    RESPONSE_TEMPLATES,
-    ballot_schema,
-    closing_schema,
-    direct_message_schema,
-    handoff_function,
-    handoff_instruction,
-    handoff_schema,
-    json_instruction,
-    judgment_schema,
-    round_plan_schema,
-)
+from server.debate.prompts import response_schemas as replies
+from server.debate.prompts import wording
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
-    debater_letter,
+    describe_record,
     is_debater_call,
-    is_second_reading,
-    lettered_debaters,
+    position_lines,
     render_preamble,
     render_transcript,
 )
-from server.debate.prompts.wording import (
-    AUDIENCE_INSTRUCTION,
-    COMMON_RULES,
-    LAST_ROUND_INSTRUCTION,
-    TASK_INSTRUCTIONS,
-)
 from server.debate.rules.decide import Call, find_talk_end
-from server.debate.rules.schedule import slot_failures
+from server.debate.rules.schedule import current_model, slot_failures
+
+MAX_RESTATED_LENGTH = 400
+"""Characters of the question that the last words repeat."""
 
 MAX_DIRECT_MESSAGES = 100
 """Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
@@ -73,8 +60,8 @@ class PromptSummary:
     round: int
     stance: str = ""
     opponent_text: str = ""  # the last argument of another seat, or the message to answer
-    positions: tuple[tuple[str, str], ...] = ()  # (letter, stance), in the order of the reading
-    choices: tuple[str, ...] = ()  # the names to choose from, where the reply contains a choice
+    positions: tuple[tuple[str, str], ...] = ()  # (label, stance), in the order of the reading
+    choices: tuple[str, ...] = ()  # the names or labels to choose from, where the reply contains a choice
     handoff_mode: HandoffMode | None = None  # how the reply names the next speaker, where it has to
 
 
@@ -88,7 +75,7 @@ class Prompt:
 
 
 def render(debate: Debate, call: Call) -> Prompt:
-    body = [*render_preamble(debate), *render_transcript(debate, call)]
+    body = [*render_preamble(debate, call), *render_transcript(debate, call)]
     tail = list(render_tail(debate, call))
     if call.attempt > 1:
         detail = collapse_whitespace(slot_failures(debate, call.slot_key)[-1].detail)
@@ -97,13 +84,13 @@ def render(debate: Debate, call: Call) -> Prompt:
     offers_handoff = find_handoff_mode(debate, call) == "tool"
     return Prompt(
         messages=(
-            Message("system", COMMON_RULES[debate.setup.brief]),
+            Message("system", wording.COMMON_RULES[debate.setup.brief]),
             Message("user", "\n\n".join([*body, "\n".join(tail)])),
         ),
         summary=build_prompt_summary(debate, call),
         schema=schema,
         strict=is_ours,
-        functions=(handoff_function(other_debaters(debate, call)),) if offers_handoff else (),
+        functions=(replies.handoff_function(other_debaters(debate, call)),) if offers_handoff else (),
     )
 
 
@@ -114,21 +101,20 @@ def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
 
 def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:
     """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
-    letters, others = [letter for letter, _ in lettered_debaters(debate)], other_debaters(debate, call)
     schema: dict[str, Any] | None = None
     match call.task:
         case "judgment":
-            schema = judgment_schema(letters)
+            schema = replies.judgment_schema(debate.setup.labels)
         case "ballot":
-            schema = ballot_schema(letters)
+            schema = replies.ballot_schema(debate.setup.labels)
         case "message":
-            schema = direct_message_schema(others)
+            schema = replies.direct_message_schema(other_labels(debate, call))
         case "opening":
-            schema = round_plan_schema(debate.names)
+            schema = replies.round_plan_schema(debate.names)
         case "closing":
-            schema = closing_schema()
+            schema = replies.closing_schema()
         case "argument" if find_handoff_mode(debate, call) == "structured":
-            schema = handoff_schema(others)
+            schema = replies.handoff_schema(other_debaters(debate, call))
         case "deliverable" if debate.setup.output_schema:
             return json.loads(debate.setup.output_schema), False
     return schema, True
@@ -138,79 +124,160 @@ def other_debaters(debate: Debate, call: Call) -> tuple[str, ...]:
     return tuple(name for name in debate.names if name != call.seat)
 
 
+def other_labels(debate: Debate, call: Call) -> tuple[str, ...]:
+    return tuple(label for name, label in side_labels(debate).items() if name != call.seat)
+
+
 def render_tail(debate: Debate, call: Call) -> Iterator[str]:
-    """The only part of a prompt that depends on its seat. It is short, because it is never cached."""
-    yield from render_seat_instructions(debate, call)
-    match call.task:
-        case "ballot" if not is_debater_call(call):
-            if not debate.setup.judges.anonymize:
-                yield format_letter_legend(debate)
-            yield f"{AUDIENCE_INSTRUCTION} {json_instruction('ballot')}"
-        case "argument" | "message" | "answer" | "ballot":
-            yield from render_debater_task(debate, call)
-        case "judgment":
-            if not debate.setup.judges.anonymize:
-                yield format_letter_legend(debate)
-            yield f"{TASK_INSTRUCTIONS['judgment']} {json_instruction('judgment')}"
-        case "opening":
-            yield from render_round_plan_task(debate, call)
-        case "closing":
-            last = [LAST_ROUND_INSTRUCTION] if find_talk_end(debate) else []
-            yield " ".join([TASK_INSTRUCTIONS["closing"], *last, json_instruction("closing")])
-        case "audit":
-            yield TASK_INSTRUCTIONS["audit"]
-        case "deliverable":
-            yield from render_synthesizer_task(debate)
-        case _:
-            assert_never(call.task)
+    """The only part of a prompt that depends on its seat: who it is, its task in steps, the shape of the answer."""
+    own, replaces = find_own_prompt(debate, call)
+    if own or debate.setup.instructions:
+        yield own or debate.setup.instructions
+    for given in debate.find_interventions(InstructionGiven):
+        if given.to in ("", call.seat) and given.round < call.round:
+            yield given.text
+    if is_debater_call(call):
+        yield from render_debater_material(debate, call)
+    else:
+        yield from render_research(debate, call)
+    if not replaces:
+        yield from render_steps(debate, call)
+    yield from render_answer_format(debate, call)
 
 
-def render_seat_instructions(debate: Debate, call: Call) -> Iterator[str]:
-    """A debater's role, then the seat's own prompt or the debate's `instructions` (requirement C14)."""
+def find_own_prompt(debate: Debate, call: Call) -> tuple[str, bool]:
+    """(the seat's own prompt or "", whether it replaces the steps of its task) (requirements C14, C19)."""
     setup = debate.setup
+    if is_debater_call(call):
+        debater = debate.debater(call.seat)
+        return debater.system_prompt, debater.replaces_task and bool(debater.system_prompt)
     officers = {
-        "judgment": setup.judges,
         "opening": setup.moderator,
         "closing": setup.moderator,
         "audit": setup.referee,
         "deliverable": setup.synthesizer,
     }
-    if call.task in officers or not is_debater_call(call):
-        officer = officers.get(call.task, setup.judges)
-        own = officer.prompt if officer else ""
-    else:
-        debater = debate.debater(call.seat)
-        if debater.role:
-            yield f"Your role: {collapse_whitespace(debater.role)}"
-        own = debater.system_prompt
-    if own or setup.instructions:
-        yield own or setup.instructions
-    for given in debate.find_interventions(InstructionGiven):
-        if given.to in ("", call.seat) and given.round < call.round:
-            yield given.text
+    seat = officers.get(call.task) or setup.judges
+    return seat.prompt, seat.replaces_task and bool(seat.prompt)
 
 
-def render_debater_task(debate: Debate, call: Call) -> Iterator[str]:
+def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
+    """What only this debater reads: notes to it, messages, look-ups, and the message that it is to answer."""
     for note in debate.notes:
         if note.to == call.seat and isinstance(note, NoteAdded):
             yield "A note for you alone:\n" + quote(note.text)
     yield from render_direct_messages(debate, call)
     yield from render_research(debate, call)
-    letter, others = debater_letter(debate, call.seat), other_debaters(debate, call)
-    if handoff_mode := find_handoff_mode(debate, call):
-        yield f"You are {letter} ({call.seat}). {handoff_instruction(handoff_mode, others)}"
-        return
     if call.task == "answer":
         message = find_answered_message(debate, call)
-        text = "It was retracted; answer in a sentence."
-        if debate.is_active(message):
-            text = quote(message.text)
-        yield f"{debater_letter(debate, call.message_author)} to you, {message.act}:\n{text}"
-    yield f"You are {letter}. {TASK_INSTRUCTIONS[call.task]}"
-    if call.task == "message":
-        yield "The others: " + ", ".join(f"{debater_letter(debate, name)} is {name}" for name in others) + "."
-    if call.task in RESPONSE_TEMPLATES and call.task != "argument":
-        yield json_instruction(call.task)
+        is_active = debate.is_active(message)
+        text = (
+            quote(relabel(debate, message.text)) if is_active else "It was retracted; answer in a sentence."
+        )
+        yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
+
+
+def render_steps(debate: Debate, call: Call) -> Iterator[str]:
+    """Who the seat is and what it does now. The steps of a phase stand in its heading, which all seats share."""
+    match call.task:
+        case "argument" | "message" | "answer":
+            yield from render_debater_steps(debate, call)
+        case "ballot" if is_debater_call(call):
+            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote; null abstains."
+        case "ballot":
+            yield "You are in the audience. Vote; null abstains."
+        case "judgment":
+            yield f"You are a judge. {describe_record(debate)}"
+        case "opening":
+            moderator = debate.setup.moderator
+            names = ", ".join(moderator.tools) if moderator else ""
+            tools = f", with what you find by your tools ({names}) folded in" if names else ""
+            first = wording.FIRST_ROUND_INSTRUCTION if call.round == 1 else ""
+            yield wording.MODERATOR_OPENING_STEPS.format(tools=tools, first=first)
+            rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
+            yield f"Rounds left after this one: {rounds_left}."
+        case "closing":
+            last = f" {wording.LAST_ROUND_INSTRUCTION}" if find_talk_end(debate) else ""
+            yield wording.MODERATOR_CLOSING_STEPS + last
+        case "audit":
+            yield wording.REFEREE_STEPS
+        case "deliverable":
+            yield wording.SYNTHESIZER_STEPS
+        case _:
+            assert_never(call.task)
+
+
+def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
+    debater = debate.debater(call.seat)
+    yield f"You are {side_labels(debate)[call.seat]}. Your position: {collapse_whitespace(debater.stance)}"
+    if debater.role:
+        yield f"Your role: {collapse_whitespace(debater.role)}"
+    if debater.stance.casefold() == "neutral":
+        yield wording.NEUTRAL_STEPS
+    yield from render_question_line(debate)
+    number = f"Round {debate.talk_round_count} of at most {debate.max_rounds}."
+    if call.task == "argument" and debate.round_phase(call.round).order != "handoff":
+        yield f"{number} Speak, in plain prose of at most about {debate.setup.turn_words} words."
+    else:
+        yield f"{number} {'Send your message.' if call.task == 'message' else 'Answer.'}"
+
+
+def render_question_line(debate: Debate) -> Iterator[str]:
+    question = collapse_whitespace(debate.setup.question)
+    cut = question if len(question) <= MAX_RESTATED_LENGTH else question[: MAX_RESTATED_LENGTH - 1] + "…"
+    yield f'The question: "{cut}"'
+
+
+def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
+    """The last words: the names or positions to choose from, and the shape of the answer."""
+    match call.task:
+        case "ballot" | "judgment":
+            yield from render_question_line(debate)
+            if not (is_debater_call(call) or debate.setup.judges.anonymize):
+                yield format_legend(debate, call.reading)
+            yield from rotate_by_voter(debate, call, position_lines(debate, call.reading))
+            yield replies.json_instruction(call.task, debate.setup.labels)
+        case "message":
+            yield f"The others: {', '.join(other_labels(debate, call))}."
+            yield replies.json_instruction("message")
+        case "opening":
+            yield format_legend(debate)
+            for plan in debate.round_plans:
+                yield f"In round {plan.round} you called {', '.join(plan.next_speakers) or 'nobody'}."
+            yield replies.json_instruction("opening")
+        case "closing":
+            yield format_legend(debate)
+            yield replies.json_instruction("closing")
+        case "deliverable":
+            yield from render_verdict_material(debate)
+        case "argument" if handoff_mode := find_handoff_mode(debate, call):
+            yield from render_handoff_problems(debate, call)
+            yield f"Names: {format_legend(debate)}"
+            yield replies.handoff_instruction(handoff_mode, other_debaters(debate, call))
+        case _:
+            return
+
+
+def rotate_by_voter(debate: Debate, call: Call, lines: list[str]) -> list[str]:
+    """The positions of a ballot, for each voter beginning with another one; a judge's are turned with its labels.
+
+    Voters of one model begin with different ones, as far as they go round, and begin alike in every vote.
+    """
+    if call.task != "ballot":
+        return lines
+    voters = phase_seats(debate.setup, debate.round_phase(call.round))
+    by_model = sorted(voters, key=lambda seat: current_model(debate, seat))
+    by = by_model.index(call.seat) % len(lines)
+    return lines[by:] + lines[:by]
+
+
+def render_handoff_problems(debate: Debate, call: Call) -> Iterator[str]:
+    for failure in debate.handoff_failures:
+        if failure.round == call.round - 1:
+            yield "The last speaker's choice could not be used, and you were drawn."
+        own = [turn.round for turn in debate.turns if turn.seat == call.seat]
+        if failure.seat == call.seat and failure.round == own[-1]:
+            yield f"Your last choice of the next speaker could not be used: {collapse_whitespace(failure.detail)}."
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
@@ -221,25 +288,15 @@ def find_answered_message(debate: Debate, call: Call) -> Spoke:
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which no other debater reads."""
     exchanges = chain.from_iterable(debate.round_exchanges(number) for number in range(1, call.round))
+    labels = side_labels(debate) | {call.seat: "you"}
     messages = [
         turn
         for turn in chain.from_iterable(exchanges)
         if turn.act != "argument" and call.seat in (turn.seat, turn.to) and debate.is_active(turn)
     ]
     for turn in messages[-MAX_DIRECT_MESSAGES:]:
-        sender = "You" if turn.seat == call.seat else debater_letter(debate, turn.seat)
-        receiver = "you" if turn.to == call.seat else debater_letter(debate, turn.to)
-        yield f"{sender} to {receiver}, {turn.act}:\n{quote(turn.text)}"
-
-
-def render_round_plan_task(debate: Debate, call: Call) -> Iterator[str]:
-    yield format_letter_legend(debate)
-    for plan in debate.round_plans:
-        yield f"In round {plan.round} you called {', '.join(plan.next_speakers) or 'nobody'}."
-    yield from render_research(debate, call)
-    rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
-    yield f"{TASK_INSTRUCTIONS['opening']} Rounds left after this one: {rounds_left}."
-    yield json_instruction("opening")
+        sender = labels[turn.seat].replace("you", "You")
+        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote(relabel(debate, turn.text))}"
 
 
 def render_research(debate: Debate, call: Call) -> Iterator[str]:
@@ -260,35 +317,43 @@ def render_research(debate: Debate, call: Call) -> Iterator[str]:
         yield f"{name} {arguments}\n{quote(result + cut)}"
 
 
-def render_synthesizer_task(debate: Debate) -> Iterator[str]:
+def render_verdict_material(debate: Debate) -> Iterator[str]:
+    yield format_legend(debate)
     if verdict := debate.verdict:
         text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
         yield f"The verdict ({verdict.outcome}):\n{quote(text)}"
     if debate.setup.output_schema:
-        yield TASK_INSTRUCTIONS["deliverable"]
         yield f"Answer with JSON only, satisfying this JSON Schema: {debate.setup.output_schema}"
     else:
-        yield f"{TASK_INSTRUCTIONS['deliverable']} Write plain Markdown."
+        yield "Write plain Markdown, and call positions by the names of who stood for them."
 
 
-def format_letter_legend(debate: Debate) -> str:
-    return "; ".join(f"{letter} is {d.name}" for letter, d in lettered_debaters(debate)) + "."
+def format_legend(debate: Debate, reading: int = 1) -> str:
+    """Who is behind which label, in the order of the labels, for seats that are to know."""
+    names = {label: name for name, label in side_labels(debate, reading).items()}
+    return "; ".join(f"{label} is {names[label]}" for label in debate.setup.labels) + "."
 
 
 def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
     handoff_mode = find_handoff_mode(debate, call)
-    positions = tuple((letter, debater.stance) for letter, debater in lettered_debaters(debate))
-    if call.task == "argument":
-        positions = ()
-    choices = other_debaters(debate, call) if handoff_mode or call.task == "message" else ()
+    labels = side_labels(debate, call.reading)
+    ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
+    positions = tuple((labels[name], debate.debater(name).stance) for name in ordered)
+    choices: tuple[str, ...] = ()
+    if call.task == "message":
+        choices = other_labels(debate, call)
+    elif call.task == "opening":
+        choices = debate.names
+    elif handoff_mode:
+        choices = other_debaters(debate, call)
     return PromptSummary(
         task=call.task,
         question=debate.setup.question,
         round=call.round,
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
-        positions=positions[::-1] if is_second_reading(call) else positions,
-        choices=debate.names if call.task == "opening" else choices,
+        positions=() if call.task == "argument" else positions,
+        choices=choices,
         handoff_mode=handoff_mode,
     )
 
@@ -298,7 +363,7 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
     is_debater = is_debater_call(call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
-        return message.text if debate.is_active(message) else ""
+        return relabel(debate, message.text) if debate.is_active(message) else ""
     if is_debater and "debaters" in debate.setup.hidden_from_seats:
         return ""
     hides_round = is_debater and debate.round_phase(call.round).order == "together"
@@ -308,4 +373,4 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
         for turn in turns
         if turn.seat != call.seat and turn.act == "argument" and debate.is_active(turn)
     ]
-    return texts[-1] if texts else ""
+    return relabel(debate, texts[-1], call.reading) if texts else ""

@@ -12,11 +12,15 @@ from pydantic import BaseModel
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
 
+CRITERIA = ("support", "response", "relevance", "consequences")
+
 RESPONSE_TEMPLATES: dict[str, str] = {
-    "judgment": '{"reasoning": "what decided it, naming positions by letter", "verdict": "the finding in one '
-    'to three sentences", "winner": "the letter of the position that prevailed, or null", "margin": 0 to 3}',
-    "ballot": '{"reasoning": "why, in a sentence or two", "choice": "the letter of a position, or null"}',
-    "message": '{"to": "the name of the debater it is for", "kind": "question, proposal or critique", '
+    "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better code word, or even", '
+    '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
+    '"winner": "{choices}, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
+    '"would_change": "the fact that would change it", "common_position": "see above, or an empty text"}}',
+    "ballot": '{{"reasoning": "why, in a sentence or two", "choice": "{choices}, or null"}}',
+    "message": '{"to": "the code word of the debater it is for", "kind": "question, proposal or critique", '
     '"text": "the message"}',
     "opening": '{"briefing": "facts for everybody, or null", "new_angle": "what to turn to, or null", '
     '"next_speakers": ["names, in order"], "done": true or false}',
@@ -26,8 +30,13 @@ RESPONSE_TEMPLATES: dict[str, str] = {
 }
 
 
-def json_instruction(task: str) -> str:
-    return f"Answer with JSON only: {RESPONSE_TEMPLATES[task]}"
+def json_instruction(task: str, labels: Sequence[str] = ()) -> str:
+    """The sentence that asks for JSON. `labels`: the positions to choose from, where there are any."""
+    template = RESPONSE_TEMPLATES[task]
+    if labels:
+        beliefs = ", ".join(f'"{label}": percent' for label in labels)
+        template = template.format(beliefs=beliefs, choices=" or ".join(labels))
+    return f"Answer with JSON only: {template}"
 
 
 def text_schema(max_length: int) -> dict[str, Any]:
@@ -51,22 +60,27 @@ def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def judgment_schema(letters: Sequence[str]) -> dict[str, Any]:
+def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
+    percent = {"type": "integer", "minimum": 0, "maximum": 100}
+    better = enum_schema((*labels, "even"))
     return object_schema(
         reasoning=text_schema(2000),
+        criteria=object_schema(**dict.fromkeys(CRITERIA, better)),
+        beliefs=object_schema(**dict.fromkeys((*labels, "none"), percent)),
+        winner=nullable_schema(enum_schema(labels)),
         verdict=text_schema(600),
-        winner=nullable_schema(enum_schema(letters)),
-        margin={"type": "integer", "minimum": 0, "maximum": 3},
+        would_change=text_schema(400),
+        common_position=text_schema(600),
     )
 
 
-def ballot_schema(letters: Sequence[str]) -> dict[str, Any]:
-    return object_schema(reasoning=text_schema(600), choice=nullable_schema(enum_schema(letters)))
+def ballot_schema(labels: Sequence[str]) -> dict[str, Any]:
+    return object_schema(reasoning=text_schema(600), choice=nullable_schema(enum_schema(labels)))
 
 
-def direct_message_schema(names: Sequence[str]) -> dict[str, Any]:
+def direct_message_schema(labels: Sequence[str]) -> dict[str, Any]:
     return object_schema(
-        to=enum_schema(names), kind=enum_schema(("question", "proposal", "critique")), text=text_schema(1200)
+        to=enum_schema(labels), kind=enum_schema(("question", "proposal", "critique")), text=text_schema(1200)
     )
 
 

@@ -1,42 +1,43 @@
-"""The transcript as prompts quote it: question, positions and documents, then the rounds.
+"""The transcript as prompts quote it: question, documents and positions, then the rounds.
 
-It only grows at its end, and is the same for every seat, with four exceptions: judges read each round in
-the order drawn, or reversed; debaters who write at the same time do not see each other's turns; messages
-between two debaters are not shown to a third; and a debate may hide a kind of seat from the others.
+It only grows at its end, and is the same for every seat, with four exceptions: a judge's second reading has
+other labels and, in rounds that were written together, another order of turns; debaters who write at the same
+time do not see each other's turns; messages between two debaters are not shown to a third; and a debate may
+hide a kind of seat from the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import assert_never
 
 from server.debate.facts.config import Debater
-from server.debate.facts.events import (
-    Audited,
-    DefaultPlanUsed,
-    PhaseEntered,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-)
+from server.debate.facts.events import Audited, DefaultPlanUsed, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
+from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import collapse_whitespace, quote
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
+from server.debate.rules.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
+LATE_NOTE = ", made while the turns above were written, which had not seen it"
 
 
-def render_preamble(debate: Debate) -> list[str]:
-    """The question, the positions and the documents: the part that never changes within a debate."""
-    setup = debate.setup
-    parts = ["# Question\n" + quote(setup.question)]
-    lines = [f"{letter}. {collapse_whitespace(d.stance)}" for letter, d in lettered_debaters(debate)]
-    parts.append("# Positions\n" + quote("\n".join(lines)))
-    for document in setup.documents:
+def render_preamble(debate: Debate, call: Call) -> list[str]:
+    """The question, the documents and the positions: the part that never changes within a debate."""
+    parts = ["# Question\n" + quote(debate.setup.question)]
+    for number, document in enumerate(debate.setup.documents, start=1):
         title = collapse_whitespace(f"{document.title} {document.url}".strip())
-        parts.append(f"# Document\n{quote(title)}\n>\n{quote(document.text)}")
-    return parts
+        parts.append(f"# Document {number}\n{quote(title)}\n>\n{quote(document.text)}")
+    return [*parts, "# Positions\n" + quote("\n".join(position_lines(debate, call.reading)))]
+
+
+def position_lines(debate: Debate, reading: int = 0) -> list[str]:
+    """A line "LABEL. stance" for each position, in the order of the labels."""
+    labels = side_labels(debate, reading)
+    ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
+    return [f"{labels[name]}. {collapse_whitespace(debate.debater(name).stance)}" for name in ordered]
 
 
 def render_transcript(debate: Debate, call: Call) -> list[str]:
@@ -44,51 +45,56 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
     parts = []
     for entered in debate.rounds:
         phase = debate.round_phase(entered.round)
-        parts.append(f"# Round {entered.round}: {entered.phase}\n{phase_instruction(phase)}".rstrip())
-        if phase.wants == "message":
-            parts += render_exchanges(debate, entered.round, call)
-        else:
-            parts += render_round(debate, entered, call)
+        is_new = entered.round == 1 or debate.rounds[entered.round - 2].phase != entered.phase
+        parts.append(
+            f"# Round {entered.round}: {entered.phase}\n{phase_instruction(phase) if is_new else ''}".rstrip()
+        )
+        for event, is_late in arrange_round(debate, entered.round, call):
+            if is_visible(debate, event, call) and (
+                text := render_block(debate, event, call.reading, is_late)
+            ):
+                parts.append(text)
     return parts
 
 
-def render_round(debate: Debate, phase_entered: PhaseEntered, call: Call) -> list[str]:
-    """The blocks of a round: as recorded, or with its turns in the order drawn for reading.
+def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tuple[TranscriptEvent, bool]]:
+    """The events of a round for the prompt of this call, as `place_turns` has them."""
+    phase = debate.round_phase(round_number)
+    is_private = phase.wants == "message" or (phase.order == "together" and round_number == debate.round)
+    hidden = is_debater_call(call) and is_private
+    groups = () if hidden else order_turns(debate, round_number, call.reading)
+    shown = (is_in_round(event, round_number) for event in debate.transcript_events)
+    return place_turns(debate, groups, shown)
 
-    What was recorded before the first turn stays before all turns, so that prompts keep their prefix.
+
+def place_turns(
+    debate: Debate, groups: Iterable[tuple[Spoke, ...]], shown: Iterable[bool]
+) -> Iterator[tuple[TranscriptEvent, bool]]:
+    """The events of a round as a reader gets them, each with whether it is a note that turns above it had not seen.
+
+    A turn stands after what it had seen, and before the notes that it had not. `groups`: the turns in reading
+    order, those that belong together in one. `shown`: for each event of the transcript whether it is of this round.
     """
-    number = phase_entered.round
-    together = debate.round_phase(number).order == "together"
-    events = [event for event in debate.transcript_events if is_in_round(event, number)]
-    if not (together or call.reading):
-        return render_blocks(debate, events, call)
-    hidden = together and number == debate.round and is_debater_call(call)
-    turns = () if hidden else debate.round_turns(number)
-    ordered = turns[::-1] if is_second_reading(call) else turns
-    first = next((index for index, event in enumerate(events) if isinstance(event, Spoke)), len(events))
-    later = [event for event in events[first:] if not isinstance(event, Spoke)]
-    return render_blocks(debate, [*events[:first], *ordered, *later], call)
-
-
-def render_exchanges(debate: Debate, round_number: int, call: Call) -> list[str]:
-    """The blocks of a round of messages. Only seats that do not debate see the messages and answers."""
-    exchanges = () if is_debater_call(call) else debate.round_exchanges(round_number)
-    others = [
-        event
-        for event in debate.transcript_events
-        if is_in_round(event, round_number) and not isinstance(event, Spoke)
-    ]
-    ordered = exchanges[::-1] if is_second_reading(call) else exchanges
-    return render_blocks(debate, [*chain.from_iterable(ordered), *others], call)
+    versions = iter(debate.note_versions)
+    waiting, above, recorded = list(groups), list[Spoke](), set[tuple[str, int, int]]()
+    for event, is_shown in zip(debate.transcript_events, shown, strict=True):
+        is_note = isinstance(event, NoteAdded | Challenged)
+        version = next(versions) if is_note else 0
+        if isinstance(event, Spoke):
+            recorded.add((event.seat, event.round, event.slot_index))
+        elif is_shown:
+            ready = waiting if isinstance(event, Audited | RoundClosed) else []
+            ready = [group for group in waiting if group[0].seen < version] or ready
+            waiting = [group for group in waiting if group not in ready]
+            turns = list(chain.from_iterable(ready))
+            yield from ((turn, False) for turn in turns)
+            above += turns
+            yield event, is_note and any((t.seat, t.round, t.slot_index) not in recorded for t in above)
+    yield from ((turn, False) for turn in chain.from_iterable(waiting))
 
 
 def is_debater_call(call: Call) -> bool:
     return seat_kind(call.seat) == "debaters"
-
-
-def is_second_reading(call: Call) -> bool:
-    """Whether a judge reads with every round reversed."""
-    return call.reading == 2  # noqa: PLR2004
 
 
 def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
@@ -100,12 +106,6 @@ def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
     if isinstance(event, NoteAdded | Challenged):
         return (isinstance(event, Challenged) or not event.to) and max(event.round, 1) == round_number
     return event.round == round_number
-
-
-def render_blocks(debate: Debate, events: Sequence[TranscriptEvent], call: Call) -> list[str]:
-    return [
-        text for event in events if is_visible(debate, event, call) and (text := render_block(debate, event))
-    ]
 
 
 def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
@@ -120,53 +120,87 @@ def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
     return kind not in hidden or (kind == "debaters" and not is_debater_call(call))
 
 
-def render_block(debate: Debate, event: TranscriptEvent) -> str:
+def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: bool) -> str:
+    late = LATE_NOTE if is_late else ""
+    labels = side_labels(debate, reading)
     match event:
         case Challenged():
-            whom = debater_letter(debate, event.to) if event.to else "everybody"
-            return f"[challenge to {whom}, to be answered]\n" + quote(event.text)
+            heading = f"challenge to {labels.get(event.to, 'everybody')}, to be answered{late}"
+            text = event.text
         case NoteAdded():
-            return "[note to everybody]\n" + quote(event.text)
-        case RoundOpened() | DefaultPlanUsed():
-            return render_briefing(event) if isinstance(event, RoundOpened) else ""
+            heading, text = f"note to everybody{late}", event.text
+        case RoundOpened():
+            return render_briefing(debate, event, reading)
+        case DefaultPlanUsed():
+            return ""
         case Audited():
-            return "[the referee on this round]\n" + quote(event.text)
+            heading, text = "the referee on this round", event.text
         case RoundClosed():
-            settled = f"\nSettled: {event.decision}" if event.settled else ""
-            return "[the moderator sums up]\n" + quote(event.summary + settled)
+            heading = "the moderator sums up"
+            text = event.summary + (f"\nSettled: {event.decision}" if event.settled else "")
         case Spoke():
-            return render_turn(debate, event)
+            heading, text = render_turn_heading(debate, event, labels), event.text
+            if not debate.is_active(event):
+                return f"[{heading}: retracted]"
         case _:
             assert_never(event)
+    return f"[{heading}]\n{quote(relabel(debate, text, reading))}"
 
 
-def render_briefing(round_opened: RoundOpened) -> str:
-    parts = []
-    if round_opened.briefing:
-        parts.append("[the moderator's briefing for this round]\n" + quote(round_opened.briefing))
-    if round_opened.new_angle:
-        parts.append("[the moderator asks this round to focus on]\n" + quote(round_opened.new_angle))
-    return "\n\n".join(parts)
+def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> str:
+    parts = {
+        "the moderator's briefing for this round": round_opened.briefing,
+        "the moderator asks this round to focus on": round_opened.new_angle,
+    }
+    return "\n\n".join(
+        f"[{title}]\n{quote(relabel(debate, text, reading))}" for title, text in parts.items() if text
+    )
 
 
-def render_turn(debate: Debate, turn: Spoke) -> str:
-    letter = debater_letter(debate, turn.seat)
-    if not debate.is_active(turn):
-        return f"[{letter}: retracted]"
-    if turn.act == "argument":
-        return f"[{letter}: {stance_tag(debate.debater(turn.seat))}]\n{quote(turn.text)}"
-    return f"[{letter} to {debater_letter(debate, turn.to)}, {turn.act}]\n{quote(turn.text)}"
-
-
-def lettered_debaters(debate: Debate) -> list[tuple[str, Debater]]:
-    """(letter, debater) in the order declared. A debate has at most 26 debaters."""
-    return [(chr(ord("A") + index), debater) for index, debater in enumerate(debate.setup.debaters)]
-
-
-def debater_letter(debate: Debate, seat: str) -> str:
-    return chr(ord("A") + debate.names.index(seat))
+def render_turn_heading(debate: Debate, turn: Spoke, labels: dict[str, str]) -> str:
+    if turn.act != "argument":
+        return f"{labels[turn.seat]} to {labels[turn.to]}, {turn.act}"
+    return (
+        f"{labels[turn.seat]}: {stance_tag(debate.debater(turn.seat))}"
+        if debate.is_active(turn)
+        else labels[turn.seat]
+    )
 
 
 def stance_tag(debater: Debater) -> str:
     stance = collapse_whitespace(debater.stance)
     return stance if len(stance) <= MAX_STANCE_TAG_LENGTH else stance[: MAX_STANCE_TAG_LENGTH - 1] + "…"
+
+
+def describe_record(debate: Debate) -> str:
+    """How the record that a judge reads is ordered, and what is left out of it (requirement C22)."""
+    talk = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
+    together = [n for n in talk if debate.round_phase(n).order == "together"]
+    in_turn = [n for n in talk if n not in together]
+    sentences = []
+    if together:
+        sentences.append(
+            f"The turns of {format_rounds(together)} were written without seeing each other; "
+            "their order within a round means nothing."
+        )
+    if in_turn:
+        sentences.append(
+            f"The turns of {format_rounds(in_turn)} were made one after the other and stand in that order. What was "
+            "first said in the last turns could not be answered: silence about it counts against nobody."
+        )
+    missing = []
+    if retracted := sum(not debate.is_active(turn) for turn in debate.turns):
+        missing.append("a retracted turn" if retracted == 1 else f"{retracted} retracted turns")
+    missing += [
+        f"what the {kind} said" for kind in debate.setup.hidden_from_seats if kind in ("moderator", "referee")
+    ]
+    if failed := {failure.round for failure in debate.failures if seat_kind(failure.seat) == "debaters"}:
+        absent = [n for n in talk if n in failed and len(debate.round_turns(n)) < len(debate.names)]
+        missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
+    sentences.append(f"Left out: {', '.join(missing)}." if missing else "No turn is left out.")
+    return " ".join(sentences)
+
+
+def format_rounds(numbers: list[int]) -> str:
+    listed = ", ".join(map(str, numbers[:-1])) + " and " if len(numbers) > 1 else ""
+    return f"round{'s' if len(numbers) > 1 else ''} {listed}{numbers[-1]}"

@@ -2,21 +2,41 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from server.debate.facts.events import Failed, FailureCause, Usage
+from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import FunctionCall
-from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import Call
 
 MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what a debater is asked for
 MAX_DETAIL_LENGTH = 500  # characters of the detail of a failure
-MAX_JSON_CANDIDATES = 50  # opening braces of a reply that are tried as the start of its JSON
+MAX_JSON_CANDIDATES = 1_000  # opening braces of a reply that are tried as the start of its JSON, from the end
+
+MAX_SEARCHED_LENGTH = 100_000  # characters at the end of a reply in which JSON is looked for
+MAX_LOOSE_CANDIDATES = 10  # opening braces, from the end, whose JSON may have comments and trailing commas
+MAX_LOOSE_JSON_LENGTH = 10_000  # characters of such JSON
+MAX_SECTIONS_LENGTH = 12_000  # characters at the end of a reply in which headings are looked for
+
+HEADING_ALIASES: dict[str, tuple[str, ...]] = {
+    "winner": ("gewinner", "sieger", "胜者", "获胜者", "赢家"),
+    "choice": ("wahl", "选择"),
+    "reasoning": ("begründung", "理由"),
+    "verdict": ("urteil", "裁决"),
+    "summary": ("zusammenfassung", "总结"),
+    "status": ("状态",),
+    "decision": ("entscheidung", "决定"),
+}
+"""Headings of answers in other languages than the prompt's."""
+
+_NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
+"""Strings, to be left alone; comments and trailing commas, to be blanked."""
 
 _CODE_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
@@ -49,45 +69,112 @@ def build_failure(
     )
 
 
-def find_json(text: str) -> Any:
-    """The JSON in a reply: the whole text, a code fence, or the first object amid prose.
+def find_json(text: str, keys: Sequence[str] = ()) -> Any:
+    """The JSON of a reply: the whole text, else the last object in it, so that quoted text cannot set the answer.
+
+    `keys`: the object has to hold one of these, if any object does. Comments and trailing commas are forgiven.
 
     Raises:
         ValueError: there is no JSON, or it is malformed.
     """
-    fenced = _CODE_FENCE.search(text)
-    for candidate in (text, fenced[1] if fenced else ""):
+    for candidate in (text, *(() if keys else reversed(_CODE_FENCE.findall(text)))):
         try:
-            return json.loads(candidate)
+            value = json.loads(candidate)
         except ValueError:
             continue
-    braces = [match.start() for match in re.finditer("{", text)]
-    for start in braces[:MAX_JSON_CANDIDATES]:  # prose before the answer may hold braces too
-        try:
-            return json.JSONDecoder().raw_decode(text, start)[0]
-        except ValueError:
-            continue
-    problem = (
-        "the JSON of the reply is broken off or malformed" if braces else "the reply holds no JSON object"
+        if not keys or has_key(value, keys):
+            return value
+    text = text[-MAX_SEARCHED_LENGTH:]
+    starts = find_last_braces(text)
+    found: list[tuple[dict[str, Any], int]] = []  # (object, where it ends), the last one first
+    inside: list[dict[str, Any]] = []
+    for number, start in enumerate(starts):
+        value, end = decode_object(text, start, is_loose=number < MAX_LOOSE_CANDIDATES)
+        if value is not None:
+            inside += [inner for inner, inner_end in found if inner_end <= end]
+            found = [*((other, other_end) for other, other_end in found if other_end > end), (value, end)]
+    if not found:
+        raise ValueError(
+            "the JSON of the reply is broken off or malformed" if starts else "the reply holds no JSON object"
+        )
+    chosen, end = next((one for one in found if has_key(one[0], keys)), found[0])
+    if any(re.search(rf'"{key}"\s{{0,9}}:', text[end:], re.IGNORECASE) for key in keys):
+        raise ValueError("the last JSON of the reply is broken off or malformed")
+    return chosen if has_key(chosen, keys) else next((one for one in inside if has_key(one, keys)), chosen)
+
+
+def find_last_braces(text: str) -> list[int]:
+    """Where the last objects of a text may begin, the last one first."""
+    starts: list[int] = []
+    start = text.rfind("{")
+    while start >= 0 and len(starts) < MAX_JSON_CANDIDATES:
+        starts.append(start)
+        start = text.rfind("{", 0, start)
+    return starts
+
+
+def has_key(value: Any, keys: Sequence[str]) -> bool:
+    return isinstance(value, dict) and not {key.casefold() for key in value}.isdisjoint(keys)
+
+
+def decode_object(text: str, start: int, *, is_loose: bool) -> tuple[dict[str, Any] | None, int]:
+    """(the object that begins there, where it ends); (None, 0) for none. `is_loose`: comments are forgiven."""
+    decoder = json.JSONDecoder()
+    try:
+        return decoder.raw_decode(text, start)
+    except ValueError:
+        if not is_loose:
+            return None, 0
+    source = text[start : start + MAX_LOOSE_JSON_LENGTH]
+    loose = _NOT_JSON.sub(lambda part: part[0] if part[0][0] == '"' else " " * len(part[0]), source)
+    try:
+        value, length = decoder.raw_decode(loose)
+    except ValueError:
+        return None, 0
+    return value, start + length
+
+
+def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
+    """What stands under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by their English names.
+
+    Of several with one name the last counts. What stands before the first heading is under "".
+    """
+    headings = {alias: name for name in names for alias in (name, *HEADING_ALIASES.get(name, ()))}
+    heading = re.compile(
+        rf"(?:^|(?<=[\s*_.;|]))[ \t>#*_\-\d.)(]{{0,20}}(?:final |my |the )?({'|'.join(headings)})[ \t*_\"]{{0,9}}"
+        rf"(?:[:=\uff1a]|(?:is|are)[:\uff1a]|[-\u2013\u2014](?=\s)|$)",
+        re.IGNORECASE | re.MULTILINE,
     )
-    raise ValueError(problem)
+    parts = heading.split(text[-MAX_SECTIONS_LENGTH:])  # [before, heading, text below it, …]
+    found = {
+        headings[name.lower()]: below.strip('*_ \t\n"')
+        for name, below in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    return {"": parts[0].strip(), **found} if found else {}
 
 
-def find_debaters(debate: Debate, name: str, *, prefer_names: bool = False) -> set[str]:
-    """The names of the debaters that this may mean: by letter, else by stance or name, in any case.
+def find_debaters(debate: Debate, name: str, *, prefer_names: bool = False, reading: int = 1) -> set[str]:
+    """The names of the debaters that this may mean: by label, else by stance or name, in any case.
 
-    `prefer_names`: a debater whose name is "B" comes before the letter B.
+    `prefer_names`: a debater whose name looks like a label comes before the label.
     """
     wanted = normalize_name(name)
+    labels = side_labels(debate, reading)
     by_name = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.name)}
-    by_letter = {d.name for letter, d in lettered_debaters(debate) if wanted == normalize_name(letter)}
+    by_label = {name for name, label in labels.items() if wanted == label.casefold()}
     by_stance = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.stance)}
-    return by_name if by_name and prefer_names else by_letter or by_stance | by_name
+    return by_name if by_name and prefer_names else by_label or by_stance | by_name
 
 
 def normalize_name(text: str) -> str:
     """A name as it is compared: without case, extra spaces and quotation marks."""
-    return collapse_whitespace(text).strip(".\"'*_ ").casefold().removeprefix("position ")
+    return (
+        collapse_whitespace(text)
+        .strip(".\"'*_ ")
+        .casefold()
+        .removeprefix("position ")
+        .removeprefix("option ")
+    )
 
 
 def describe_error(error: Exception, *, cut: bool) -> str:

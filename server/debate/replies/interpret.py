@@ -15,17 +15,17 @@ from server.debate.facts import events
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
-from server.debate.prompts.transcript import lettered_debaters
 from server.debate.replies.extract import (
     Reply,
     build_failure,
     describe_error,
     find_debaters,
     find_json,
-    normalize_name,
+    find_sections,
     shorten_turn,
 )
 from server.debate.replies.handoffs import parse_handoff
+from server.debate.replies.votes import parse_ballot, parse_judgment
 from server.debate.rules.decide import Call
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
@@ -74,18 +74,6 @@ class LenientModel(BaseModel):
     model_config = ConfigDict(populate_by_name=True, alias_generator=to_camel, loc_by_alias=False)
 
 
-class Judgment(LenientModel):
-    verdict: RequiredText
-    winner: str | None
-    reasoning: RequiredText
-    margin: Annotated[int, AfterValidator(lambda margin: min(max(margin, 0), 3))] = 1
-
-
-class Ballot(LenientModel):
-    choice: str | None
-    reasoning: OptionalText = ""
-
-
 class DirectMessage(LenientModel):
     to: str
     text: RequiredText
@@ -131,32 +119,6 @@ def parse_answer(debate: Debate, call: Call, text: str, reply: Reply) -> dict[st
     return parse_text(debate, call, text, reply) | {"act": "answer", "to": call.message_author}
 
 
-def parse_ballot(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
-    read = Ballot.model_validate(find_json(text))
-    return {"choice": resolve_vote(debate, read.choice, "choice"), "reasoning": read.reasoning}
-
-
-def parse_judgment(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
-    read = Judgment.model_validate(find_json(text))
-    winner = resolve_vote(debate, read.winner, "winner")
-    return read.model_dump() | {"winner": winner, "margin": read.margin if winner else 0}
-
-
-def resolve_vote(debate: Debate, choice: str | None, field: str) -> str:
-    """The debater whom a vote means; "" for nobody.
-
-    Raises:
-        ValueError: nobody here is called that, or two are.
-    """
-    if normalize_name(choice or "") in ("", "null", "none"):
-        return ""
-    found = find_debaters(debate, choice or "")
-    if len(found) != 1:
-        letters = ", ".join(letter for letter, _ in lettered_debaters(debate))
-        raise ValueError(f'"{field}" must be one of {letters} or null')
-    return found.pop()
-
-
 def parse_round_plan(debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     read = RoundPlan.model_validate(find_json(text))
     known = ", ".join(debate.names)
@@ -176,10 +138,6 @@ def parse_round_plan(debate: Debate, _call: Call, text: str, _reply: Reply) -> d
     return read.model_dump() | {"next_speakers": tuple(speakers)}
 
 
-_HEADING = re.compile(
-    r"^[ \t>#*_\-\d.]{0,20}(SUMMARY|STATUS|DECISION)[ \t*_]{0,9}(?::|[-\u2013\u2014](?=\s)|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _STATUS = re.compile(
     r"\bcontinue|\bnot\s+(?:\w+\s+)?settled|\bunsettled|(?P<settled>\bsettled\b)(?!\W+(?:or\W+)?continue)",
     re.IGNORECASE,
@@ -187,7 +145,11 @@ _STATUS = re.compile(
 
 
 def parse_closing(_debate: Debate, _call: Call, text: str, _reply: Reply) -> dict[str, Any]:
-    read = Closing.model_validate(parse_closing_sections(text) or find_json(text))
+    sections = find_sections(text, ("summary", "status", "decision"))
+    if "status" in sections:
+        before = sections.pop("")
+        sections = {"summary": before, **sections} if before else sections
+    read = Closing.model_validate(sections if "status" in sections else find_json(text, ("status",)))
     status = _STATUS.search(read.status)
     if status is None:
         raise ValueError('"status" must be SETTLED or CONTINUE')
@@ -195,18 +157,6 @@ def parse_closing(_debate: Debate, _call: Call, text: str, _reply: Reply) -> dic
     if settled and not read.decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
     return {"summary": read.summary, "settled": settled, "decision": read.decision}
-
-
-def parse_closing_sections(text: str) -> dict[str, str]:
-    """What stands under the headings SUMMARY, STATUS and DECISION; {} without a status."""
-    parts = _HEADING.split(text)  # [before, heading, text below it, …]
-    before = parts[0].strip()
-    found = {
-        head.lower(): below.strip("*_ \t\n") for head, below in zip(parts[1::2], parts[2::2], strict=True)
-    }
-    if "status" not in found:
-        return {}
-    return {"summary": before, **found} if before else found
 
 
 def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
@@ -222,8 +172,8 @@ REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),
-    "ballot": (events.Balloted, parse_ballot),
-    "judgment": (events.Judged, parse_judgment),
+    "ballot": (events.Balloted, lambda debate, call, text, _: parse_ballot(debate, call, text)),
+    "judgment": (events.Judged, lambda debate, call, text, _: parse_judgment(debate, call, text)),
     "opening": (events.RoundOpened, parse_round_plan),
     "closing": (events.RoundClosed, parse_closing),
     "audit": (events.Audited, parse_text),

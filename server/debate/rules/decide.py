@@ -235,8 +235,9 @@ def build_call(debate: Debate, slot: Slot) -> Call:
     model = current_model(debate, slot.seat)
     attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))
     place = (slot.seat, slot.index, debate.round)
-    # Failures before a resumption count too: a repeated call gets another seed.
-    tries = sum((f.seat, f.slot_index, f.round) == place for f in debate.failures) + 1
+    # Failures before a resumption and superseded votes count too: a repeated call gets another seed.
+    earlier = (*debate.failures, *debate.superseded)
+    tries = sum((e.seat, e.slot_index, e.round) == place for e in earlier) + 1
     key = f"{debate.round}.{slot.seat}.{slot.index}.{tries}"
     if lookups := sum((r.seat, r.slot_index, r.round) == place for r in debate.research):
         key += f"+{lookups}"
@@ -380,12 +381,12 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
 
 
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
-    """The order in which a round is read: as declared, or drawn from the debate's seed.
+    """The order in which a round is read: as declared, or, where it is written together, drawn from the seed.
 
     The draw is a hash and not a random generator: every release and every Python draws the same.
     """
     seats = phase_seats(setup, phase)
-    if phase.participants != "debaters" or not setup.judges.shuffle:
+    if phase.participants != "debaters" or phase.order != "together" or not setup.judges.shuffle:
         return seats
     return tuple(sorted(seats, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
 

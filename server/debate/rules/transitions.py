@@ -128,11 +128,16 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
         case Balloted():
             check_open_slot(debate, event, "ballot")
             check_name(debate, event.choice)
-            return fill_slot(debate, event, ballots=(*debate.ballots, event))
+            return apply_vote(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
-            check_name(debate, event.winner)
-            return fill_slot(debate, event, judgments=(*debate.judgments, event))
+            for name in (
+                event.winner,
+                *(belief.name for belief in event.beliefs),
+                *(criterion.better for criterion in event.criteria),
+            ):
+                check_name(debate, name)
+            return apply_vote(debate, event)
         case Synthesized():
             check_open_slot(debate, event, "deliverable")
             return fill_slot(debate, event, deliverable=event)
@@ -148,6 +153,15 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
+
+
+def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
+    """Add a vote. One whose prompt still showed a turn that was retracted meanwhile is paid for, and asked again."""
+    if event.seen < debate.retracted_at:
+        return replace(debate, superseded=(*debate.superseded, event))
+    if isinstance(event, Judged):
+        return fill_slot(debate, event, judgments=(*debate.judgments, event))
+    return fill_slot(debate, event, ballots=(*debate.ballots, event))
 
 
 def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
@@ -217,12 +231,17 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
     after = replace(debate, interventions=(*debate.interventions, event))
     if isinstance(event, NoteAdded | Challenged):
         check_name(debate, event.to)
-        return replace(after, transcript_events=(*debate.transcript_events, event))
+        return replace(
+            after,
+            transcript_events=(*debate.transcript_events, event),
+            note_versions=(*debate.note_versions, debate.version + 1),
+        )
     if isinstance(event, TalkConcluded):
         return replace(after, paused=None)
     if isinstance(event, TurnRetracted):
         active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
         check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")
+        return supersede_votes(replace(after, retracted_at=debate.version + 1))
     if isinstance(event, ModelReplaced):
         check(event.seat in seat_models(debate.setup), f"nobody here is called {event.seat}")
         return replace(
@@ -231,6 +250,26 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             failed_models=frozenset(pair for pair in debate.failed_models if pair[0] != event.seat),
         )
     return after
+
+
+def supersede_votes(debate: Debate) -> Debate:
+    """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
+    phase = debate.phase
+    if phase is None or phase.is_talk or phase.participants == "synthesizer":
+        return debate
+    judgments = tuple(vote for vote in debate.judgments if vote.round != debate.round)
+    ballots = tuple(vote for vote in debate.ballots if vote.round != debate.round)
+    return replace(
+        debate,
+        judgments=judgments,
+        ballots=ballots,
+        superseded=(
+            *debate.superseded,
+            *debate.judgments[len(judgments) :],
+            *debate.ballots[len(ballots) :],
+        ),
+        answered_slots=frozenset(),
+    )
 
 
 def check(condition: bool, message: str) -> None:
@@ -245,8 +284,7 @@ def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
         IllegalEvent: no slot of these tasks is open for its seat.
     """
     check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
-    inherited = event.round <= debate.setup.forked_at_round
-    check(inherited or event.seen <= debate.version, "its prompt shows what has not happened yet")
+    check(event.seen <= debate.version, "its prompt shows what has not happened yet")
     wanted = (*open_slots(debate), *final_closing_slots(debate))
     slot = next((slot for slot in wanted if slot.key == (event.seat, event.slot_index)), None)
     if slot is None or (tasks and slot.task not in tasks):

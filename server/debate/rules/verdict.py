@@ -1,16 +1,28 @@
-"""Counting rules: from judgments, ballots or the moderator's decision to an outcome. A winner is never forced.
+"""Counting rules: from judgments, ballots or the moderator's decision to a verdict. A winner is never forced.
 
-A judge who names another winner when the order of reading changes abstains: the order decided (Zheng et al.,
-arXiv 2306.05685; Zeng et al., LLMBar, arXiv 2310.07641).
+A judge who names another winner when positions, labels and order are turned abstains: a bias decided (Zheng et
+al., arXiv 2306.05685 and 2309.03882; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
+from server.debate.facts.config import CALLER
 from server.debate.facts.events import Concluded, Event, Judged, Outcome, Vote
+from server.debate.facts.families import family
+from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.schedule import find_voters, verdict_source
+from server.debate.rules.counting import SYNTHESIS, Count, Seat, count_votes
+from server.debate.rules.readings import find_fixed_ends
+from server.debate.rules.schedule import current_model, find_voters, verdict_source
+
+LENGTH_RATIO = 2
+"""How much longer than any other the turns of a winner are where their length is a caution."""
+
+LOST_ORDER = "found for another side when positions, labels and order were turned"
 
 
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
@@ -20,40 +32,149 @@ def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
 
 
 def build_judges_verdict(debate: Debate) -> Concluded:
-    """The verdict of the judges, in the words of one of the majority."""
+    """The verdict of the judges: in the words of one who voted for the winner, else composed from the count."""
     votes = tuple(compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup))
-    counted = [v for v in votes if not v.abstains]
-    outcome, winner = tally(counted, debate.threshold)
-    reading = find_verdict_reading(debate, winner, counted)
+    count = count_panel(debate, votes)
+    if count.outcome not in ("decided", "leaning", "synthesis"):
+        return build_conclusion(count, votes, format_no_finding(debate, votes))
+    reading = find_verdict_reading(debate, count, votes)
+    own_words = reading.common_position if count.ahead == SYNTHESIS else reading.verdict
+    return build_conclusion(
+        count,
+        votes,
+        name_sides(debate, own_words or reading.verdict, reading.slot_index),
+        name_sides(debate, reading.reasoning, reading.slot_index),
+    )
+
+
+def build_conclusion(count: Count, votes: tuple[Vote, ...], verdict: str, reasoning: str = "") -> Concluded:
+    won = count.outcome in ("decided", "leaning")
     return Concluded(
-        outcome=outcome,
-        winner=winner,
-        verdict=reading.verdict if reading else format_no_finding(votes),
-        reasoning=reading.reasoning if reading else "",
+        outcome=count.outcome,
+        winner=count.ahead if won else "",
+        verdict=verdict,
+        reasoning=reasoning,
         votes=votes,
     )
+
+
+def count_panel(debate: Debate, votes: tuple[Vote, ...]) -> Count:
+    """The count of these votes, with the caps that this debate's weaknesses set."""
+    seats = list_seats(debate, votes)
+    count = count_votes(seats, threshold=debate.threshold)
+    if count.outcome == "decided" and find_caps(debate, count.ahead, seats):
+        return count_votes(seats, threshold=debate.threshold, is_capped=True)
+    return count
+
+
+def list_seats(debate: Debate, votes: tuple[Vote, ...]) -> list[Seat]:
+    return [
+        Seat(
+            vote.judge,
+            find_voter_model(debate, vote.judge),
+            "" if vote.abstains else SYNTHESIS if vote.for_synthesis else vote.winner,
+            vote.margin,
+            debate.weights.get(vote.judge, Fraction(1)),
+        )
+        for vote in votes
+    ]
+
+
+def has_answered(debate: Debate, voter: str) -> bool:
+    """Whether a voter gave every reading that was asked for, or its last ballot."""
+    if verdict_source(debate.setup) != "judges":
+        return any(ballot.seat == voter for ballot in debate.last_ballots)
+    expected = 2 if debate.setup.judges.both_orders else 1
+    return sum(judged.seat == voter for judged in debate.judgments) == expected
+
+
+def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
+    """Why the verdict for the side ahead is at most leaning, each as a sentence; [] where nothing caps it."""
+    caps = find_talk_caps(debate)
+    if verdict_source(debate.setup) != "judges":
+        caps.append(
+            "Each voter read once, all with one order of turns and the same labels: one could have decided."
+        )
+    else:
+        if not debate.setup.judges.both_orders:
+            caps.append("Each judge read once: an order of reading could have decided.")
+        elif ends := find_fixed_ends(debate):
+            same = " and ".join(ends)
+            caps.append(f"Who spoke {same} was the same in both readings: that place could have decided.")
+        caps += find_length_caps(debate, ahead)
+        models = {name: find_speaker_models(debate, name) for name in debate.names}
+        own = {family(model) for model in models.get(ahead, ())}
+        others = {family(model) for name in debate.names if name != ahead for model in models[name]}
+        supporters = {family(seat.model) for seat in seats if seat.side == ahead}
+        if supporters and supporters <= own and others - own:
+            caps.append(
+                "Every judge for the winner is of the model family that argued for it; others argued the rest."
+            )
+    return caps
+
+
+def find_talk_caps(debate: Debate) -> list[str]:
+    """What was wrong with the talk: sides without a voice, uneven numbers of turns."""
+    counts = Counter(turn.seat for turn in debate.turns if turn.act == "argument" and debate.is_active(turn))
+    caps = []
+    if counts and (unheard := [name for name in debate.names if not counts[name]]):
+        caps.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
+    everybody = all(phase.order in ("together", "declared") for phase in debate.setup.phases if phase.is_talk)
+    if not caps and len({counts[name] for name in debate.names}) > 1:
+        by_budget = any(made.cause == "budget" for made in debate.find_interventions(TalkConcluded))
+        if everybody or by_budget:
+            listed = ", ".join(f"{name} {counts[name]}" for name in debate.names)
+            why = "A budget cut the talk, and turns" if by_budget else "Turns"
+            caps.append(f"{why} are uneven: {listed}.")
+    return caps
+
+
+def find_length_caps(debate: Debate, ahead: str) -> list[str]:
+    """Whether the side ahead wrote far more than any other: judges like length (Saito et al., arXiv 2310.10076)."""
+    lengths = dict.fromkeys(debate.names, 0)
+    for turn in debate.turns:
+        lengths[turn.seat] += len(turn.text) * debate.is_active(turn)
+    own, longest = lengths.pop(ahead, 0), max(lengths.values())
+    if own < LENGTH_RATIO * longest:
+        return []
+    return [
+        f"{ahead} wrote {own:,} characters, and nobody else more than {longest:,}: length could have decided."
+    ]
+
+
+def find_speaker_models(debate: Debate, name: str) -> set[str]:
+    """The models that wrote a debater's turns. Who writes those of a caller is unknown."""
+    return {turn.usage.model for turn in debate.turns if turn.seat == name} - {CALLER}
+
+
+def find_voter_model(debate: Debate, voter: str) -> str:
+    """The model that answered for a voter, or the one that is asked."""
+    given = (vote for vote in (*debate.judgments, *debate.last_ballots) if vote.seat == voter)
+    return next((vote.usage.model for vote in given), current_model(debate, voter))
 
 
 def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     """The vote of a judge from all its readings."""
     readings = [judged for judged in debate.judgments if judged.seat == judge]
     expected = 2 if debate.setup.judges.both_orders else 1
-    if not readings:
-        return Vote(judge=judge, winner="", margin=0, abstains="gave no usable answer")
-    if not all(judged.informative for judged in readings):
-        return Vote(judge=judge, winner="", margin=0, abstains="is too small a model to judge")
-    if len(readings) < expected:
-        return Vote(judge=judge, winner="", margin=0, abstains="answered in one of the two orders only")
     winners = {judged.winner for judged in readings}
-    if len(winners) > 1:
-        return Vote(
-            judge=judge, winner="", margin=0, abstains="found for another side when the order changed"
-        )
+    abstains = ""
+    if not readings:
+        abstains = "gave no usable answer"
+    elif not all(judged.informative for judged in readings):
+        abstains = "is too small a model to judge"
+    elif len(readings) < expected:
+        abstains = "answered in one of the two orders only"
+    elif len(winners) > 1:
+        abstains = LOST_ORDER
+    if abstains:
+        return Vote(judge=judge, winner="", margin=0, abstains=abstains)
     return Vote(
         judge=judge,
         winner=winners.pop(),
         margin=min(judged.margin for judged in readings),
         weight=seat_weight(debate, judge),
+        for_synthesis=all(judged.common_position for judged in readings),
     )
 
 
@@ -61,37 +182,28 @@ def seat_weight(debate: Debate, seat: str) -> str:
     return str(debate.weights.get(seat, 1))
 
 
-def tally(votes: list[Vote], threshold: Fraction | None = None) -> tuple[Outcome, str]:
-    """(outcome, winner) of the votes that count, each with its weight.
-
-    decided: all for one side, each clearly (margin 2 or more). leaning: a majority of the weight, or
-    `threshold` of it where one was set; or all of them narrowly. contested: split, or without any
-    margin. undecided: nobody found for a side.
-    """
-    sides: dict[str, Fraction] = {}
-    for v in votes:
-        if v.winner:
-            sides[v.winner] = sides.get(v.winner, Fraction(0)) + Fraction(v.weight)
-    if not sides:
-        return "undecided", ""
-    winner = max(sides, key=lambda side: sides[side])
-    margins = [v.margin for v in votes if v.winner == winner]
-    if len(margins) == len(votes) and min(margins) >= 2:  # noqa: PLR2004  (see the docstring)
-        return "decided", winner
-    share = sides[winner] / sum((Fraction(v.weight) for v in votes), Fraction(0))
-    alone = list(sides.values()).count(sides[winner]) == 1
-    enough = share > Fraction(1, 2) if threshold is None else share >= threshold and alone
-    return ("leaning", winner) if enough and max(margins) >= 1 else ("contested", "")
+def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged:
+    """The first reading of the first judge who voted for the side ahead."""
+    winner = "" if count.ahead == SYNTHESIS else count.ahead
+    judge = next(v.judge for v in votes if not v.abstains and v.winner == winner)
+    readings = (judged for judged in debate.judgments if judged.seat == judge)
+    return min(readings, key=lambda judged: judged.slot_index)
 
 
-def find_verdict_reading(debate: Debate, winner: str, votes: list[Vote]) -> Judged | None:
-    """The reading that the verdict quotes: the first one of the first judge who voted for the winner.
+def format_no_finding(debate: Debate, votes: tuple[Vote, ...]) -> str:
+    """The count in a sentence: "2 of 3 found for Ada (a rewrite), 1 for Ben (no rewrite)"."""
+    found = Counter(
+        "a position made of the others" if v.for_synthesis else describe_side(debate, v.winner)
+        for v in votes
+        if not v.abstains
+    )
+    parts = [f"{number} of {len(votes)} found for {side}" for side, number in found.most_common()]
+    reasons = [f"{v.judge} {v.abstains}" for v in votes if v.abstains]
+    return f"No finding: {'; '.join([*parts, *reasons])}."
 
-    Without a winner, the first one of the first judge whose vote counts.
-    """
-    judges = [v.judge for v in votes if v.winner == winner] or [v.judge for v in votes]
-    readings = [judged for judged in debate.judgments if judged.seat in judges[:1]]
-    return min(readings, key=lambda judged: judged.slot_index, default=None)
+
+def describe_side(debate: Debate, name: str) -> str:
+    return f"{name} ({debate.debater(name).stance})" if name else "no position"
 
 
 def build_moderator_verdict(debate: Debate) -> Concluded:
@@ -101,49 +213,43 @@ def build_moderator_verdict(debate: Debate) -> Concluded:
             outcome="undecided", winner="", verdict="No finding: no round was closed.", reasoning="", votes=()
         )
     last = debate.round_summaries[-1]
+    decision, summary = name_sides(debate, last.decision), name_sides(debate, last.summary)
     if last.settled:
         outcome: Outcome = "decided" if last.informative else "undecided"
-        return Concluded(outcome=outcome, winner="", verdict=last.decision, reasoning=last.summary, votes=())
-    unsettled = f"Not settled in {count_of(debate.held_round_count, 'round')}."
-    verdict = f"{unsettled} {last.decision}".rstrip()
-    return Concluded(outcome="undecided", winner="", verdict=verdict, reasoning=last.summary, votes=())
+        return Concluded(outcome=outcome, winner="", verdict=decision, reasoning=summary, votes=())
+    verdict = f"Not settled in {count_of(debate.held_round_count, 'round')}. {decision}".rstrip()
+    return Concluded(outcome="undecided", winner="", verdict=verdict, reasoning=summary, votes=())
 
 
 def build_ballots_verdict(debate: Debate) -> Concluded:
-    """The result of the last vote. A missing or unreadable ballot is no vote."""
+    """The result of the last vote. A missing or unreadable ballot is no vote, and stays in the denominator."""
     votes = tuple(compute_ballot_vote(debate, seat) for seat in find_voters(debate.setup))
-    counted = [v for v in votes if not v.abstains]
-    outcome, winner = tally(counted, debate.threshold)
-    return Concluded(
-        outcome=outcome,
-        winner=winner,
-        verdict=format_ballot_result(debate, winner, counted) if counted else format_no_finding(votes),
-        reasoning=next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), ""),
-        votes=votes,
+    count = count_panel(debate, votes)
+    if count.outcome not in ("decided", "leaning"):
+        return build_conclusion(count, votes, format_no_finding(debate, votes))
+    cast = sum(v.winner == count.ahead for v in votes)
+    reason = next(b.reasoning for b in debate.last_ballots if b.choice == count.ahead)
+    return build_conclusion(
+        count,
+        votes,
+        f"{cast} of {count_of(len(votes), 'voter')} for: {debate.debater(count.ahead).stance}",
+        name_sides(debate, reason),
     )
 
 
 def compute_ballot_vote(debate: Debate, name: str) -> Vote:
     """The vote of a seat in the last vote. Ballots have no margin: each counts as clear."""
     last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
+    abstains = ""
     if last is None:
-        return Vote(judge=name, winner="", margin=0, abstains="gave no usable ballot")
-    if not last.informative:
-        return Vote(judge=name, winner="", margin=0, abstains="is too small a model to judge")
-    if not last.choice:
-        return Vote(judge=name, winner="", margin=0, abstains="abstained")
+        abstains = "gave no usable ballot"
+    elif not last.informative:
+        abstains = "is too small a model to judge"
+    elif not last.choice:
+        abstains = "abstained"
+    if last is None or abstains:
+        return Vote(judge=name, winner="", margin=0, abstains=abstains)
     return Vote(judge=name, winner=last.choice, margin=2, weight=seat_weight(debate, name))
-
-
-def format_ballot_result(debate: Debate, winner: str, valid_votes: list[Vote]) -> str:
-    if not winner:
-        return f"The {count_of(len(valid_votes), 'ballot')} are split: no position has a majority."
-    votes = sum(v.winner == winner for v in valid_votes)
-    return f"{votes} of {count_of(len(valid_votes), 'ballot')} for: {debate.debater(winner).stance}"
-
-
-def format_no_finding(votes: tuple[Vote, ...]) -> str:
-    return "No finding: " + "; ".join(f"{v.judge} {v.abstains}" for v in votes) + "."
 
 
 def build_swing_verdict(debate: Debate) -> Concluded:
@@ -169,13 +275,15 @@ def build_swing_verdict(debate: Debate) -> Concluded:
         outcome, winner = "undecided", ""
     elif (share := compute_share(moved, winner)) < (debate.threshold or 0):
         outcome, winner = "contested", ""
-    elif share == 1 and best > sum(Fraction(v.weight) for v in counted) / 2:
+    elif share == 1 and best > sum(debate.weights.get(v.judge, Fraction(1)) for v in votes) / 2:
         outcome = "decided"
     return Concluded(
         outcome=outcome,
         winner=winner,
-        verdict=format_swing(debate, winner, counted, first) if counted else format_no_finding(votes),
-        reasoning=next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), ""),
+        verdict=format_swing(debate, winner, counted, first) if counted else format_no_finding(debate, votes),
+        reasoning=name_sides(
+            debate, next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), "")
+        ),
         votes=votes,
     )
 

@@ -12,7 +12,7 @@ from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
 from server.debate.views.markdown import cost_line, format_heading
 from server.debate.views.state import StoredDebate, UsageSum, sum_usage
-from server.debate.views.verdict import build_verdict
+from server.debate.views.verdict import build_verdict, find_made_position
 
 MAX_VALUE_LENGTH = 300
 """Bytes of each value that differs in the setups; the events have it whole."""
@@ -35,7 +35,8 @@ def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
     ours, theirs = describe_debate(one), describe_debate(other)
     agree = "open"
     if ours["outcome"] and theirs["outcome"]:
-        agree = "yes" if ours["winner_stance"] == theirs["winner_stance"] else "no"
+        findings = [(each["winner_stance"], each["position"]) for each in (ours, theirs)]
+        agree = "yes" if findings[0] == findings[1] else "no"
     return {
         "one": ours,
         "other": theirs,
@@ -49,7 +50,10 @@ def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
 
 
 def describe_debate(stored: StoredDebate) -> dict[str, Any]:
-    """One of the debates. `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear)."""
+    """One of the debates. `position`: made of the others, in a synthesis; "" otherwise.
+
+    `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear).
+    """
     debate = stored.debate
     found = build_verdict(debate)
     votes = debate.verdict.votes if debate.verdict else ()
@@ -60,6 +64,7 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
         "outcome": found.outcome,
         "winner": found.winner,
         "winner_stance": found.winner_stance,
+        "position": find_made_position(debate),
         "votes": found.votes,
         "margin": min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
         "rounds_of_talk": debate.held_round_count,
@@ -158,7 +163,8 @@ def render_comparison(comparison: dict[str, Any]) -> str:
     if comparison["provenance"] == "broken":
         lines.append("The entry that the fork was made after is not in the record of the other debate.")
     for each in (one, other):
-        finding = f"{each['outcome']} {format_heading(each['winner_stance'])}".strip() or "no verdict"
+        position = format_heading(each["winner_stance"] or each["position"])
+        finding = f"{each['outcome']} {position}".strip() or "no verdict"
         margin = f", margin {each['margin']} of 3" if each["winner"] and each["votes"] else ""
         rounds = f"{format_count(each['rounds_of_talk'], 'round')} of talk"
         cost = cost_line(UsageSum(**each["usage"]))

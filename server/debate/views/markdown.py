@@ -4,23 +4,34 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from server.debate.facts import events
-from server.debate.facts.interventions import TextIntervention
+from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
-from server.debate.prompts.transcript import debater_letter, lettered_debaters
+from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
+from server.debate.rules.readings import order_turns
+from server.debate.rules.schedule import current_model
+from server.debate.views.names import name_debate
 from server.debate.views.state import UsageSum, fork_origin_line, is_visible, status_reason, sum_usage
-from server.debate.views.verdict import build_verdict, visible_judgments
+from server.debate.views.verdict import (
+    Verdict,
+    build_verdict,
+    find_made_position,
+    find_verdict_caps,
+    visible_judgments,
+)
 from server.debate.views.warnings import failure_lines
 
 VERDICT_LIMIT = 4_000
 """Bytes that a verdict, or the text of any tool result, may have."""
 
 MAX_FINDING_BYTES = 700
+MAX_POSITIONS_BYTES = 800
 MIN_REASONING_BYTES = 100
 """Less of the reasoning is not worth showing."""
 MAX_HEADING_LENGTH = 200
@@ -44,8 +55,7 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {format_heading(debate.setup.question)}"]
     if since_round <= 1:
-        for letter, debater in lettered_debaters(debate):
-            parts.append(f"- **{letter}. {debater.name}**: {format_heading(debater.stance)}")
+        parts += [f"- **{d.name}**: {format_heading(d.stance)}" for d in debate.setup.debaters]
         opened = f"Format {debate.setup.format}, opened {entries[0].at}."
         parts.append(f"\n{opened} {fork_origin_line(debate)}".rstrip())
     for entered in debate.rounds:
@@ -60,26 +70,15 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
 
 
 def round_lines(debate: Debate, round_number: int) -> list[str]:
-    lines = officer_blocks(debate, round_number, debate.round_plans)
+    debate = name_debate(debate)
+    lines = talk_lines(debate, round_number)
     lines += [
         f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {format_heading(ballot.reasoning)}*"
         for ballot in debate.round_ballots(round_number)
         if is_visible(debate, seat_kind(ballot.seat))
     ]
-    if is_visible(debate, "debaters"):
-        lines += [turn_block(debate, turn) for turn in debate.transcript_turns(round_number)]
-        # If the next speaker was drawn, a failure below says so.
-        lines += [
-            f"\n*{handoff.seat} hands over to {handoff.to}.*"
-            for handoff in debate.handoffs
-            if handoff.round == round_number and handoff.because == "chosen"
-        ]
-    lines += [
-        f"\n### {note.title} to {note.to or 'everybody'}\n\n{escape_block_markup(note.text)}"
-        for note in debate.find_interventions(TextIntervention)
-        if max(note.round, 1) == round_number
-    ]
-    lines += officer_blocks(debate, round_number, (*debate.audits, *debate.round_summaries))
+    instructions = debate.find_interventions(InstructionGiven)
+    lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
     for judged in visible_judgments(debate):
         if judged.round == round_number:
             finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
@@ -92,10 +91,32 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     ]
 
 
+def talk_lines(debate: Debate, round_number: int) -> list[str]:
+    """Turns, notes and what officers wrote in a round, in the order in which the prompts have them."""
+    groups = order_turns(debate, round_number, reading=1)
+    shown = (max(event.round, 1) == round_number for event in debate.transcript_events)
+    # If the next speaker was drawn, a failure says so.
+    chosen = {h.seat: h.to for h in debate.handoffs if h.round == round_number and h.because == "chosen"}
+    lines = []
+    for event, is_late in place_turns(debate, groups, shown):
+        if isinstance(event, TextIntervention):
+            lines.append(note_block(event, LATE_NOTE if is_late else ""))
+        elif not isinstance(event, events.Spoke):
+            lines += officer_blocks(debate, round_number, [event])
+        elif is_visible(debate, "debaters"):
+            lines.append(turn_block(debate, event))
+            lines += [f"\n*{event.seat} hands over to {chosen[event.seat]}.*"] if event.seat in chosen else []
+    return lines
+
+
+def note_block(note: TextIntervention, late: str = "") -> str:
+    return f"\n### {note.title} to {note.to or 'everybody'}{late}\n\n{escape_block_markup(note.text)}"
+
+
 def turn_block(debate: Debate, turn: events.Spoke) -> str:
     stance = format_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
-    title = f"\n### {debater_letter(debate, turn.seat)}. {turn.seat} ({stance}){recipient}"
+    title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
         cut = " *(cut at the length limit)*" if turn.cut else ""
         return f"{title}\n\n{escape_block_markup(turn.text)}{cut}"
@@ -147,6 +168,7 @@ def escape_block_markup(text: str) -> str:
 
 def render_moderation(debate: Debate, round_number: int) -> str:
     """What the moderator and the referee wrote in a round."""
+    debate = name_debate(debate)
     facts = (*debate.round_plans, *debate.audits, *debate.round_summaries)
     return "\n".join(officer_blocks(debate, round_number, facts)).strip()
 
@@ -158,26 +180,20 @@ def has_result(debate: Debate) -> bool:
 
 
 def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
-    """The outcome in at most so many bytes: finding, result, votes, dissent, warnings, failures, cost."""
+    """The outcome in at most so many bytes, to be read without the rest of the debate."""
     found = build_verdict(debate)
-    tail = [
-        *section("Judges" if debate.judgments else "Votes", found.votes),
-        *section("Ballots", found.ballots),
-        *section("Dissent", found.dissent[:3]),
-        *section("Keep in mind", found.cautions),
-        *section("Failures", failure_lines(debate)[:4]),
+    sections = [
+        section("Judges" if debate.judgments else "Votes", found.votes),
+        section("Ballots", found.ballots),
+        section("Dissent", found.dissent[:3]),
+        section("Keep in mind", found.cautions),
+        section("Failures", failure_lines(debate)[:4]),
+        section("No result in the shape asked for", list(filter(None, [found.deliverable_problem]))),
+        section("Positions", position_lines(debate)),
     ]
-    if found.deliverable_problem:
-        tail += section("No result in the shape asked for", [found.deliverable_problem])
     ending = f"\n{talk_summary_line(debate)}"
-    details = "\n".join(tail)
-    body = "## Result"
-    if found.winner:
-        winner = f"{debater_letter(debate, found.winner)}. {found.winner}"
-        body = f"## Verdict: {found.outcome.capitalize()}: {format_heading(found.winner_stance)} ({winner})"
-    elif found.outcome:
-        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
-        body = f"## Verdict: {found.outcome.capitalize()}{prevailed}"
+    details = "\n".join(chain.from_iterable(sections))
+    body = f"{verdict_heading(debate, found)}\n\n**Question**: {format_heading(debate.setup.question)}"
     if found.verdict:
         body += f"\n\n{escape_block_markup(shorten_to_bytes(found.verdict, MAX_FINDING_BYTES))}"
     available = max_bytes - count_bytes(body) - count_bytes(details) - count_bytes(ending) - 10
@@ -188,6 +204,29 @@ def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
     if found.reasoning and available > MIN_REASONING_BYTES:
         body += "\n\n" + escape_block_markup(shorten_to_bytes(found.reasoning, available))
     return shorten_to_bytes(f"{body}\n{details}", max_bytes - count_bytes(ending) - 2) + "\n" + ending
+
+
+def verdict_heading(debate: Debate, found: Verdict) -> str:
+    """The outcome with its position, and what caps it."""
+    position = found.winner_stance or find_made_position(debate)
+    heading = "## Result"
+    if found.outcome:
+        who = f" ({found.winner})" if found.winner else ""
+        won = f": {format_heading(position)}{who}" if position else ""
+        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
+        heading = f"## Verdict: {found.outcome.capitalize()}{won or prevailed}"
+    caps = format_heading(" ".join(find_verdict_caps(debate)))
+    return f"{heading.rstrip('.')}. {caps}" if caps else heading
+
+
+def position_lines(debate: Debate) -> list[str]:
+    """Who stood for what, with the model that argued it."""
+    seats = debate.setup.debaters
+    share = MAX_POSITIONS_BYTES // len(seats)
+    return [
+        shorten_to_bytes(f"{seat.name} ({current_model(debate, seat.name)}): {seat.stance}", share)
+        for seat in seats
+    ]
 
 
 def talk_summary_line(debate: Debate) -> str:
@@ -239,6 +278,7 @@ def estimate_line(setup: events.Opened) -> str:
 
 def build_search_text(debate: Debate) -> str:
     """The text that the search index holds for a debate, without what is hidden from clients."""
+    debate = name_debate(debate)
     setup = debate.setup
     parts = [setup.question, *setup.tags, setup.forked_from]  # its id finds the forks of a debate
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]

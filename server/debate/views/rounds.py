@@ -8,6 +8,7 @@ from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Fact, Se
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
+from server.debate.views.names import name_debate
 from server.debate.views.state import count_failures, is_visible
 from server.debate.views.verdict import Turn, build_moderator_decision, visible_judgments, visible_turns
 
@@ -35,13 +36,15 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
         return [fact.model_dump(include=set(fields)) for fact in facts]
 
     entered = debate.rounds[round_number - 1]
+    is_over = round_number < debate.round or is_round_over(debate)
+    debate = name_debate(debate)
     ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
     judgments = held(visible_judgments(debate))
     return {
         "round": round_number,
         "phase": entered.phase,
         "because": events.format_end_cause(entered.because, entered.detail),
-        "over": round_number < debate.round or is_round_over(debate),
+        "over": is_over,
         "openings": [build_moderator_decision(plan) for plan in held(debate.round_plans, "moderator")],
         "turns": [
             turn.model_dump(exclude_defaults=True) for turn in held(visible_turns(debate, round_number))
@@ -56,6 +59,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 
 def list_tasks(debate: Debate) -> list[dict[str, Any]]:
     """Every model call as a task of a seat (requirement C16), by round: the done, the failed, the open ones."""
+    named = name_debate(debate)
     tasks = [
         build_task(debate, answer, answered_task(answer), "done", answer.usage)
         for answer in (*debate.answers, *debate.research)
@@ -63,9 +67,9 @@ def list_tasks(debate: Debate) -> list[dict[str, Any]]:
     ]
     tasks += [
         build_task(debate, lost, failed_task(debate, lost), "failed", lost.usage, lost.attempts, lost.detail)
-        for lost in debate.failures
+        for lost in named.failures
     ]
-    tasks += [build_task(debate, f, "handoff", "failed", detail=f.detail) for f in debate.handoff_failures]
+    tasks += [build_task(debate, f, "handoff", "failed", detail=f.detail) for f in named.handoff_failures]
     tasks += [build_task(debate, c, c.task, "open", attempts=c.attempt) for c in pending_calls(debate)]
     return sorted(tasks, key=lambda task: int(task["round"]))
 

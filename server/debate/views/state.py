@@ -12,8 +12,8 @@ from server.debate.facts.events import Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import count_bytes
 from server.debate.prompts.render import render
-from server.debate.prompts.transcript import lettered_debaters
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
+from server.debate.views.names import name_debate
 from server.debate.views.warnings import failure_lines
 
 
@@ -75,7 +75,8 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
     """Participants, progress, cost and outcome; "" for what there is not. Times are UTC, in ISO 8601."""
     debate = stored.debate
     setup, verdict = debate.setup, debate.verdict
-    is_settled = bool(debate.round_summaries) and debate.round_summaries[-1].settled
+    summaries = name_debate(debate).round_summaries
+    is_settled = bool(summaries) and summaries[-1].settled
     judges = zip(judge_seats(setup), setup.judges.models, strict=True)
     return {
         "debate_id": stored.id,
@@ -90,14 +91,13 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "debaters": [
             {
                 "name": debater.name,
-                "letter": letter,
                 "stance": debater.stance,
                 "role": debater.role,
                 "model": debater.model,
                 "turns": sum(turn.seat == debater.name for turn in debate.turns),
                 "failures": count_failures(debate, debater.name),
             }
-            for letter, debater in lettered_debaters(debate)
+            for debater in setup.debaters
         ],
         "judges": [f"{judge}: {model}" for judge, model in judges],
         "awaiting": awaited_seats(debate),
@@ -105,7 +105,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "winner": verdict.winner if verdict else "",
         "verdict": verdict.verdict if verdict else "",
         "moderator_summary": moderator_summary(debate),
-        "final_decision": debate.round_summaries[-1].decision if is_settled else "",
+        "final_decision": summaries[-1].decision if is_settled else "",
         "settled": is_settled,
         "turns": len(debate.turns),
         "failures": failure_lines(debate),
@@ -126,16 +126,16 @@ def count_failures(debate: Debate, seat: str) -> int:
 
 def moderator_summary(debate: Debate) -> str:
     """The moderator's latest summary; "" if there is none, or if it is hidden."""
-    is_shown = debate.round_summaries and is_visible(debate, "moderator")
-    return debate.round_summaries[-1].summary if is_shown else ""
+    summaries = name_debate(debate).round_summaries
+    return summaries[-1].summary if summaries and is_visible(debate, "moderator") else ""
 
 
 def status_reason(debate: Debate) -> str:
     """Why the debate ended, paused or waits; "" while it runs."""
     if debate.ended:
         return debate.ended.reason
-    if debate.paused:
-        return debate.paused.reason
+    if paused := name_debate(debate).paused:
+        return paused.reason
     return format_wait_reason(pending_calls(debate)) if status(debate) == "waiting" else ""
 
 

@@ -7,10 +7,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.facts.config import SYNTHESIZER
-from server.debate.facts.events import Judged, RoundOpened, Vote
+from server.debate.facts.events import Concluded, Judged, RoundOpened, Vote
 from server.debate.facts.state import Debate, RoundPlan, phase_seats
 from server.debate.facts.text import format_count, shorten_to_bytes
-from server.debate.rules.schedule import is_exhausted, last_ballot_phase, slot_failures
+from server.debate.rules.counting import SYNTHESIS
+from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
+from server.debate.rules.verdict import count_panel, find_caps, find_talk_caps, has_answered, list_seats
+from server.debate.views.names import name_debate
 from server.debate.views.state import is_visible, moderator_summary
 from server.debate.views.warnings import find_verdict_warnings
 
@@ -35,12 +38,29 @@ class Turn(BaseModel):
     retracted: Annotated[bool, Field(description="Left out of prompts since it was retracted")] = False
 
 
+class Panel(BaseModel):
+    """The count of the votes. Shares are exact fractions of the weight of all who were asked."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    asked: int = 0
+    voted: int = 0
+    abstained: int = 0
+    failed: int = 0
+    support: Annotated[str, Field(description="For the side ahead: a fraction of the weight asked")] = ""
+    against: str = ""
+    voices: Annotated[float, Field(description="Independent voices behind it")] = 0.0
+    proven: list[str] = []
+
+
 class Verdict(BaseModel):
     """The finding, its votes, dissent and weaknesses; fields are empty as long as there is none."""
 
     outcome: str = ""
     winner: Annotated[str, Field(description="A debater's name")] = ""
     winner_stance: str = ""
+    ahead: Annotated[str, Field(description="Who has most support, won or not")] = ""
+    panel: Panel = Panel()
     verdict: str = ""
     reasoning: str = ""
     votes: list[str] = []
@@ -57,6 +77,7 @@ def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
     """The turns from a round on, each round in the order in which prompts quote it."""
     if not is_visible(debate, "debaters"):
         return []
+    debate = name_debate(debate)
     return [
         Turn(
             round=spoken.round,
@@ -75,13 +96,17 @@ def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
 
 def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, independent of the order in which they arrived."""
-    shown = debate.judgments if is_visible(debate, "judges") else ()
+    shown = name_debate(debate).judgments if is_visible(debate, "judges") else ()
     return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
 
 
 def build_result(debate: Debate) -> dict[str, Any]:
-    """The whole outcome as plain data (requirement C11), with parts that only some formats have."""
-    verdict = build_verdict(debate)
+    """The whole outcome as plain data (requirement C11), with parts that only some formats have.
+
+    Without a winner but with the outcome `synthesis`, `verdict` is the position that was made of the others.
+    """
+    verdict, named = build_verdict(debate), name_debate(debate)
+    has_moderator = is_visible(debate, "moderator")
     result: dict[str, Any] = {
         "rounds": debate.held_round_count,
         "question": debate.setup.question,
@@ -90,13 +115,17 @@ def build_result(debate: Debate) -> dict[str, Any]:
             "verdict": verdict.verdict,
             "winner": verdict.winner_stance or None,
             "reasoning": verdict.reasoning,
+            "outcome": verdict.outcome,
         },
-        "moderatorDecisions": [
-            build_moderator_decision(plan) for plan in debate.round_plans if is_visible(debate, "moderator")
+        "moderatorDecisions": [build_moderator_decision(plan) for plan in named.round_plans if has_moderator],
+        "moderatorSummaries": [
+            closed.model_dump(include={"round", "summary", "settled", "decision"})
+            for closed in named.round_summaries
+            if has_moderator
         ],
     }
     if debate.round_summaries:
-        summary = debate.round_summaries[-1]
+        summary = named.round_summaries[-1]
         result["settlement"] = {
             "settled": summary.settled,
             "summary": moderator_summary(debate),
@@ -140,29 +169,77 @@ def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
     found = debate.verdict
     result, problem = find_deliverable(debate)
-    cautions = find_verdict_warnings(debate) if found or result else []
+    cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
     if found is None:
         return Verdict(cautions=cautions, deliverable=result, deliverable_problem=problem)
-    others = [vote.judge for vote in found.votes if not vote.abstains and vote.winner != found.winner]
+    ahead, panel = count_support(debate, found.votes)
     ballots = []
     if debate.ballots:
         tally = tally_ballots(debate)
         ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
-    readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
     return Verdict(
         outcome=found.outcome,
         winner=found.winner,
         winner_stance=winner_stance(debate),
+        ahead=ahead,
+        panel=panel,
         verdict=found.verdict,
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
-        dissent=[f"{one.seat}: {shorten_to_bytes(one.verdict, MAX_DISSENT_BYTES)}" for one in readings],
+        dissent=list_dissent(debate, found),
         cautions=cautions,
         deliverable=result,
         deliverable_problem=problem,
     )
+
+
+def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
+    """(the debater with most support, "" for a tie or a position made of the others; the count)."""
+    if not votes:
+        return "", Panel()
+    count = count_panel(debate, votes)
+    voted = sum(bool(seat.side) for seat in list_seats(debate, votes))
+    failed = sum(not has_answered(debate, vote.judge) for vote in votes)
+    panel = Panel(
+        asked=len(votes),
+        voted=voted,
+        abstained=len(votes) - voted - failed,
+        failed=failed,
+        support=str(count.support),
+        against=str(count.against),
+        voices=round(count.voices, 2),
+    )
+    return "" if count.ahead == SYNTHESIS else count.ahead, panel
+
+
+def find_verdict_caps(debate: Debate) -> list[str]:
+    """Why the verdict can be no more than leaning, each as a sentence: weaknesses of the talk and of the votes."""
+    found = debate.verdict
+    if found and found.votes:
+        return find_caps(debate, found.winner, list_seats(debate, found.votes))
+    return find_talk_caps(debate)
+
+
+def list_dissent(debate: Debate, found: Concluded) -> list[str]:
+    """The first readings of judges who found otherwise. Where no position was found, nobody dissents."""
+    is_synthesis = found.outcome == "synthesis"
+    if not (found.winner or is_synthesis):
+        return []
+    others = {
+        vote.judge
+        for vote in found.votes
+        if not vote.abstains and (not vote.for_synthesis if is_synthesis else vote.winner != found.winner)
+    }
+    readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
+    return [f"{one.seat}: {shorten_to_bytes(one.verdict, MAX_DISSENT_BYTES)}" for one in readings]
+
+
+def find_made_position(debate: Debate) -> str:
+    """The position that judges made of the others, in a synthesis; "" otherwise."""
+    found = debate.verdict
+    return found.verdict if found and found.outcome == "synthesis" else ""
 
 
 def winner_stance(debate: Debate) -> str:
@@ -174,20 +251,25 @@ def winner_stance(debate: Debate) -> str:
 def find_deliverable(debate: Debate) -> tuple[Any, str]:
     """(the synthesizer's result or "", why there is none or "")."""
     if debate.deliverable and is_visible(debate, "synthesizer"):
-        text = debate.deliverable.text
+        shown = name_debate(debate).deliverable
+        text = shown.text if shown else ""
         return (json.loads(text) if debate.setup.output_schema else text), ""
     slot = (SYNTHESIZER, 0)
     if debate.phase and debate.phase.participants == "synthesizer" and is_exhausted(debate, slot):
-        return "", slot_failures(debate, slot)[-1].detail
+        return "", slot_failures(name_debate(debate), slot)[-1].detail
     return "", ""
 
 
 def vote_line(debate: Debate, vote: Vote) -> str:
-    models = ", ".join(dict.fromkeys(j.usage.model for j in debate.judgments if j.seat == vote.judge))
-    who = f"{vote.judge} ({models})" if models else vote.judge
+    answers = (*debate.judgments, *debate.last_ballots)
+    models = dict.fromkeys(answer.usage.model for answer in answers if answer.seat == vote.judge)
+    who = f"{vote.judge} ({', '.join(models or [current_model(debate, vote.judge)])})"
     weight = "" if vote.weight == "1" else f", weight {vote.weight}"
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
     if not debate.judgments:
         return f"{who} votes for {vote.winner}{weight}"
-    return f"{who}: {vote.winner or 'no side'}, margin {vote.margin} of 3{weight}"
+    side = "a position made of the others" if vote.for_synthesis else vote.winner
+    if not side:
+        return f"{who}: no side{weight}"
+    return f"{who}: {side}, margin {vote.margin} of 3{weight}"

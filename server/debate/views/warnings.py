@@ -4,11 +4,12 @@ import math
 from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import CALLER, SeatKind
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
-from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models
+from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models, verdict_source
+from server.debate.views.names import name_debate
 
 CAUSE_TEXTS: dict[str, str] = {
     "empty": "gave an empty answer",
@@ -27,6 +28,7 @@ CAUSE_TEXTS: dict[str, str] = {
 
 def failure_lines(debate: Debate) -> list[str]:
     """A line for each kind of failure of a seat, with the number of times."""
+    debate = name_debate(debate)
     failed: list[tuple[str, str, str]] = []
     for f in debate.failures:
         model = "" if f.model in f.detail else f" ({f.model})"
@@ -47,17 +49,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
     if len(models) == 1 and CALLER not in models:
         warnings.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
-    if has_uninformative_decision(debate):
-        warnings.append(
-            "The embedded model judged. It is far too small for that: its choice means nothing and is not "
-            "counted. Read the arguments, or judge again with a larger model."
-        )
-    judging = {reply.usage.model for reply in debate.answers if seat_kind(reply.seat) == "judges"}
-    if judging and not judging - (set(models) - {CALLER}):
-        warnings.append("The judges' models also debated, and models lean towards their own words.")
-    unheard = [name for name in debate.names if all(turn.seat != name for turn in debate.turns)]
-    if debate.turns and unheard:
-        warnings.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
+    warnings += find_judging_warnings(debate, set(models) - {CALLER})
     if debate.failures:
         failed = format_count(len(debate.failures), "answer")
         warnings.append(f"{failed} failed; see failures. {describe_failed_models(debate)}".rstrip())
@@ -69,6 +61,27 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
         warnings.append(describe_stance_changes(debate.setup))
     if cut := sum(turn.cut for turn in debate.turns):
         warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
+    return warnings
+
+
+def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:
+    """What weakens the decision itself. `debating`: the models that argued."""
+    warnings = []
+    if has_uninformative_decision(debate):
+        warnings.append(
+            "The embedded model judged. It is far too small for that: its choice means nothing and is not "
+            "counted. Read the arguments, or judge again with a larger model."
+        )
+    models: dict[SeatKind, set[str]] = {}
+    for reply in debate.answers:
+        models.setdefault(seat_kind(reply.seat), set()).add(reply.usage.model)
+    if (judging := models.get("judges")) and judging <= debating:
+        warnings.append("The judges' models also debated, and models lean towards their own words.")
+    if models.get("moderator", set()) & debating:
+        warnings.append("The moderator's model also debated, and models lean towards their own words.")
+    spoken = {debate.round_phase(turn.round).order for turn in debate.turns}
+    if spoken and "together" not in spoken and verdict_source(debate.setup) == "judges":
+        warnings.append("Debaters spoke only one after the other: what was said last could not be answered.")
     return warnings
 
 

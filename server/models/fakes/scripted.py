@@ -198,15 +198,21 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
         case "closing":
             fields = build_round_summary(summary)
         case "ballot" | "judgment" as task if summary.positions:
-            key, positions = "choice" if task == "ballot" else "winner", sorted(summary.positions)
-            # By the question's hash: seats on this model agree.
-            letter, stance = positions[hash_to_int(summary.question, key) % len(positions)]
-            found = f'"{excerpt(stance)}" ({letter})'
-            fields = {"reasoning": f"The points for {found} were answered least of all.", key: letter}
+            key = "choice" if task == "ballot" else "winner"
+            # By the question's hash, whatever the labels: seats on this model agree.
+            positions = sorted(summary.positions, key=lambda position: position[1])
+            label, stance = positions[hash_to_int(summary.question, key) % len(positions)]
+            found = f'"{excerpt(stance)}" ({label})'
+            fields = {"reasoning": f"The points for {found} were answered least of all.", key: label}
             if task == "judgment":
-                reasoning = f"{letter} answered what was said against it; the others left points open."
-                verdict = f"{found} was better supported."
-                fields |= {"reasoning": reasoning, "verdict": verdict, "margin": 2}
+                reasoning = f"{label} answered what was said against it; the others left points open."
+                labels = [name for name, _ in positions]
+                beliefs = dict.fromkeys([*labels, "none"], 20 // len(labels)) | {label: 80}
+                fields |= {
+                    "reasoning": reasoning,
+                    "verdict": f"{found} was better supported.",
+                    "beliefs": beliefs,
+                }
     return fields
 
 

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.requirement("N9", "D4")
 
 SIDES = [{"name": "Ada", "stance": "ship", "model": "one"}, {"name": "Bob", "stance": "wait"}]
 TWO_JUDGES = {"judges": {"models": ["x/one", "x/two"]}}
+THREE_JUDGES = {"judges": {"models": ["a/x", "b/y", "c/z"]}}
 
 
 def played(script: Script = default_script, **asked: Any) -> DebateSimulation:
@@ -58,7 +59,7 @@ class TestComparing:
         )
         told = render_comparison(found)
         assert "- judges.models: scripted | another" in told
-        assert "- concluded: decided wait, margin 3 of 3" in told
+        assert "- concluded: leaning wait, margin 3 of 3" in told
 
     def test_the_other_way_round(self) -> None:
         parent = played()
@@ -70,9 +71,12 @@ class TestComparing:
 
     def test_the_same_side_may_win_less_surely(self) -> None:
         parent = played()
-        child = parent.fork(1, task_script({"judgment": json.loads(render_finding("A", 1))})).play()
+        judges = {"models": ["x/1", "y/1", "z/1"]}
+        child = parent.fork(
+            1, task_script({"judgment": json.loads(render_finding("A", 2))}), judges=judges
+        ).play()
         assert side_by_side(parent, child)["summary"].endswith(
-            "They come to the same finding: decided in parent, leaning in fork."
+            "They come to the same finding: leaning in parent, decided in fork."
         )
 
     def test_two_forks_of_one_debate(self) -> None:
@@ -169,3 +173,20 @@ def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
         assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
     assert side_by_side(parent, child)["shared_rounds"] == 1
     assert parent.fork(0).debate.interventions == ()
+
+
+@pytest.mark.requirement("C20")
+def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
+    def made(position: str) -> DebateSimulation:
+        finding = json.loads(render_finding(None, common_position=position))
+        return played(task_script({"judgment": finding}), options=THREE_JUDGES)
+
+    half, nobody = (
+        made("Half now."),
+        played(task_script({"judgment": {"winner": None}}), options=THREE_JUDGES),
+    )
+    assert side_by_side(half, made("Half now."))["agree"] == "yes"
+    assert side_by_side(half, made("Half in May."))["agree"] == "no"
+    found = side_by_side(half, nobody)
+    assert (found["agree"], found["one"]["position"], found["other"]["position"]) == ("no", "Half now.", "")
+    assert "- concluded: synthesis Half now.\n" in render_comparison(found)

@@ -245,7 +245,7 @@ def test_every_seat_is_given_the_instruction_from_the_next_round_on() -> None:
     )
     at.play()
     assert rounds_with_text(at, "Proponent") == rounds_with_text(at, "Opponent") == [3]
-    assert rounds_with_text(at, "judge 1") == [4]
+    assert rounds_with_text(at, "judge 1") == [4, 4]
 
 
 @pytest.mark.parametrize("seat", ["Opponent", "judge 1"])
@@ -302,7 +302,7 @@ def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
     ],
 )
 def test_limits_that_leave_no_room_are_said_to_leave_none(most: int, told: str, rounds: int) -> None:
-    limits = {"limits": {"max_calls": 6, "on_budget": "pause"}}
+    limits = {"limits": {"max_calls": 6, "on_budget": "pause"}, "judges": {"both_orders": False}}
     at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
     assert at.status == "paused"
     effect = at.intervene("extend", rounds=rounds, limits={"max_calls": most})

@@ -27,7 +27,9 @@ def named(*names: str, stance: str = "yes") -> dict[str, Any]:
 
 
 def test_a_question_is_enough() -> None:
-    assert open_debate(build_request(question="  Is it worth it?\n"), models=["m"], seed=5) == Opened(
+    opened = open_debate(build_request(question="  Is it worth it?\n"), models=["m"], seed=5)
+    assert len(set(opened.labels)) == 2
+    assert opened == Opened(
         question="Is it worth it?",
         format="second_opinion",
         phases=FORMATS["second_opinion"].phases,
@@ -35,6 +37,7 @@ def test_a_question_is_enough() -> None:
             Debater(name="Proponent", stance="for", model="m"),
             Debater(name="Opponent", stance="against", model="m"),
         ),
+        labels=opened.labels,
         judges=JudgePanel(models=("m",), both_orders=True, anonymize=True, shuffle=True),
         max_rounds=2,
         seed=5,
@@ -73,6 +76,7 @@ def test_every_requested_option_is_in_the_setup() -> None:
             Debater(name="Bob", stance="no", model="b"),
             Debater(name="Cleo", stance="later", model="a"),
         ),
+        labels=("A", "B", "C"),
         judges=JudgePanel(
             models=("j", "k", "j"), both_orders=True, anonymize=False, shuffle=False, prompt="Who pays?"
         ),
@@ -87,10 +91,10 @@ def test_every_requested_option_is_in_the_setup() -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "both"), [("second_opinion", True), ("verdict", False)])
-def test_a_format_says_how_often_a_judge_reads(name: str, both: bool) -> None:
-    assert build_setup(format=name).judges.both_orders == both
-    assert build_setup(format=name, options={"judges": {"both_orders": not both}}).judges.both_orders != both
+@pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])
+def test_a_judge_reads_twice_unless_it_is_to_read_once(name: str) -> None:
+    assert build_setup(format=name).judges.both_orders
+    assert not build_setup(format=name, options={"judges": {"both_orders": False}}).judges.both_orders
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -133,7 +133,10 @@ class TestWeightsAndThreshold:
         assert at.debate.weights == {"Opponent": Fraction(3, 2)}
         found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Opponent")
-        assert found.votes == ["Proponent votes for Proponent", "Opponent votes for Opponent, weight 3/2"]
+        assert found.votes == [
+            "Proponent (scripted) votes for Proponent",
+            "Opponent (scripted) votes for Opponent, weight 3/2",
+        ]
 
     @pytest.mark.parametrize(
         ("weights", "why"),
@@ -262,7 +265,8 @@ class TestRetractions:
         assert "struck through" in at.intervene("retract", to="Opponent", round=1, reason="it made that up")
         at.play()
         for call, prompt in at.calls_made:
-            assert (call.round == 1) or "[B: retracted]" in render_prompt_text(prompt)
+            label = "A" if call.reading == 2 else "B"
+            assert (call.round == 1) or f"[{label}: retracted]" in render_prompt_text(prompt)
             assert "> Opponent lies." not in render_prompt_text(prompt).partition("# Round 2")[0]
         assert "retracted\n\n~~Opponent lies.~~" in render_transcript(at.debate, at.log)
         assert [turn.retracted for turn in visible_turns(at.debate) if turn.round == 1].count(True) == 1

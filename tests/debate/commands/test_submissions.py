@@ -118,7 +118,7 @@ class TestSubmitting:
     def test_the_caller_can_moderate_judge_referee_and_sum_up(self) -> None:
         options = {
             "moderator": {"model": CALLER, "opens": True, "closes": True},
-            "judges": {"models": [CALLER]},
+            "judges": {"models": [CALLER], "both_orders": False},
             "referee": {"model": CALLER},
             "synthesizer": {"model": CALLER},
         }
@@ -216,11 +216,13 @@ class TestRefused:
 
     def test_what_was_not_asked_for_is_refused_with_what_was_wrong(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        assert refused(at, "judge 1", "A, I think.") == (
-            "This is not what judge 1 was asked for: the reply holds no JSON object. Submit it again."
+        assert refused(at, "judge 1", "Hard to say.") == (
+            "This is not what judge 1 was asked for: the reply holds no clear finding; answer with JSON, and with "
+            "one of A, B or null. Submit it again."
         )
         assert refused(at, "judge 1", render_finding("Z")) == (
-            'This is not what judge 1 was asked for: "winner" must be one of A, B or null. Submit it again.'
+            'This is not what judge 1 was asked for: "winner" names no position: it must be one of A, B, or null. '
+            "Submit it again."
         )
         assert at.debate.failures == ()
 

@@ -82,10 +82,10 @@ class TestTheRound:
         rows = [(row["act"], row["agent"], row["to"]) for row in build_round(at.debate, 2)["turns"]]
         assert rows == pairs
         assert [(turn.act, turn.agent, turn.to) for turn in visible_turns(at.debate, 2)][:6] == pairs
-        assert "### A. Speaker 1 (stance 1), critique to Speaker 2\n\nWhy, asks 1?\n" in (
+        assert "### Speaker 1 (stance 1), critique to Speaker 2\n\nWhy, asks 1?\n" in (
             render_transcript(at.debate, at.log)
         )
-        assert "### B. Speaker 2 (stance 2), answer to Speaker 1\n\nSo, 2 to 1.\n" in (
+        assert "### Speaker 2 (stance 2), answer to Speaker 1\n\nSo, 2 to 1.\n" in (
             render_transcript(at.debate, at.log)
         )
 
@@ -186,9 +186,9 @@ class TestReading:
     def test_a_debater_is_told_whom_it_can_write_to(self) -> None:
         at = examined().play_to_round(2)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert "The others: B is Speaker 2, C is Speaker 3." in render_prompt_text(prompt)
+        assert "The others: B, C." in render_prompt_text(prompt)
         assert prompt.schema
-        assert prompt.schema["properties"]["to"]["enum"] == [TWO, THREE]
+        assert prompt.schema["properties"]["to"]["enum"] == ["B", "C"]
 
 
 class TestPrivacy:
@@ -218,12 +218,15 @@ class TestPrivacy:
     def test_judges_read_letters_and_each_message_with_its_answer_in_both_orders(self) -> None:
         at = examined(judges={"both_orders": True}).play()
         first, second = at.prompts("judge 1")
-        for prompt in (first, second):
-            assert "[A to B, critique]\n> Why, asks 1?\n\n[B to A, answer]\n> So, 2 to 1." in prompt
+        for prompt, one, two in ((first, "A", "B"), (second, "C", "A")):
+            assert (
+                f"[{one} to {two}, critique]\n> Why, asks 1?\n\n[{two} to {one}, answer]\n> So, 2 to 1."
+                in prompt
+            )
             assert not any(name in prompt for name in RING)
         order = [f"asks {seat[-1]}?" for seat in at.debate.rounds[1].order]
         assert sorted(order, key=first.index) == order
-        assert sorted(order, key=second.index) == order[::-1]
+        assert sorted(order, key=second.index) == order[1:] + order[:1]
 
     def test_the_last_100_messages_are_remembered(self) -> None:
         asking = ["cross_examination"] * 3

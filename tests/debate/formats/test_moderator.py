@@ -225,11 +225,11 @@ class TestBriefing:
     def test_a_moderator_is_told_who_is_who_whom_it_called_and_how_many_rounds_are_left(self) -> None:
         at = moderated({1: PLAN[1], 2: PLAN[2], 3: {"next_speakers": [], "done": True}}, rounds=4).play()
         last = at.prompts("moderator")[2].rpartition("\n\n")[2]
-        assert last.startswith(
+        assert (
             "A is Speaker 1; B is Speaker 2; C is Speaker 3.\n"
             "In round 1 you called Speaker 3, Speaker 1.\n"
             "In round 2 you called Speaker 2, Speaker 1, Speaker 2.\n"
-        )
+        ) in last
         assert "Rounds left after this one: 1." in last
 
     def test_a_moderators_words_are_quoted_like_everybodys(self) -> None:
@@ -288,6 +288,28 @@ def test_opening_and_closing_can_both_be_had() -> None:
         "closing",
     ]
     assert at.debate.ended == Ended(ending="concluded", cause="moderator_done")
+
+
+@pytest.mark.requirement("C20")
+def test_the_result_keeps_what_the_moderator_said_of_every_round() -> None:
+    def closing(call: Call) -> dict[str, Any]:
+        return {
+            "summary": f"So far {call.round}.",
+            "status": "CONTINUE",
+            "decision": f"Not yet, {call.round}.",
+        }
+
+    at = moderated(moderator={"opens": True, "closes": True})
+    at.script = task_script({"opening": {"next_speakers": [ONE, TWO]}, "closing": closing})
+    found = build_result(at.play().debate)["moderatorSummaries"]
+    assert found == [
+        {"round": n, "summary": f"So far {n}.", "settled": False, "decision": f"Not yet, {n}."}
+        for n in range(1, at.debate.held_round_count + 1)
+    ]
+    assert len(found) > 1
+    at = moderated(moderator={"opens": True, "closes": True}, visibility={"hide_from_client": ["moderator"]})
+    at.script = task_script({"opening": {"next_speakers": [ONE, TWO]}, "closing": closing})
+    assert build_result(at.play().debate)["moderatorSummaries"] == []
 
 
 def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:

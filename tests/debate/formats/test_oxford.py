@@ -57,7 +57,7 @@ def found(*ballots: str, **interventions: InterventionRequest) -> tuple[str, str
         (("AB", "CC", "BC"), ("leaning", "3")),
         (("-B", "-B", "AA"), ("undecided", "")),
         (("A-", "A-", "BB"), ("undecided", "")),
-        (("?B", "A?", "AC"), ("decided", "3")),
+        (("?B", "A?", "AC"), ("leaning", "3")),
         (("--", "??", "-A"), ("undecided", "")),
     ],
 )
@@ -89,7 +89,7 @@ def test_the_verdict_says_how_the_audience_voted_before_and_after() -> None:
         "The audience moved to: stance 2. Votes: stance 1: 2 before, 1 after; stance 2: 0 before, 1 after."
         in text
     )
-    assert "judge 3 abstains: it chose no position in the first vote" in text
+    assert "abstains: it chose no position in the first vote" in text
     assert "No position won the audience over." in markdown.render_verdict(hold("AA", "BB").debate)
 
 

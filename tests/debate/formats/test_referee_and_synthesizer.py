@@ -116,7 +116,8 @@ class TestRoundRobin:
         assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
         assert build_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
         shown = render_verdict(at.debate)
-        assert shown.startswith("## Result\n\n\\## Do both.\n\nIt pays.")
+        assert shown.startswith("## Result\n\n**Question**: ")
+        assert "\n\n\\## Do both.\n\nIt pays." in shown
         assert "The talk ended: the last round was held." in shown
         assert render_transcript(at.debate, at.log).count("## Result") == 1
 
@@ -124,7 +125,7 @@ class TestRoundRobin:
         at = panel().play()
         (prompt,) = at.prompts("synthesizer")
         assert all(f"> {turn.text}" in prompt for turn in at.debate.turns)
-        assert prompt.endswith("Write plain Markdown.")
+        assert "\nWrite plain Markdown, " in prompt
 
     def test_switched_off_it_leaves_the_raw_result(self) -> None:
         at = panel(synthesizer=False).play()

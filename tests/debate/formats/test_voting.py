@@ -40,7 +40,10 @@ def vote(*ballots: ScriptAnswer, phases: list[Any] | None = None, **asked: Any) 
     """A debate whose debaters cast these ballots, Speaker 1 the first."""
     cast = {f"Speaker {n}": said for n, said in enumerate(ballots, start=1)}
     opened = build_setup(
-        debaters=build_debaters(len(ballots)), options={"phases": phases or DECIDES}, **asked
+        models=[f"vendor {n}/model" for n in range(len(ballots))],
+        debaters=build_debaters(len(ballots)),
+        options={"phases": phases or DECIDES},
+        **asked,
     )
     return simulate(opened, task_script({"ballot": lambda c: cast[c.seat]}))
 
@@ -50,19 +53,32 @@ def verdict(*ballots: ScriptAnswer) -> Verdict:
 
 
 A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
-LOST, PROSE = ProviderFailure("timeout"), "I vote for A."
+LOST, PROSE = ProviderFailure("timeout"), "Hard to say."
+SIDES = FIRST, SECOND, _ = [f"Speaker {n} (stance {n})" for n in (1, 2, 3)]
+NO_BALLOTS = "Speaker 2 gave no usable ballot; Speaker 3 gave no usable ballot"
+UNCLEAR = "the reply holds no clear finding; answer with JSON, and with one of"
 
 
 @pytest.mark.parametrize(
     ("ballots", "outcome", "winner", "told"),
     [
-        ((B, B, B), "decided", "Speaker 2", "3 of 3 ballots for: stance 2"),
-        ((B, B, A), "leaning", "Speaker 2", "2 of 3 ballots for: stance 2"),
-        ((A, B, C), "contested", "", "The 3 ballots are split: no position has a majority."),
-        ((A, B), "contested", "", "The 2 ballots are split: no position has a majority."),
-        ((C, NONE, C), "decided", "Speaker 3", "2 of 2 ballots for: stance 3"),
-        ((A, PROSE, LOST), "decided", "Speaker 1", "1 of 1 ballot for: stance 1"),
-        ((A, A, B, B), "contested", "", "The 4 ballots are split: no position has a majority."),
+        ((B, B, B), "leaning", "Speaker 2", "3 of 3 voters for: stance 2"),
+        ((B, B, A), "contested", "", f"No finding: 2 of 3 found for {SECOND}; 1 of 3 found for {FIRST}."),
+        (
+            (A, B, C),
+            "contested",
+            "",
+            f"No finding: {'; '.join(f'1 of 3 found for {side}' for side in SIDES)}.",
+        ),
+        ((A, B), "contested", "", f"No finding: 1 of 2 found for {FIRST}; 1 of 2 found for {SECOND}."),
+        ((C, NONE, C), "leaning", "Speaker 3", "2 of 3 voters for: stance 3"),
+        (
+            (A, PROSE, LOST),
+            "undecided",
+            "",
+            f"No finding: 1 of 3 found for {FIRST}; {NO_BALLOTS}.",
+        ),
+        ((A, A, B, B), "contested", "", f"No finding: 2 of 4 found for {FIRST}; 2 of 4 found for {SECOND}."),
         (
             (NONE, NONE),
             "undecided",
@@ -96,12 +112,12 @@ class TestCounting:
         found = build_verdict(at.debate)
         assert found.ballots == ["stance 1: 2 votes", "stance 2: 1 vote", "abstained: 1", "missing: 2"]
         assert found.votes == [
-            "Speaker 1 votes for Speaker 1",
-            "Speaker 2 votes for Speaker 1",
-            "Speaker 3 votes for Speaker 2",
-            "Speaker 4 abstains: it abstained",
-            "Speaker 5 abstains: it gave no usable ballot",
-            "Speaker 6 abstains: it gave no usable ballot",
+            "Speaker 1 (vendor 0/model) votes for Speaker 1",
+            "Speaker 2 (vendor 1/model) votes for Speaker 1",
+            "Speaker 3 (vendor 2/model) votes for Speaker 2",
+            "Speaker 4 (vendor 3/model) abstains: it abstained",
+            "Speaker 5 (vendor 4/model) abstains: it gave no usable ballot",
+            "Speaker 6 (vendor 5/model) abstains: it gave no usable ballot",
         ]
         assert [failure.seat for failure in at.debate.failures] == ["Speaker 5", "Speaker 6", "Speaker 5"]
         assert len(at.debate.ballots) == 4
@@ -118,16 +134,16 @@ class TestCounting:
         assert build_verdict(at.debate).ballots == ["no: 3 votes"]
 
     def test_the_reasoning_is_that_of_the_first_who_voted_for_the_winner(self) -> None:
-        assert verdict(B, A, B).reasoning == "B was better supported."
+        assert verdict(B, NONE, B).reasoning == "B was better supported."
         assert verdict(A, B).reasoning == ""
 
     def test_a_model_too_small_to_judge_casts_no_vote(self) -> None:
-        found = verdict(Reply(A, build_usage("local"), informative=False), B)
+        found = verdict(Reply(A, build_usage("local"), informative=False), B, B)
         assert (found.winner, found.votes[0]) == (
             "Speaker 2",
-            "Speaker 1 abstains: it is too small a model to judge",
+            "Speaker 1 (local) abstains: it is too small a model to judge",
         )
-        assert found.ballots == ["stance 2: 1 vote", "not counted: 1"]
+        assert found.ballots == ["stance 2: 2 votes", "not counted: 1"]
         assert any("embedded model" in caution for caution in found.cautions)
 
     def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
@@ -135,8 +151,8 @@ class TestCounting:
         shown = render_transcript(at.debate, at.log)
         assert "*Speaker 1 votes for Speaker 1: A was better supported.*" in shown
         assert "*Speaker 2 votes for no side: None was better supported.*" in shown
-        assert "*Speaker 3 failed: the reply holds no JSON object*" in shown
-        assert "**Votes**\n- Speaker 1 votes for Speaker 1\n" in shown
+        assert f"*Speaker 3 failed: {UNCLEAR} A, B, C or null*" in shown
+        assert "**Votes**\n- Speaker 1 (vendor 0/model) votes for Speaker 1\n" in shown
         assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
         assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == [
             "Speaker 1",
@@ -170,9 +186,9 @@ class TestReading:
     @pytest.mark.parametrize(
         ("said", "why"),
         [
-            ('{"choice": "D"}', '"choice" must be one of A, B, C or null'),
-            ("{}", "choice: Field required"),
-            ("B", "the reply holds no JSON object"),
+            ('{"choice": "D"}', '"choice" names no position: it must be one of A, B, C, or null'),
+            ("{}", 'the JSON of the reply has no "choice"'),
+            ("Well.", f"{UNCLEAR} A, B, C or null"),
         ],
     )
     def test_what_cannot_be_read_is_a_failure(self, said: str, why: str) -> None:
@@ -186,7 +202,7 @@ class TestReading:
         at.script = task_script({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
         at.play()
         assert len(at.debate.ballots) == 2
-        assert "the reply holds no JSON object. Answer again, as asked." in at.prompts("Speaker 1")[-1]
+        assert f"{UNCLEAR} A, B or null. Answer again, as asked." in at.prompts("Speaker 1")[-1]
 
     def test_ballots_are_private(self) -> None:
         at = vote(A, B, C, phases=STRAW).play()
@@ -199,7 +215,7 @@ class TestWhatDecides:
         assert at.status == "paused"
         assert status_reason(at.debate).startswith("0 of 2 answered in round 2 (voting), 1 needed.")
         at.script = task_script({"ballot": A})
-        assert build_verdict(at.add_events(Resumed()).play().debate).outcome == "decided"
+        assert build_verdict(at.add_events(Resumed()).play().debate).outcome == "leaning"
 
     def test_a_straw_poll_decides_nothing_and_the_last_vote_does(self) -> None:
         def script(call: Call) -> ScriptAnswer:
@@ -225,7 +241,7 @@ class TestWhatDecides:
         at = vote(A, A, phases=STRAW)
         at.script = task_script({"ballot": lambda c: PROSE if (c.seat, c.round) == ("Speaker 1", 4) else A})
         found = build_verdict(at.play().debate)
-        assert found.votes[0] == "Speaker 1 abstains: it gave no usable ballot"
+        assert found.votes[0] == "Speaker 1 (vendor 0/model) abstains: it gave no usable ballot"
         assert found.ballots == ["stance 1: 1 vote", "missing: 1"]
 
     def test_a_straw_poll_without_ballots_stops_nothing(self) -> None:

@@ -92,11 +92,11 @@ def test_the_prompt_of_a_seat_extends_its_previous_prompt(name: str) -> None:
         assert len(prompts) > 1
         assert all(later.startswith(body(earlier)) for earlier, later in pairwise(prompts))
         kept = sum(shared_length(*pair) for pair in pairwise(prompts))
-        assert kept >= KEPT.get(name, 0.99) * sum(map(len, prompts[:-1]))
+        assert kept >= KEPT.get(name, 0.95) * sum(map(len, prompts[:-1]))
 
 
-KEPT = {"handoff": 0.95, "full": 0.95}
-"""What share of a prompt the next one keeps, where the last words are more than a line."""
+KEPT = {"handoff": 0.9, "full": 0.93}
+"""What share of a prompt the next one keeps, without documents; the rest are the last words of the seat."""
 
 
 def test_the_first_reading_extends_the_prompts_of_the_debaters() -> None:
@@ -114,7 +114,9 @@ def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
     ada, bob = render_prompts(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
-        "\n\nYour role: an economist\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Speak."
+        "\n\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Your position: yes\nYour role: an economist\n"
+        'The question: "Should a small team write its own scheduler?"\n'
+        "Round 1 of at most 2. Speak, in plain prose of at most about 180 words."
     )
 
 
@@ -129,7 +131,8 @@ def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
     }
     assert len(again) == 6
     for prompt, call in again:
-        detail = "the reply holds no JSON object" if call.reading else "the model said nothing"
+        unclear = "the reply holds no clear finding; answer with JSON, and with one of A, B or null"
+        detail = unclear if call.reading else "the model said nothing"
         assert prompt == first[call.round, call.seat, call.reading] + (
             f"\nYour previous reply could not be used: {detail}. Answer again, as asked."
         )

@@ -7,8 +7,8 @@ from server.debate.commands.formats import FORMATS
 from server.debate.facts.config import Debater
 from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
-from server.debate.prompts.response_schemas import RESPONSE_TEMPLATES
-from server.debate.prompts.transcript import lettered_debaters, stance_tag
+from server.debate.prompts.response_schemas import json_instruction
+from server.debate.prompts.transcript import stance_tag
 from server.debate.prompts.wording import COMMON_RULES, PHASE_INSTRUCTIONS, phase_instruction
 from server.debate.rules.decide import Call
 from tests.support.simulation import (
@@ -71,15 +71,15 @@ class TestLayout:
 # Question
 > Should a small team write its own scheduler?
 
-# Positions
-> A. yes
-> B. no never
-
-# Document
+# Document 1
 > Costs https://example.org
 >
 > It costs
 > 100.
+
+# Positions
+> A. yes
+> B. no never
 
 # Round 1: opening
 {PHASE_INSTRUCTIONS["opening"]}
@@ -99,7 +99,9 @@ class TestLayout:
 {PHASE_INSTRUCTIONS["rebuttal"]}
 
 Be kind.
-You are A. Speak."""
+You are A. Your position: yes
+The question: "Should a small team write its own scheduler?"
+Round 2 of at most 2. Speak, in plain prose of at most about 180 words."""
         )
 
     def test_without_documents_their_heading_is_absent(self) -> None:
@@ -122,28 +124,22 @@ You are A. Speak."""
             update={"phases": (first, FORMATS["verdict"].phases[1])}
         )
         (prompt,) = render_prompts(simulate(opened).play_to_round(1))
-        assert prompt.endswith("# Round 1: duel\n\nYou are A. Speak.")
+        assert "# Round 1: duel\n\nYou are A. " in prompt
 
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
         at = simulate().play_to_round(3)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert (
-            last_line(render_prompt_text(prompt))
-            == f"You are a judge. Answer with JSON only: {RESPONSE_TEMPLATES['judgment']}"
-        )
+        assert last_line(render_prompt_text(prompt)) == json_instruction("judgment", ("A", "B"))
         assert prompt.schema is not None
         properties = prompt.schema["properties"]
-        assert list(properties) == prompt.schema["required"] == ["reasoning", "verdict", "winner", "margin"]
+        assert list(properties) == prompt.schema["required"]
+        assert properties["beliefs"]["required"] == ["A", "B", "none"]
         assert properties["winner"] == {"anyOf": [{"type": "string", "enum": ["A", "B"]}, {"type": "null"}]}
         assert all("maxLength" in properties[name] for name in ("reasoning", "verdict"))
 
     def test_debaters_answer_in_prose(self) -> None:
         at = simulate().play_to_round(1)
         assert render(at.debate, at.pending_calls()[0]).schema is None
-
-    def test_positions_are_letters_in_the_order_declared(self) -> None:
-        at = simulate(build_setup(debaters=build_debaters(26)))
-        assert "".join(letter for letter, _ in lettered_debaters(at.debate)) == "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
     def test_a_long_stance_is_shortened_where_it_is_a_tag(self) -> None:
         assert stance_tag(Debater(name="a", stance="s" * 40, model="m")) == "s" * 40
@@ -156,7 +152,7 @@ class TestTheBrief:
         at = simulate().play()
         rules = COMMON_RULES["advocate"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
-        assert "argue your position to the end and do not concede it in public" in rules
+        assert "argue their position to the end and do not concede it in public" in rules
 
     @pytest.mark.requirement("C15")
     @pytest.mark.parametrize("name", ["settle", "round_robin"])
@@ -164,7 +160,7 @@ class TestTheBrief:
         at = simulate(build_setup(format=name)).play()
         rules = COMMON_RULES["panel"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
-        assert "Change your mind where an argument in the transcript compels you" in rules
+        assert "change their mind where an argument in the transcript compels" in rules
         assert "concede" not in rules
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
@@ -184,7 +180,7 @@ class TestAnonymity:
         at.play_to_round(1).add_events(note("Go on."), note("To you.", to="Quirina")).play()
         assert {call.attempt for call, _ in at.calls_made} == {1, 2}
         for call, prompt in at.calls_made:
-            chooses = call.task == "message" or (call.task, name) == ("argument", "handoff")
+            chooses = call.task in ("closing", "deliverable") or (call.task, name) == ("argument", "handoff")
             read = transcript_of(render_prompt_text(prompt)) if chooses else str(prompt)
             assert not any(debater["name"] in read for debater in UNUSUAL)
 
@@ -192,8 +188,12 @@ class TestAnonymity:
     def test_judges_see_names_without_anonymization(self) -> None:
         at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"anonymize": False}})).play()
         for call, prompt in at.calls_made:
-            shown = "A is Zebulon; B is Quirina; C is Xanthippe." in render_prompt_text(prompt)
-            assert shown == (call.reading > 0)
+            seen = {
+                1: "A is Zebulon; B is Quirina; C is Xanthippe.",
+                2: "A is Quirina; B is Xanthippe; C is Zebulon.",
+            }
+            text = render_prompt_text(prompt)
+            assert seen[call.reading] in text if call.reading else "Zebulon" not in text
 
     def test_models_are_in_no_prompt(self) -> None:
         at = simulate(build_setup(["vendor/secret"]), malformed_first_reply).play()
@@ -235,7 +235,6 @@ class TestWhoSeesWhat:
         ).play_to_round(2)
         spoken = [f"By {n}." for n in range(1, 7)]
         assert blocks(render_prompts(at)[0]) == spoken
-        assert [turn.text for turn in at.debate.round_turns(1)] != spoken
 
     def test_a_role_and_a_system_prompt_reach_only_their_seat(self) -> None:
         request = [
@@ -293,7 +292,7 @@ class TestNotes:
     def test_a_note_made_during_a_round_is_in_the_later_prompts_of_it(self) -> None:
         at = simulate(build_setup(format="verdict")).play_to_round(1)
         at.add_events(at.answer(at.pending_calls()[0]), note("Mind the costs.")).play()
-        assert ["Mind the costs." in render_prompt_text(prompt) for _, prompt in at.calls_made] == [True] * 4
+        assert ["Mind the costs." in render_prompt_text(prompt) for _, prompt in at.calls_made] == [True] * 5
 
     def test_a_note_to_one_debater_is_in_no_other_prompt(self) -> None:
         at = simulate().play_through_round(1).add_events(note("Mind the costs.", to="Opponent")).play()
@@ -313,24 +312,25 @@ class TestReadings:
         return {c.reading: blocks(render_prompt_text(p)) for c, p in at.calls_made if c.reading}
 
     @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
-    def test_the_second_reading_reverses_each_round(self, name: str) -> None:
-        read = self.readings(name)
-        assert read[2] == read[1][3::-1] + read[1][:3:-1]
-        assert sorted(read[1]) == ["11", "12", "13", "14", "21", "22", "23", "24"]
+    def test_the_second_reading_turns_rounds_that_were_written_together(self) -> None:
+        read = self.readings("second_opinion")
+        assert read[2] == [*read[1][1:4], read[1][0], *read[1][5:8], read[1][4]]
+        assert sorted(read[1]) == SPOKEN
 
     @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
-    def test_the_judge_reads_each_round_in_the_order_drawn_for_it(self, name: str) -> None:
-        at = simulate(build_setup(format=name, debaters=build_debaters(4))).play_to_round(3)
+    def test_rounds_that_were_written_together_are_read_in_the_order_drawn(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(3)
         drawn = [f"{entered.round}{seat[-1]}" for entered in at.debate.rounds[:2] for seat in entered.order]
-        assert self.readings(name)[1] == drawn
+        assert self.readings("second_opinion")[1] == drawn
         assert drawn != sorted(drawn)
+        assert self.readings("second_opinion", shuffle=False)[1] == SPOKEN
 
-    @pytest.mark.requirement("C9")
-    @pytest.mark.parametrize("name", ["second_opinion", "verdict"])
-    def test_without_the_shuffle_the_judge_reads_in_the_order_declared(self, name: str) -> None:
-        assert self.readings(name, shuffle=False)[1] == ["11", "12", "13", "14", "21", "22", "23", "24"]
+    @pytest.mark.requirement("C22")
+    def test_turns_that_answer_each_other_keep_their_order_in_both_readings(self) -> None:
+        assert self.readings("verdict") == {1: SPOKEN, 2: SPOKEN}
+
+
+SPOKEN = ["11", "12", "13", "14", "21", "22", "23", "24"]
 
 
 def test_rendering_a_debate_again_gives_the_same_bytes() -> None:

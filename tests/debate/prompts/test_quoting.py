@@ -61,11 +61,11 @@ HOSTILE = st.lists(
 
 
 def skeleton(debate: Debate, call: Call) -> list[str]:
-    """The lines of a prompt that are ours: those which are no quotation."""
+    """The lines of a prompt that are ours: those which are no quotation, nor repeat the question in one line."""
     return [
         line
         for line in render_prompt_text(render(debate, call)).splitlines()
-        if line != ">" and not line.startswith("> ")
+        if line != ">" and not line.startswith(("> ", 'The question: "'))
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_stance_and_a_role_stay_on_their_lines(text: str) -> None:
     assert len(lines) == len(plain)
     for line, one in zip(lines, plain, strict=True):
         if line != one:
-            assert line.startswith(("[A: ", "Your role: x"))
+            assert line.startswith(("[A: ", "Your role: x", "You are A. Your position: "))
             assert len(line) <= 45 or not line.startswith("[")
 
 

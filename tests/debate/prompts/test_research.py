@@ -51,7 +51,9 @@ def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
         'web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
         "web/fetch {}\n> It failed: no answer in 10 s\n"
         'web/fetch {"u": 1}\n> Long\n> [cut here]\n'
-        "You are A. Speak."
+        "You are A. Your position: for\n"
+        'The question: "Should a small team write its own scheduler?"\n'
+        "Round 1 of at most 2. Speak, in plain prose of at most about 180 words."
     )
     assert "looked up" not in prompt_text(at, other).rpartition("\n\n")[2]
 

@@ -14,8 +14,8 @@ def test_the_summary_has_the_last_argument_of_the_opponent() -> None:
     cues = [render(at.debate, call).summary for call in at.pending_calls()]
     question = at.debate.setup.question
     assert cues == [
-        PromptSummary("argument", question, 2, "for", "Opponent in 1"),
-        PromptSummary("argument", question, 2, "against", "Proponent in 1"),
+        PromptSummary("argument", question, 2, "for", "B in 1"),
+        PromptSummary("argument", question, 2, "against", "A in 1"),
     ]
 
 
@@ -31,7 +31,7 @@ def test_in_declared_order_a_speaker_answers_the_previous_one() -> None:
 
     at = simulate(build_setup(format="verdict", debaters=build_debaters(5)), script).play()
     opponents = [prompt.summary.opponent_text for call, prompt in at.calls_made if call.round == 2]
-    assert opponents == [f"Speaker {n}" for n in (5, 1, 2, 3, 4)]
+    assert opponents == ["E", "A", "B", "C", "D"]
 
 
 @pytest.mark.requirement("D5")
@@ -52,7 +52,7 @@ def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading() -> None:
     first, second = (render(at.debate, call).summary for call in at.pending_calls())
     assert (first.task, first.round) == ("judgment", 3)
     assert first.positions == (("A", "for"), ("B", "against"))
-    assert second.positions == first.positions[::-1]
+    assert second.positions == (("A", "against"), ("B", "for"))
 
 
 @pytest.mark.requirement("C7")
@@ -60,8 +60,9 @@ def test_names_are_given_only_where_one_has_to_be_chosen() -> None:
     opened = build_setup(format="full", options={"moderator": {}})
     at = simulate(opened).play()
     for call, prompt in at.calls_made:
-        others = tuple(name for name in at.debate.names if name != call.seat)
-        assert prompt.summary.choices == (others if call.task in ("message", "opening") else ())
+        others = {"Proponent": ("B",), "Opponent": ("A",)}.get(call.seat, ())
+        choices = {"message": others, "opening": at.debate.names}
+        assert prompt.summary.choices == choices.get(call.task, ())
 
 
 @pytest.mark.requirement("C17")

@@ -107,7 +107,7 @@ class TestClients:
 
     def test_the_verdict_is_always_shown(self) -> None:
         found = build_verdict(play_debate(hide_from_client=list(KINDS)).debate)
-        assert (found.outcome, found.winner) == ("decided", "Proponent")
+        assert (found.outcome, found.winner) == ("leaning", "Proponent")
         assert found.deliverable == ""
         assert found.dissent == []
 
@@ -128,10 +128,10 @@ class TestSeats:
 
     def test_debaters_can_be_hidden_from_each_other_but_not_from_judges(self) -> None:
         at = play_debate(hide_from_seats=["debaters"])
-        assert "> It pays, Opponent." not in self.prompt_text(at, "Proponent")
-        assert "> It pays, Proponent." in self.prompt_text(at, "Proponent")
+        assert "> It pays, B." not in self.prompt_text(at, "Proponent")
+        assert "> It pays, A." in self.prompt_text(at, "Proponent")
         for seat in ("moderator", "referee", "judge 1", "synthesizer"):
-            assert "> It pays, Opponent." in self.prompt_text(at, seat)
+            assert "> It pays, B." in self.prompt_text(at, seat)
 
     @pytest.mark.parametrize(
         ("kind", "words"), [("moderator", "> So far so good."), ("referee", "> B was vague.")]
@@ -145,4 +145,4 @@ class TestSeats:
 
     def test_seats_see_each_other_by_default(self) -> None:
         for seat in ("Proponent", "moderator", "judge 1"):
-            assert "> It pays, Opponent." in self.prompt_text(play_debate(), seat)
+            assert "> It pays, B." in self.prompt_text(play_debate(), seat)

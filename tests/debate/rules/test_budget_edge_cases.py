@@ -21,7 +21,8 @@ def played(number: int, **limits: Any) -> tuple[str, str, int]:
             else default_script(call)
         )
 
-    at = simulate(build_setup(format="handoff", max_rounds=10, options={"limits": limits}), script).play()
+    options = {"limits": limits, "judges": {"both_orders": False}}
+    at = simulate(build_setup(format="handoff", max_rounds=10, options=options), script).play()
     return at.status, status_reason(at.debate), len(at.calls_made)
 
 

@@ -1,10 +1,15 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from server.debate.facts.events import Concluded, Vote
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
+from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import find_verdict_warnings
 from tests.support.simulation import (
+    DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
     build_debaters,
@@ -18,55 +23,65 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("C8")
 
-ELSEWHERE = "found for another side when the order changed"
+LOST_ORDER = "found for another side when positions, labels and order were turned"
+MODELS = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")
+
+Readings = tuple[ScriptAnswer, ScriptAnswer]
 
 
-def judged(*panel: tuple[ScriptAnswer, ScriptAnswer]) -> Concluded:
-    """The verdict on three debaters, given what each judge says in the two readings."""
+def hold(*panel: Readings, models: Sequence[str] = MODELS, **options: Any) -> DebateSimulation:
+    """A debate of three, whose judges say this in their two readings. Its debaters are of other models."""
     answers = {
         (f"judge {number}", reading): answer
         for number, readings in enumerate(panel, start=1)
         for reading, answer in enumerate(readings, start=1)
     }
-    opened = build_setup(debaters=build_debaters(3), options={"judges": {"count": len(panel)}})
-    at = simulate(opened, judge_script(answers)).play()
+    judges = {"models": list(models[: len(panel)]), **options.pop("judges", {})}
+    opened = build_setup(
+        debaters=build_debaters(3, model="vendor/debater"), options={"judges": judges, **options}
+    )
+    return simulate(opened, judge_script(answers)).play()
+
+
+def judged(*panel: Readings, **options: Any) -> Concluded:
+    at = hold(*panel, **options)
     assert at.debate.verdict
     return at.debate.verdict
 
 
-def twice(winner: str | None, margin: int = 2) -> tuple[ScriptAnswer, ScriptAnswer]:
-    return render_finding(winner, margin), render_finding(winner, margin)
+def twice(winner: str | None, margin: int = 2, **fields: Any) -> Readings:
+    return render_finding(winner, margin, **fields), render_finding(winner, margin, **fields)
+
+
+NONE, MADE = twice(None), twice(None, common_position="First one, then the other.")
 
 
 @pytest.mark.parametrize(
     ("panel", "outcome", "winner"),
     [
-        pytest.param([twice("A")], "decided", "Speaker 1", id="one judge, clearly"),
-        pytest.param([twice("A", 3)] * 3, "decided", "Speaker 1", id="all, clearly"),
+        pytest.param([twice("A", 3)], "leaning", "Speaker 1", id="one judge, clearly"),
         pytest.param([twice("A", 1)], "leaning", "Speaker 1", id="one judge, narrowly"),
+        pytest.param([twice("A", 0)], "undecided", "", id="one judge, without a margin"),
+        pytest.param([twice("A")] * 2, "decided", "Speaker 1", id="two, clearly"),
+        pytest.param([twice("A", 3)] * 3, "decided", "Speaker 1", id="all, clearly"),
         pytest.param([twice("A"), twice("A", 1)], "leaning", "Speaker 1", id="all, one narrowly"),
-        pytest.param([twice("B")] * 2 + [twice("A")], "leaning", "Speaker 2", id="two of three"),
-        pytest.param(
-            [twice("B")] * 2 + [twice(None)], "leaning", "Speaker 2", id="two of three, one for none"
-        ),
-        pytest.param(
-            [twice("C", 0), twice("C", 1), twice("A", 3)],
-            "leaning",
-            "Speaker 3",
-            id="a majority with a margin somewhere",
-        ),
-        pytest.param([twice("A", 0)], "contested", "", id="one judge, without a margin"),
-        pytest.param([twice("A", 0)] * 3, "contested", "", id="all, without a margin"),
+        pytest.param([twice("A", 0)] * 3, "undecided", "", id="all, without a margin"),
+        pytest.param([twice("B"), twice("B"), NONE], "leaning", "Speaker 2", id="two of three, one for none"),
+        pytest.param([twice("B"), twice("B"), twice("A")], "contested", "", id="two of three"),
+        pytest.param([twice("C")] * 4 + [twice("A")], "leaning", "Speaker 3", id="four of five"),
         pytest.param([twice("A", 3), twice("B", 3)], "contested", "", id="a tie"),
         pytest.param([twice("A"), twice("B"), twice("C")], "contested", "", id="three ways"),
-        pytest.param([twice("A", 3), twice(None)], "contested", "", id="half for a side, half for none"),
+        pytest.param([twice("A", 3), NONE], "undecided", "", id="half for a side, half for none"),
         pytest.param([twice("A")] * 2 + [twice("B")] * 2, "contested", "", id="two against two"),
-        pytest.param([twice(None)] * 2, "undecided", "", id="none for a side"),
+        pytest.param([NONE] * 2, "undecided", "", id="none for a side"),
+        pytest.param([MADE] * 3, "synthesis", "", id="all for a position made of the others"),
+        pytest.param([MADE, MADE, twice("A")], "contested", "", id="two for one made of the others"),
         pytest.param([(render_finding("A"), render_finding("B"))], "undecided", "", id="nobody left"),
+        pytest.param([twice("A"), (render_finding("A"), "?")], "undecided", "", id="half failed"),
     ],
 )
-def test_the_outcome_follows_from_the_votes(
-    panel: list[tuple[ScriptAnswer, ScriptAnswer]], outcome: str, winner: str
+def test_the_outcome_follows_from_the_votes_of_all_who_were_asked(
+    panel: list[Readings], outcome: str, winner: str
 ) -> None:
     found = judged(*panel)
     assert (found.outcome, found.winner) == (outcome, winner)
@@ -75,17 +90,21 @@ def test_the_outcome_follows_from_the_votes(
 class TestVotes:
     def test_a_judge_whose_two_readings_differ_abstains(self) -> None:
         assert judged((render_finding("A", 3), render_finding("B", 3))).votes == (
-            Vote(judge="judge 1", winner="", margin=0, abstains=ELSEWHERE),
+            Vote(judge="judge 1", winner="", margin=0, abstains=LOST_ORDER),
         )
 
     def test_a_judge_who_finds_for_nobody_in_one_order_only_abstains(self) -> None:
-        assert judged((render_finding("A"), render_finding(None))).votes[0].abstains == ELSEWHERE
+        assert judged((render_finding("A"), render_finding(None))).votes[0].abstains == LOST_ORDER
 
     def test_the_smaller_margin_of_two_readings_counts(self) -> None:
         assert judged((render_finding("A", 3), render_finding("A", 1))).votes[0].margin == 1
 
     def test_a_finding_for_nobody_is_a_vote_without_a_margin(self) -> None:
         assert judged(twice(None, 3)).votes == (Vote(judge="judge 1", winner="", margin=0),)
+
+    def test_a_position_made_of_the_others_counts_where_both_readings_name_one(self) -> None:
+        assert judged(MADE).votes[0].for_synthesis
+        assert not judged((MADE[0], NONE[0])).votes[0].for_synthesis
 
     def test_a_judge_who_answers_in_one_order_only_abstains(self) -> None:
         lost = ProviderFailure("timeout")
@@ -94,18 +113,19 @@ class TestVotes:
             assert found.votes[0].abstains == "answered in one of the two orders only"
 
     def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:
-        at = simulate(build_setup(format="verdict")).play()
-        assert at.debate.verdict
-        assert at.debate.verdict.votes == (Vote(judge="judge 1", winner="Proponent", margin=2),)
+        found = judged(twice("A"), judges={"both_orders": False})
+        assert found.votes == (Vote(judge="judge 1", winner="Speaker 1", margin=2),)
 
-    def test_a_judge_who_gives_no_usable_answer_abstains(self) -> None:
-        found = judged(twice("A"), ("A, I think", "B, I think"))
-        assert found.votes[1].abstains == "gave no usable answer"
-        assert (found.outcome, found.winner) == ("decided", "Speaker 1")
+    def test_a_judge_who_gives_no_usable_answer_stays_among_those_asked(self) -> None:
+        unclear = ("A or B, I think", "B, perhaps")
+        assert judged(twice("A"), unclear).votes[1].abstains == "gave no usable answer"
+        assert judged(twice("A"), unclear).outcome == "undecided"
+        assert judged(twice("A"), twice("A"), unclear).outcome == "leaning"
 
-    def test_a_judge_who_abstains_takes_no_side_and_hinders_no_decision(self) -> None:
-        found = judged(twice("A"), (render_finding("B"), render_finding("C")))
-        assert (found.outcome, found.winner) == ("decided", "Speaker 1")
+    def test_a_judge_who_abstains_takes_no_side_and_stays_among_those_asked(self) -> None:
+        lost = (render_finding("B"), render_finding("C"))
+        assert judged(*[twice("A")] * 2, lost).outcome == "leaning"
+        assert judged(*[twice("A")] * 4, lost).outcome == "decided"
 
     def test_a_model_too_small_to_judge_never_decides(self) -> None:
         def tiny(call: Call) -> ScriptAnswer:
@@ -122,25 +142,98 @@ class TestVotes:
         assert any("embedded model judged" in caution for caution in find_verdict_warnings(at.debate))
 
 
+class TestCaps:
+    """What makes a verdict of a unanimous panel no more than leaning."""
+
+    ALL = (twice("A", 3),) * 3
+
+    def test_nothing_does_in_a_debate_without_a_weakness(self) -> None:
+        assert judged(*self.ALL).outcome == "decided"
+
+    def test_judges_of_one_model(self) -> None:
+        assert judged(*self.ALL, models=MODELS[:1] * 3).outcome == "leaning"
+
+    def test_judges_who_read_once(self) -> None:
+        assert judged(*self.ALL, judges={"both_orders": False}).outcome == "leaning"
+
+    def test_a_talk_in_which_the_same_spoke_last_in_both_readings(self) -> None:
+        assert judged(*self.ALL, speaking="declared").outcome == "leaning"
+        assert (
+            judged(*self.ALL, phases=["opening", "argumentation", "synthesis", "verdict"]).outcome
+            == "decided"
+        )
+
+    @pytest.mark.parametrize("silent", ["Speaker 1", "Speaker 3"])
+    @pytest.mark.parametrize("rounds", [{1}, {1, 2}])
+    def test_a_side_that_was_heard_less_than_the_others(self, silent: str, rounds: set[int]) -> None:
+        judging = judge_script(
+            {(f"judge {n}", reading): self.ALL[0][0] for n in (1, 2, 3) for reading in (1, 2)}
+        )
+        opened = build_setup(
+            debaters=build_debaters(3, model="vendor/debater"), options={"judges": {"models": MODELS[:3]}}
+        )
+        lost = ProviderFailure("unavailable")
+        at = simulate(
+            opened,
+            lambda call: lost if (call.seat, call.round in rounds) == (silent, True) else judging(call),
+        )
+        assert build_verdict(at.play().debate).outcome == "leaning"
+
+    def test_judges_of_the_family_that_argued_for_the_winner_alone(self) -> None:
+        own = [{"name": "Own", "stance": "a", "model": "openai/gpt-4o"}]
+        others = [{"name": "Other", "stance": "b", "model": "vendor/debater"}]
+        judges = {"judges": {"models": ["openai/gpt-5", "openai/o3", "openai/gpt-4.1", "openai/o1"]}}
+        for winner, outcome in (("A", "leaning"), ("B", "decided")):
+            readings: dict[tuple[str, int], ScriptAnswer] = {
+                (f"judge {n}", reading): render_finding(winner, 3) for n in range(1, 5) for reading in (1, 2)
+            }
+            opened = build_setup(debaters=own + others, options=judges)
+            assert build_verdict(simulate(opened, judge_script(readings)).play().debate).outcome == outcome
+
+    @pytest.mark.parametrize(("times", "outcome"), [(1, "decided"), (40, "leaning")])
+    def test_a_winner_who_wrote_twice_as_much_as_any_other(self, times: int, outcome: str) -> None:
+        judging = judge_script(
+            {(f"judge {n}", reading): self.ALL[0][0] for n in (1, 2, 3) for reading in (1, 2)}
+        )
+        opened = build_setup(
+            debaters=build_debaters(3, model="vendor/debater"), options={"judges": {"models": MODELS[:3]}}
+        )
+
+        def script(call: Call) -> ScriptAnswer:
+            if call.reading:
+                return judging(call)
+            return "A word. " * (times if call.seat == "Speaker 1" else 1)
+
+        assert build_verdict(simulate(opened, script).play().debate).outcome == outcome
+
+
 class TestWords:
     def test_the_verdict_is_told_by_the_first_judge_who_voted_as_the_panel_did(self) -> None:
         found = judged(
-            (render_finding("A", verdict="A, first."), render_finding("A", verdict="A, second.")),
+            (render_finding("A", verdict="A, first."), render_finding("B", verdict="A, second.")),
             (
-                render_finding("B", verdict="B, first.", reasoning="B wins."),
+                render_finding("B", verdict="B, first.", reasoning="B was right."),
                 render_finding("B", verdict="B, second."),
             ),
             (render_finding("B", verdict="B, third."), render_finding("B", verdict="B, fourth.")),
         )
-        assert (found.winner, found.verdict, found.reasoning) == ("Speaker 2", "B, first.", "B wins.")
+        assert (found.winner, found.verdict, found.reasoning) == ("Speaker 2", "B, first.", "B was right.")
 
-    def test_where_nobody_won_a_judge_who_found_for_nobody_tells_it(self) -> None:
-        found = judged(twice("A"), (render_finding(None, verdict="Neither."), render_finding(None)))
-        assert (found.outcome, found.verdict) == ("contested", "Neither.")
+    def test_a_synthesis_is_told_as_the_position_that_was_made(self) -> None:
+        assert judged(*[MADE] * 3).verdict == "First one, then the other."
 
-    def test_where_the_panel_is_split_its_first_judge_tells_it(self) -> None:
-        found = judged((render_finding("A", verdict="A it is."), render_finding("A")), twice("B"))
-        assert (found.outcome, found.verdict) == ("contested", "A it is.")
+    def test_where_nobody_won_the_count_tells_it_and_no_judge_does(self) -> None:
+        found = judged(*[twice("B", verdict="It is B.")] * 2, twice("A", verdict="It is A."))
+        assert (found.outcome, found.reasoning) == ("contested", "")
+        assert found.verdict == (
+            "No finding: 2 of 3 found for Speaker 2 (stance 2); 1 of 3 found for Speaker 1 (stance 1)."
+        )
+
+    def test_a_judge_who_found_for_none_or_for_one_made_of_the_others_is_counted_as_such(self) -> None:
+        assert judged(twice("A"), NONE, MADE).verdict == (
+            "No finding: 1 of 3 found for Speaker 1 (stance 1); 1 of 3 found for no position; "
+            "1 of 3 found for a position made of the others."
+        )
 
     def test_without_a_vote_that_counts_the_verdict_says_why(self) -> None:
         found = judged(
@@ -148,5 +241,5 @@ class TestWords:
         )
         assert found.reasoning == ""
         assert found.verdict == (
-            f"No finding: judge 1 {ELSEWHERE}; judge 2 answered in one of the two orders only."
+            f"No finding: judge 1 {LOST_ORDER}; judge 2 answered in one of the two orders only."
         )

@@ -54,11 +54,11 @@ def asked(at: DebateSimulation) -> int:
 class TestCalls:
     def test_a_debate_that_wants_thirty_calls_and_may_have_ten_is_judged_after_ten(self) -> None:
         opened = build_setup(
-            format="verdict", debaters=build_debaters(3), max_rounds=9, options=limited(max_calls=10)
+            format="verdict", debaters=build_debaters(3), max_rounds=9, options=limited(max_calls=11)
         )
         at = simulate(opened).play()
-        assert (asked(at), at.status) == (10, "concluded")
-        assert status_reason(at.debate).startswith("budget: 9 of 10 calls spent, and 1 call reserved")
+        assert (asked(at), at.status) == (11, "concluded")
+        assert status_reason(at.debate).startswith("budget: 9 of 11 calls spent, and 2 calls reserved")
         assert "3 rounds of talk, 9 turns." in render_verdict(at.debate)
         assert at.debate.verdict
 
@@ -147,7 +147,7 @@ class TestDeciding:
 class TestTokensMoneyAndTime:
     def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:
         at = simulate(
-            build_setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=2_200))
+            build_setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=4_000))
         ).play()
         assert at.status == "concluded"
         assert status_reason(at.debate).startswith("budget: ")
@@ -214,7 +214,7 @@ class TestEstimates:
         assert estimate(build_setup()).calls == 6
         assert estimate(build_setup(format="full")).calls == 18
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
-        assert estimate(build_setup(format="verdict", options=options)).calls == 4 + 6 + 2
+        assert estimate(build_setup(format="verdict", options=options)).calls == 4 + 6 + 3
 
     def test_it_ranges_from_little_to_much(self) -> None:
         found = estimate(build_setup())

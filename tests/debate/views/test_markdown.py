@@ -18,6 +18,7 @@ from server.debate.views.markdown import (
     render_verdict,
 )
 from server.debate.views.state import sum_usage
+from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     FUZZ_SETTINGS,
     LINE_BREAKS,
@@ -37,34 +38,37 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("D2")
 
 
+PANEL = ["mistral/large", "groq/llama", "xai/grok"]
+"""Models of three families."""
+
 WHOLE = f"""\
 # {QUESTION}
-- **A. Proponent**: for
-- **B. Opponent**: against
+- **Proponent**: for
+- **Opponent**: against
 
 Format second_opinion, opened 2026-12-01T10:00:01.000Z.
 
 ## Round 1: opening
 
-### B. Opponent (against)
-
-Opponent in 1.
-
-### A. Proponent (for)
-
-Proponent in 1.
-
 ### Note to everybody
 
 Mind the costs.
 
+### Opponent (against)
+
+Opponent in 1.
+
+### Proponent (for)
+
+Proponent in 1.
+
 ## Round 2: rebuttal
 
-### B. Opponent (against)
+### Opponent (against)
 
 Opponent in 2.
 
-### A. Proponent (for)
+### Proponent (for)
 
 Proponent in 2.
 
@@ -78,7 +82,9 @@ It is not worth it.
 
 It is not worth it.
 
-## Verdict: Decided: for (A. Proponent)
+## Verdict: Leaning: for (Proponent)
+
+**Question**: {QUESTION}
 
 It is not worth it.
 
@@ -91,6 +97,10 @@ Costs were never answered.
 - One model argued every side (scripted): count it as one voice.
 - The judges' models also debated, and models lean towards their own words.
 
+**Positions**
+- Proponent (scripted): for
+- Opponent (scripted): against
+
 2 rounds of talk, 4 turns. The talk ended: the last round was held. \
 6 calls, 600 tokens in (360 cached), 120 out, $0.006.
 """
@@ -102,6 +112,13 @@ def plainly(call: Call) -> ScriptAnswer:
 
 def transcript(at: DebateSimulation, since: int = 0) -> str:
     return render_transcript(at.debate, at.log, since)
+
+
+def hold(*findings: str) -> DebateSimulation:
+    """A debate with a judge of another model for each finding, who gives it in both readings."""
+    opened = build_setup(options={"judges": {"models": PANEL[: len(findings)]}})
+    answers = {(f"judge {n}", reading): f for n, f in enumerate(findings, start=1) for reading in (1, 2)}
+    return simulate(opened, judge_script({**answers})).play()
 
 
 def headings(text: str) -> list[str]:
@@ -154,33 +171,83 @@ class TestTranscript:
 
 
 class TestVerdict:
+    @pytest.mark.requirement("N2", "C8")
     @pytest.mark.parametrize(
-        ("first", "second", "head"),
+        ("findings", "head"),
         [
-            (render_finding("A"), render_finding("A"), "Decided: for (A. Proponent)"),
-            (render_finding("B", 1), render_finding("B", 1), "Leaning: against (B. Opponent)"),
-            (render_finding("A", 0), render_finding("A", 0), "Contested: no side prevailed"),
-            (render_finding("A"), render_finding("B"), "Undecided"),
+            ([render_finding("A")] * 3, "Decided: for (Proponent)"),
+            ([render_finding("B")], "Leaning: against (Opponent)"),
+            ([render_finding("A"), render_finding("B")], "Contested: no side prevailed"),
+            ([render_finding(None)], "Undecided"),
+            (
+                [render_finding(None, common_position="Half, then the rest.")] * 2,
+                "Synthesis: Half, then the rest.",
+            ),
         ],
     )
-    def test_its_heading_says_how_sure_it_is(self, first: str, second: str, head: str) -> None:
-        at = simulate(script=judge_script({("judge 1", 1): first, ("judge 1", 2): second})).play()
+    def test_its_heading_says_how_sure_it_is(self, findings: list[str], head: str) -> None:
+        at = hold(*findings)
         assert headings(render_verdict(at.debate)) == [f"## Verdict: {head}"]
+        assert headings(transcript(at))[-1] == f"## Verdict: {head}"
+
+    @pytest.mark.requirement("N2")
+    def test_what_caps_the_verdict_stands_in_its_headline_and_first_among_the_cautions(self) -> None:
+        def script(call: Call) -> ScriptAnswer:
+            if call.seat == "Speaker 3":
+                return ProviderFailure("timeout")
+            return render_finding("A") if call.reading else "x"
+
+        judges = {"models": PANEL, "both_orders": False}
+        at = simulate(build_setup(debaters=build_debaters(3), options={"judges": judges}), script).play()
+        caps = [
+            "Never heard: Speaker 3. Nobody argued their side.",
+            "Each judge read once: an order of reading could have decided.",
+        ]
+        [head] = headings(render_verdict(at.debate))
+        assert head == f"## Verdict: Leaning: stance 1 (Speaker 1). {' '.join(caps)}"
+        assert f"**Keep in mind**\n- {caps[0]}\n- {caps[1]}\n" in render_verdict(at.debate)
+        assert build_verdict(at.debate).cautions[:2] == caps
+        assert sum("Never heard" in caution for caution in build_verdict(at.debate).cautions) == 1
 
     @pytest.mark.requirement("D3")
     def test_dissent_and_failures_are_told(self) -> None:
-        votes = {("judge 1", 1): render_finding("A"), ("judge 1", 2): render_finding("A")}
-        votes |= {("judge 2", reading): render_finding("A") for reading in (1, 2)}
-        votes |= {("judge 3", reading): render_finding("B", verdict="B, really.") for reading in (1, 2)}
-
         def script(call: Call) -> ScriptAnswer:
-            return ProviderFailure("timeout") if call.seat == "Speaker 3" else judge_script({**votes})(call)
+            if call.seat == "Speaker 3":
+                return ProviderFailure("timeout")
+            if call.seat == "judge 4":
+                return render_finding("B", verdict="B, really.")
+            return render_finding("A") if call.reading else "x"
 
-        opened = build_setup(debaters=build_debaters(3), options={"judges": {"count": 3}})
+        judges = {"models": [*PANEL, "z-ai/glm"]}
+        opened = build_setup(debaters=build_debaters(3), options={"judges": judges})
         text = render_verdict(simulate(opened, script).play().debate)
-        assert "\n**Dissent**\n- judge 3: B, really.\n" in text
+        assert "\n**Dissent**\n- judge 4: B, really.\n" in text
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 2 times)\n" in text
         assert "\n- 2 answers failed; see failures.\n" in text
+
+    @pytest.mark.requirement("C21", "N2")
+    def test_it_can_be_read_without_the_rest_of_the_debate(self) -> None:
+        debaters = [
+            {"name": "Ada", "stance": "a rewrite", "model": "a/x"},
+            {"name": "Ben", "stance": "no rewrite", "model": "b/y"},
+        ]
+        opened = build_setup(question="Rewrite it?", debaters=debaters, options={"judges": {"models": PANEL}})
+        text = render_verdict(simulate(opened, plainly).play().debate)
+        assert "\n\n**Question**: Rewrite it?\n\n" in text
+        assert "\n**Positions**\n- Ada (a/x): a rewrite\n- Ben (b/y): no rewrite\n" in text
+        for number, model in enumerate(PANEL, start=1):
+            assert f"\n- judge {number} ({model}): Ada, margin 2 of 3\n" in text
+
+    @pytest.mark.requirement("N2")
+    def test_where_nobody_won_the_finding_is_the_count_and_nobody_dissents(self) -> None:
+        at = hold(
+            render_finding("A", verdict="Against, of course."), render_finding("B", verdict="For, of course.")
+        )
+        text = render_verdict(at.debate)
+        count = "No finding: 1 of 2 found for Proponent (for); 1 of 2 found for Opponent (against)."
+        assert f"\n\n{count}\n" in text
+        assert "of course" not in text
+        assert "**Dissent**" not in text
 
     @pytest.mark.requirement("D3")
     @pytest.mark.parametrize("piece", ["word ", "# ", "#\n", "<b>\n", "\u4e00"])
@@ -224,7 +291,7 @@ class TestVerdict:
     def test_without_a_finding_it_says_why(self) -> None:
         script = judge_script({("judge 1", 1): render_finding("A"), ("judge 1", 2): render_finding("B")})
         text = render_verdict(simulate(script=script).play().debate)
-        why = "No finding: judge 1 found for another side when the order changed."
+        why = "No finding: judge 1 found for another side when positions, labels and order were turned."
         assert f"\n\n{why}\n\n**Judges**" in text
 
 
@@ -311,20 +378,19 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         options={"judges": {"count": 2}},
     )
     at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play()
-    letters = {"Speaker 1": "A.", "Speaker 2": "B."}
-    talk = [[letters[seat] for seat in entered.order if seat in letters] for entered in at.debate.rounds]
+    talk = [[seat for seat in entered.order if seat != "Speaker 3"] for entered in at.debate.rounds[:2]]
     ours = [
         f"# {format_heading(at.debate.setup.question)}",
         "## Round 1: opening",
-        *talk[0],
         "### Note to everybody",
+        *talk[0],
     ]
     ours += [
         "## Round 2: rebuttal",
         *talk[1],
         "## Round 3: verdict",
         *["### judge"] * 4,
-        "## Verdict: Decided:",
+        "## Verdict: Leaning:",
     ]
     found = [line for line in transcript(at).splitlines() if poses(line)]
     assert len(found) == len(ours)

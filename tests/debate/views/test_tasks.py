@@ -128,7 +128,7 @@ class TestNames:
         assert self.names(at) == [
             *("debate_start", "intervention", "debate_pause", "debate_resume", "phase_start", "research"),
             *("agent_message", "agent_error", "handoff", "phase_end", "phase_start", "agent_message"),
-            *("phase_end", "phase_start", "agent_error", "debate_pause"),
+            *("phase_end", "phase_start", "agent_error", "agent_error", "debate_pause"),
         ]
 
     def test_those_who_lead_speak_too(self) -> None:

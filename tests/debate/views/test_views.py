@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.events import Paused
+from server.debate.facts.events import Event, Paused
+from server.debate.facts.interventions import Weight, WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
 from server.debate.views.state import awaited_seats, build_state, sum_usage
 from server.debate.views.state import build_usage as build_usage_view
-from server.debate.views.verdict import Verdict, build_result, build_verdict, visible_turns
+from server.debate.views.verdict import Panel, Verdict, build_result, build_verdict, visible_turns
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from tests.support.simulation import (
     FUZZ_SETTINGS,
@@ -22,7 +23,6 @@ from tests.support.simulation import (
     build_setup,
     build_usage,
     default_script,
-    judge_script,
     render_finding,
     simulate,
 )
@@ -81,21 +81,36 @@ class TestTranscript:
                 "verdict": "It is not worth it.",
                 "winner": "for",
                 "reasoning": "Costs were never answered.",
+                "outcome": "leaning",
             },
             "moderatorDecisions": [],
+            "moderatorSummaries": [],
         }
 
-    def test_the_raw_result_of_a_synthesis_has_no_winner(self) -> None:
-        at = simulate(script=lambda call: render_finding(None) if call.reading else "x").play()
-        assert build_result(at.debate)["verdict"]["winner"] is None
+    @pytest.mark.requirement("C8", "C20")
+    def test_a_null_winner_is_a_synthesis_and_its_verdict_the_position_that_was_made(self) -> None:
+        finding = render_finding(None, common_position="Half now, the rest in May.")
+        judges = {"models": ["a/x", "b/y", "c/z"]}
+        at = simulate(build_setup(options={"judges": judges}), lambda c: finding if c.reading else "x").play()
+        assert build_result(at.debate)["verdict"] == {
+            "verdict": "Half now, the rest in May.",
+            "winner": None,
+            "reasoning": "Costs were never answered.",
+            "outcome": "synthesis",
+        }
+        found = build_verdict(at.debate)
+        assert (found.winner, found.winner_stance, found.ahead) == ("", "", "")
+        assert found.votes[0].startswith("judge 1 (a/x): a position made of the others, margin ")
+        assert (found.panel.support, found.dissent) == ("1", [])
 
     def test_the_raw_result_before_the_verdict_is_what_there_is(self) -> None:
         assert build_result(simulate().debate) == {
             "rounds": 0,
             "question": QUESTION,
             "transcript": [],
-            "verdict": {"verdict": "", "winner": None, "reasoning": ""},
+            "verdict": {"verdict": "", "winner": None, "reasoning": "", "outcome": ""},
             "moderatorDecisions": [],
+            "moderatorSummaries": [],
         }
 
 
@@ -174,8 +189,8 @@ def debater_row(**fields: object) -> dict[str, object]:
 
 
 SEATS = [
-    debater_row(name="Ada", letter="A", stance="yes", role="economist"),
-    debater_row(name="Bob", letter="B", stance="no"),
+    debater_row(name="Ada", stance="yes", role="economist"),
+    debater_row(name="Bob", stance="no"),
 ]
 
 
@@ -202,7 +217,7 @@ class TestState:
             "debaters": SEATS,
             "judges": ["judge 1: scripted"],
             "awaiting": [],
-            "outcome": "decided",
+            "outcome": "leaning",
             "winner": "Ada",
             "verdict": "It is not worth it.",
             "moderator_summary": "",
@@ -238,6 +253,28 @@ class TestState:
         assert (state["status"], state["reason"]) == ("paused", "lunch")
 
 
+VENDORS = [f"{letter}/m" for letter in "abcdefgh"]
+
+
+def hold_mixed_panel(split: str, *interventions: Event) -> DebateSimulation:
+    """Eight judges: two for A, two for `split`, one for none, one for B, one led by the order, one silent."""
+    findings: dict[str, ScriptAnswer] = {
+        **{f"judge {n}": render_finding("A") for n in (1, 2)},
+        **{f"judge {n}": render_finding(split) for n in (3, 4)},
+        "judge 5": render_finding(None, verdict="Neither, really."),
+        "judge 6": render_finding("B", verdict="B, really."),
+        "judge 8": ProviderFailure("timeout"),
+    }
+
+    def script(call: Call) -> ScriptAnswer:
+        if call.seat == "judge 7":
+            return render_finding("AB"[call.reading - 1])
+        return findings.get(call.seat) or default_script(call)
+
+    opened = build_setup(options={"judges": {"models": VENDORS}})
+    return simulate(opened, script).play_to_round(2).add_events(*interventions).play()
+
+
 @pytest.mark.requirement("C8")
 class TestVerdict:
     def test_it_is_empty_as_long_as_there_is_none(self) -> None:
@@ -245,32 +282,59 @@ class TestVerdict:
 
     def test_it_names_the_winner_and_the_stance(self) -> None:
         found = build_verdict(over().debate)
-        assert (found.outcome, found.winner, found.winner_stance) == ("decided", "Proponent", "for")
+        assert (found.outcome, found.winner, found.winner_stance) == ("leaning", "Proponent", "for")
         assert found.votes == ["judge 1 (scripted): Proponent, margin 2 of 3"]
         assert found.dissent == []
 
     def test_every_vote_is_told_and_the_dissent_in_its_own_words(self) -> None:
-        readings: dict[tuple[str, int], ScriptAnswer] = {
-            ("judge 3", 1): render_finding(None, verdict="Neither, really."),
-            ("judge 3", 2): render_finding(None),
-            ("judge 4", 1): render_finding("B", verdict="B, really."),
-            ("judge 4", 2): render_finding("A"),
-        }
-        for number in (1, 2):
-            readings |= {(judge, number): render_finding("A") for judge in ("judge 1", "judge 2")}
-            readings["judge 5", number] = ProviderFailure("timeout")
-        script = judge_script(readings)
-        opened = build_setup(options={"judges": {"models": ["a/x", "a/x", "b/y", "c/z", "c/z"]}})
-        found = build_verdict(simulate(opened, script).play().debate)
-        assert found.outcome == "leaning"
+        found = build_verdict(hold_mixed_panel("A").debate)
+        assert (found.outcome, found.winner) == ("leaning", "Proponent")
         assert found.votes == [
-            "judge 1 (a/x): Proponent, margin 2 of 3",
-            "judge 2 (a/x): Proponent, margin 2 of 3",
-            "judge 3 (b/y): no side, margin 0 of 3",
-            "judge 4 (c/z) abstains: it found for another side when the order changed",
-            "judge 5 abstains: it gave no usable answer",
+            *(
+                f"judge {n} ({model}): Proponent, margin 2 of 3"
+                for n, model in enumerate(VENDORS[:4], start=1)
+            ),
+            "judge 5 (e/m): no side",
+            "judge 6 (f/m): Opponent, margin 2 of 3",
+            "judge 7 (g/m) abstains: it found for another side when positions, labels and order were turned",
+            "judge 8 (h/m) abstains: it gave no usable answer",
         ]
-        assert found.dissent == ["judge 3: Neither, really."]
+        assert found.dissent == ["judge 5: Neither, really.", "judge 6: B, really."]
+
+    @pytest.mark.requirement("N2")
+    def test_the_panel_counts_everybody_who_was_asked_in_exact_fractions(self) -> None:
+        found = build_verdict(hold_mixed_panel("A").debate)
+        assert found.ahead == "Proponent"
+        assert found.panel.model_dump() == {
+            "asked": 8,
+            "voted": 5,
+            "abstained": 2,
+            "failed": 1,
+            "support": "1/2",
+            "against": "1/8",
+            "voices": 1.6,
+            "proven": [],
+        }
+
+    @pytest.mark.requirement("N2")
+    def test_who_is_ahead_is_said_where_nobody_won_and_nobody_dissents_then(self) -> None:
+        found = build_verdict(hold_mixed_panel("B").debate)
+        assert (found.outcome, found.winner, found.winner_stance) == ("contested", "", "")
+        assert (found.ahead, found.panel.support, found.panel.against) == ("Opponent", "3/8", "1/4")
+        assert found.verdict.startswith("No finding: 3 of 8 found for Opponent (against); 2 of 8 found for")
+        assert (found.dissent, found.reasoning) == ([], "")
+
+    def test_a_debate_that_nobody_votes_on_has_an_empty_panel(self) -> None:
+        options = {"moderator": {"opens": False, "closes": True}}
+        found = build_verdict(simulate(build_setup(format="settle", options=options)).play().debate)
+        assert (found.outcome, found.ahead, found.panel) == ("undecided", "", Panel())
+        assert not any("voter" in caution or "judge" in caution for caution in found.cautions)
+
+    @pytest.mark.requirement("N2")
+    def test_the_weight_of_a_vote_is_in_the_shares(self) -> None:
+        at = hold_mixed_panel("A", WeightsChanged(weights=(Weight(seat="judge 6", weight="3/2"),)))
+        panel = build_verdict(at.debate).panel
+        assert (panel.support, panel.against) == ("8/17", "3/17")
 
 
 class TestCautions:
@@ -313,6 +377,24 @@ class TestCautions:
         never = "Never heard: Speaker 2. Nobody argued their side."
         assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent))
         assert not any("Never heard" in said for said in self.cautions(simulate()))
+
+    def test_a_moderator_whose_model_also_debated_is_told_of(self) -> None:
+        said = "The moderator's model also debated, and models lean towards their own words."
+
+        def moderated_by(model: str) -> DebateSimulation:
+            options = {"moderator": {"opens": False, "closes": True, "model": model}}
+            return simulate(build_setup(["a/x", "b/y"], format="settle", options=options))
+
+        assert said in self.cautions(moderated_by("b/y"))
+        assert said not in self.cautions(moderated_by("c/z"))
+
+    @pytest.mark.requirement("C22")
+    def test_judges_of_turns_that_were_all_made_in_sequence_could_not_weigh_the_last(self) -> None:
+        said = "Debaters spoke only one after the other: what was said last could not be answered."
+        assert said in self.cautions(simulate(build_setup(format="verdict")))
+        assert said not in self.cautions(simulate(build_setup(format="second_opinion")))
+        assert said not in self.cautions(simulate(build_setup(format="full")))
+        assert said not in self.cautions(simulate(build_setup(format="settle")))
 
     def test_where_no_judge_was_heard_nothing_is_said_of_judges(self) -> None:
         at = simulate()

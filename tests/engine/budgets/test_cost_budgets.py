@@ -42,7 +42,7 @@ async def test_what_a_debate_cost_is_counted_at_the_operators_own_price(database
     used = snapshot.debate.usage
     paid = sum(Decimal(usage.input_tokens * 10 + usage.output_tokens * 40) / 10**6 for usage in used)
     total = sum_usage(used)
-    assert (len(stub.chat_requests), total.calls, total.calls_of_unknown_cost) == (3, 3, 0)
+    assert (len(stub.chat_requests), total.calls, total.calls_of_unknown_cost) == (4, 4, 0)
     assert Decimal(total.cost_usd) == paid > 0
 
 

@@ -148,9 +148,9 @@ async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash
         await running.step(snapshot.id, wait=5)
         gate.release = anyio.Event()
         await running.conclude(snapshot.id, actor=ACTOR)
-        await until(lambda: len(gate.model.requests) == 3)
+        await until(lambda: len(gate.model.requests) == 4)
 
     async with open_engine(database, judge) as running:
         snapshot = await running.follow(snapshot.id, wait=5)
 
-    assert (snapshot.status, len(judge.requests)) == ("concluded", 1)
+    assert (snapshot.status, len(judge.requests)) == ("concluded", 2)

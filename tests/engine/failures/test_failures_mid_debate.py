@@ -49,7 +49,7 @@ async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None
         assert finished.status == "concluded"
         assert seen.debate == finished.debate
         assert len(slept.model.requests) == 1
-        assert len(awake.requests) == 7
+        assert len(awake.requests) == 8
 
 
 async def cancelled() -> None:

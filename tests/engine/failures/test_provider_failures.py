@@ -78,7 +78,7 @@ async def test_prose_in_place_of_a_verdict_is_asked_again_once_and_is_never_a_vo
 
     assert snapshot.status == "paused"
     assert [failure.cause for failure in snapshot.debate.failures] == ["unreadable"] * 4
-    assert "no JSON object" in snapshot.debate.failures[0].detail
+    assert "no clear finding" in snapshot.debate.failures[0].detail
     assert snapshot.debate.verdict is None
     repairs = [chat for chat in stub.chat_requests if "could not be used" in str(chat.body["messages"])]
     assert len(repairs) == 2

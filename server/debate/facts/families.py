@@ -1,0 +1,38 @@
+"""Who trained a model: models of one family have errors in common."""
+
+import re
+
+_PATTERNS = {  # matched anywhere in a model's name, except after a letter
+    "openai": r"gpt|chatgpt|o[1345](?![a-z0-9])",
+    "anthropic": r"claude",
+    "google": r"gemini|gemma",
+    "mistral": r"\w*stral(?![a-z])|mixtral",
+    "deepseek": r"deepseek",
+    "xai": r"grok",
+    "llama": r"(?:code)?llama",
+    "qwen": r"qwen|qwq",
+    "cohere": r"command",
+    "moonshot": r"kimi",
+    "zai": r"glm",
+    "microsoft": r"phi-?\d",
+    "smollm2": r"smollm",
+}
+
+# Providers that run any model: the family comes from the model's own name.
+_HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile huggingface xinference"
+
+
+def family(model: str) -> str:
+    """Who trained the model. Two models of one family count as less than two independent voices."""
+    if model == "local":
+        return "smollm2"
+    provider, *path = model.casefold().partition("?")[0].split("/")
+    own_name = path[-1] if path else provider
+    for trained_by, pattern in _PATTERNS.items():
+        if re.search(f"(?<![a-z])(?:{pattern})", own_name):
+            return trained_by
+    if len(path) > 1:
+        return path[-2]  # a router: provider/vendor/model
+    if provider in _HOSTING_PROVIDERS.split() and (own := re.match(r"[a-z]+", own_name)):
+        return own.group()
+    return provider

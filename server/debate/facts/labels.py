@@ -1,0 +1,102 @@
+"""The code words that stand for positions in prompts.
+
+Prompts speak of "Walnut" and "Sorrel", people read names. The words occur nowhere else in the material of a
+debate, so that a text can be relabelled exactly: for a judge's second reading, for seats that are not to know
+names, and for people. All have six letters: no position gets a longer text by its label.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+
+from server.debate.facts.state import Debate
+
+SECOND_READING = 2
+
+_WORDS = """
+    Acacia Almond Avocet Azalea Betony Borage Cassia Catnip Cicely Cobalt Crocus Curlew Dahlia Dunlin Fennel
+    Gannet Garnet Linden Linnet Lupine Mallow Maroon Medlar Nutmeg Orache Osprey Papaya Plover Poplar Privet
+    Quince Salvia Siskin Sorrel Spruce Teasel Thrush Toucan Turnip Walnut Yarrow Zinnia Zircon
+"""
+LABEL_WORDS = tuple(_WORDS.split())
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Scripts without spaces between words, or with endings joined to names: a name ends where it ends."""
+
+
+def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
+    """Draw so many words that occur in none of the texts, invented ones where the list does not suffice.
+
+    The draw is a hash and not a random generator: every release and every Python draws the same.
+    """
+    material = "\n".join(texts).casefold()
+    words = sorted(LABEL_WORDS, key=lambda word: sha256(f"{seed}:label:{word}".encode()).digest())
+    invented = (
+        "".join("bdfgklmnprstvz"[byte % 14] + "aeiou"[byte // 14 % 5] for byte in digest[:3]).title()
+        for digest in (sha256(f"{seed}:{number}".encode()).digest() for number in range(1000))
+    )
+    free = (word for word in dict.fromkeys((*words, *invented)) if word.casefold() not in material)
+    return tuple(word for word, _ in zip(free, range(count), strict=False))
+
+
+def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
+    """The label of each debater by name, in the order declared; turned by one in a second reading."""
+    labels = debate.setup.labels
+    if reading == SECOND_READING:
+        labels = (*labels[-1:], *labels[:-1])
+    return dict(zip(debate.names, labels, strict=True))
+
+
+def relabel(debate: Debate, text: str, reading: int = 1) -> str:
+    """A text as prompts show it: labels in place of names, turned in a second reading.
+
+    A name that question, documents or stances hold is no secret, and may be what the debate is about: it stays.
+    """
+    setup = debate.setup
+    public = (setup.question, *(d.stance for d in setup.debaters), *(d.text for d in setup.documents))
+    new = side_labels(debate, reading)
+    return _replace(text, _find_secret_names(debate.names, public), setup.labels, tuple(new.values()))
+
+
+def name_sides(debate: Debate, text: str, reading: int = 1) -> str:
+    """A model's text as people read it: names in place of labels."""
+    labels = tuple(side_labels(debate, reading).values())
+    return _replace(text, (), labels, debate.names)
+
+
+@lru_cache(maxsize=64)
+def _find_secret_names(names: tuple[str, ...], public: tuple[str, ...]) -> tuple[str, ...]:
+    material = "\n".join(public)
+    return tuple("" if re.search(_word_pattern(name), material) else name for name in names)
+
+
+@lru_cache(maxsize=4096)  # the same turns stand in prompt after prompt
+def _replace(text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]) -> str:
+    pattern, replacements = _compile(names, labels, new)
+    return pattern.sub(lambda match: replacements[match[0]], text)
+
+
+@lru_cache(maxsize=256)
+def _compile(
+    names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
+) -> tuple[re.Pattern[str], Mapping[str, str]]:
+    replacements: dict[str, str] = {}
+    patterns: dict[str, str] = {}
+    for old, label in (*zip(labels, new, strict=True), *zip(names, new, strict=False)):
+        for form in dict.fromkeys((old, old.upper(), old.title())) if old else ():
+            replacements.setdefault(form, label)
+            patterns.setdefault(form, _word_pattern(form))
+    longest_first = sorted(patterns, key=len, reverse=True)
+    return re.compile("|".join(patterns[form] for form in longest_first) or r"(?!)"), replacements
+
+
+def _word_pattern(word: str) -> str:
+    """The word as a whole. One letter is a name only before a colon or a genitive, else it may be a word."""
+    word_character = rf"[^\W{_UNSPACED}]"
+    # The literal comes first: a search skips to its first character.
+    before = rf"(?<!{word_character}{re.escape(word)})" if re.match(word_character, word) else ""
+    after = rf"(?!{word_character})" if re.search(rf"{word_character}\Z", word) else ""
+    if len(word) == 1 and word.isascii():
+        after = r"(?=:|['\u2019]s\b)"
+    return re.escape(word) + before + after

@@ -1,0 +1,49 @@
+"""The order in which a judge reads the turns of a round, first and second time."""
+
+from itertools import chain
+
+from server.debate.facts.events import Spoke
+from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.labels import SECOND_READING
+from server.debate.facts.state import Debate
+
+
+def order_turns(debate: Debate, round_number: int, reading: int) -> tuple[tuple[Spoke, ...], ...]:
+    """The turns of a round, each message with its answer.
+
+    Turns that answer each other keep the order in which they were made. Turns that were written without seeing each
+    other are read in the order drawn, or, in a second reading, with the first one last; both among those that had seen
+    the same notes, since a turn stands before the notes that it had not seen.
+    """
+    phase = debate.round_phase(round_number)
+    if phase.wants == "message":
+        groups = debate.round_exchanges(round_number)
+    else:
+        groups = tuple((turn,) for turn in debate.transcript_turns(round_number))
+    if phase.order != "together":
+        return groups
+    notes = [
+        version
+        for note, version in zip(debate.notes, debate.note_versions, strict=True)
+        if note.round == round_number and not (isinstance(note, NoteAdded) and note.to)
+    ]
+    parts: dict[int, list[tuple[Spoke, ...]]] = {}
+    for group in groups:
+        parts.setdefault(sum(version <= group[0].seen for version in notes), []).append(group)
+    turned = int(reading == SECOND_READING)
+    return tuple(chain.from_iterable((*part[turned:], *part[:turned]) for _, part in sorted(parts.items())))
+
+
+def find_fixed_ends(debate: Debate) -> list[str]:
+    """Which ends of the talk, "first" or "last", have a turn of the same debater in both readings."""
+    rounds = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
+    held = [number for number in rounds if debate.round_turns(number)]
+    ends = []
+    for end, index in (("first", 0), ("last", -1)):
+        seats = {
+            order_turns(debate, number, reading)[index][index].seat
+            for reading in (1, SECOND_READING)
+            for number in held[index : index + 1 or None]
+        }
+        ends += [end] if len(seats) == 1 else []
+    return ends

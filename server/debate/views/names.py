@@ -1,0 +1,91 @@
+"""What people read of a debate: names in place of the labels that stand in prompts and replies.
+
+The record keeps what was said. Every function here that shows a text of a model reads it from `name_debate`;
+what decides the next step never does.
+"""
+
+import json
+from collections import deque
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from server.debate.facts import events
+from server.debate.facts.config import Fact
+from server.debate.facts.labels import name_sides
+from server.debate.facts.state import Debate, seat_kind
+from server.debate.schemas.output_schema import find_violation
+from server.debate.schemas.plain_json import plain_json
+
+E = TypeVar("E", bound=Fact)
+
+MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
+    events.Spoke: ("text", "no_handoff"),
+    events.RoundOpened: ("briefing", "new_angle"),
+    events.RoundClosed: ("summary", "decision"),
+    events.Audited: ("text",),
+    events.Balloted: ("reasoning",),
+    events.Judged: ("verdict", "reasoning", "common_position", "would_change"),
+    events.Synthesized: ("text",),
+    events.Failed: ("detail",),
+    events.HandoffFailed: ("detail",),
+    events.DefaultPlanUsed: ("reason",),
+    events.Lookup: ("arguments", "failed"),
+    events.Paused: ("reason",),
+}
+"""The fields with words of models, also where the server quotes them in its own. `Concluded` is in names already."""
+
+
+def name_event(debate: Debate, event: E) -> E:
+    """The event with names of debaters in the texts of models; itself where they hold no label."""
+    reading = getattr(event, "slot_index", 1) if is_reading(event) else 1
+    changes: dict[str, Any] = {}
+    for name in MODEL_TEXTS.get(type(event), ()):
+        text = getattr(event, name)
+        named = name_sides(debate, text, reading)
+        if named != text:
+            changes[name] = named
+    if isinstance(event, events.Researched):
+        changes["lookups"] = tuple(name_event(debate, lookup) for lookup in event.lookups)
+    if isinstance(event, events.Synthesized) and debate.setup.output_schema and changes:
+        changes["text"] = name_json(debate, event.text)
+    return event.model_copy(update=changes) if changes else event
+
+
+def is_reading(event: Fact) -> bool:
+    """Whether a judge wrote it in one of the readings, which differ in their labels."""
+    return isinstance(event, events.Judged | events.Failed) and seat_kind(event.seat) == "judges"
+
+
+def name_json(debate: Debate, text: str) -> str:
+    """JSON with names in its strings, as long as it satisfies the schema of the result."""
+
+    def name(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: name(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [name(part) for part in value]
+        return name_sides(debate, value) if isinstance(value, str) else value
+
+    named = name(json.loads(text))
+    return text if find_violation(debate.setup.output_schema, named) else plain_json(named)
+
+
+def name_debate(debate: Debate) -> Debate:
+    """The debate as people read it."""
+    for known, named in tuple(_recent):
+        if known is debate:
+            return named
+    changes: dict[str, Any] = {}
+    for field in fields(Debate):
+        value = getattr(debate, field.name)
+        if isinstance(value, Fact):
+            changes[field.name] = name_event(debate, value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Fact):
+            changes[field.name] = tuple(name_event(debate, fact) for fact in value)
+    named = replace(debate, **changes)
+    _recent.append((debate, named))
+    return named
+
+
+_recent: deque[tuple[Debate, Debate]] = deque(maxlen=4)
+"""Debates with what people read of them: a result is made from several views of one debate."""

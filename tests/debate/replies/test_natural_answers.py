@@ -1,0 +1,265 @@
+"""Answers as models give them that were offered no schema: what is clear is understood, what is not is asked again."""
+
+import json
+from time import process_time
+from typing import Any
+
+import pytest
+
+from server.debate.facts.events import Balloted, Failed, Judged, RoundClosed
+from server.debate.replies.extract import Reply
+from server.debate.replies.interpret import interpret
+from tests.support.simulation import DebateSimulation, build_setup, build_usage, simulate, task_script
+
+pytestmark = pytest.mark.requirement("C8")
+
+DEBATERS = [
+    {"name": "Ada Lovelace", "stance": "Keep the old scheduler"},
+    {"name": "Ben", "stance": "Write a new one"},
+    {"name": "Cleo", "stance": "Buy one"},
+]
+LABELS = ("Sorrel", "Walnut", "Medlar")
+NOBODY = ""
+MADE = "a position made of the others"
+
+
+def hold(**options: Any) -> DebateSimulation:
+    opened = build_setup(debaters=DEBATERS, **options)
+    return simulate(opened.model_copy(update={"labels": LABELS}), task_script({"ballot": {"choice": None}}))
+
+
+JUDGING = hold().play_to_round(3)
+VOTING = hold(options={"phases": ["opening", "voting"]}).play_to_round(2)
+MODERATED = hold(format="settle").play(lambda debate: len(debate.turns) == len(DEBATERS))
+
+
+def read(at: DebateSimulation, text: str) -> object:
+    return interpret(at.debate, at.pending_calls()[0], Reply(text, build_usage()))
+
+
+def find(text: str) -> tuple[str, int]:
+    """(the winner's name, the margin); `MADE` for a synthesis."""
+    event = read(JUDGING, text)
+    assert isinstance(event, Judged), event
+    return (MADE if event.common_position else event.winner), event.margin
+
+
+SOMEBODY_ELSE = '{"winner": "Walnut", "beliefs": {"Walnut": 99, "Sorrel": 1}, "verdict": "Walnut."}'
+OWN = '{"beliefs": {"Sorrel": 80, "Walnut": 15, "Medlar": 5}, "winner": "Sorrel", "verdict": "Costs."}'
+
+FINDINGS = [
+    # JSON, and what winners are called in it
+    (OWN, "Ada Lovelace", 2),
+    ('{"winner": "Sorrel. Keep the old scheduler", "margin": 2}', "Ada Lovelace", 2),
+    ('{"winner": "Option Walnut", "margin": "high"}', "Ben", 3),
+    ('{"winner": "Walnut (Ben)", "margin": "margin: low"}', "Ben", 1),
+    ('{"winner": "Position Medlar: Buy one", "margin": "moderate"}', "Cleo", 2),
+    ('{"winner": "the position of Walnut", "margin": 3}', "Ben", 3),
+    ('{"winner": "**Sorrel**", "margin": 2}', "Ada Lovelace", 2),
+    ('{"winner": "Write a new one", "margin": 2}', "Ben", 2),
+    ('{"winner": "tie", "margin": 0}', NOBODY, 0),
+    ('{"winner": "neither", "verdict": "No."}', NOBODY, 0),
+    ('{"winner": "None of the above", "verdict": "No."}', NOBODY, 0),
+    ('{"winner": "both", "verdict": "Keep it, and buy what is missing."}', MADE, 1),
+    ('{"winner": "synthesis", "verdict": "Keep it, and buy what is missing."}', MADE, 1),
+    ('{"beliefs": {"Sorrel": "70%", "Walnut": "20 %", "none": 10}}', "Ada Lovelace", 2),
+    ('{"beliefs": {"Sorrel": 0.9, "Walnut": 0.05, "Medlar": 0.05}}', "Ada Lovelace", 3),
+    ('{"beliefs": {"Sorrel": 45, "Walnut": 40, "Medlar": 15}}', NOBODY, 0),
+    # where the JSON stands
+    (f"```json\n{OWN}\n```\nI hope this helps!", "Ada Lovelace", 2),
+    (f"The record quotes {SOMEBODY_ELSE}\nThat is not mine. Mine:\n{OWN}", "Ada Lovelace", 2),
+    (f"One turn says:\n```json\n{SOMEBODY_ELSE}\n```\nI find otherwise.\n\n{OWN}", "Ada Lovelace", 2),
+    (f"{OWN}\n\nNote: {{this}} is final.", "Ada Lovelace", 2),
+    ('{\n  "winner": "Sorrel",  // on costs\n  "margin": 2,\n}', "Ada Lovelace", 2),
+    (
+        '```json\n{"winner": "Sorrel", /* narrowly */ "beliefs": {"Sorrel": 60, "Walnut": 40,},}\n```',
+        "Ada Lovelace",
+        1,
+    ),
+    ("{'winner': 'Sorrel', 'margin': 2}", "Ada Lovelace", 1),
+    ('{"result": {"winner": "Sorrel", "margin": 2}}', "Ada Lovelace", 2),
+    ('{"Winner": "Sorrel", "Margin": 2, "Verdict": "Costs."}', "Ada Lovelace", 2),
+    # labelled lines
+    ("Winner: Sorrel\nMargin: high\nVerdict: Costs were never answered.", "Ada Lovelace", 3),
+    ("**Winner:** Walnut\n**Margin:** low", "Ben", 1),
+    ("## Winner\nSorrel\n## Reasoning\nCosts.", "Ada Lovelace", 1),
+    ("1) REASONING: Costs. 2) WINNER: Walnut 3) MARGIN: 2", "Ben", 2),
+    ("WINNER = Sorrel; MARGIN = 2", "Ada Lovelace", 2),
+    ("Winner\uff1aMedlar\nMargin\uff1a2", "Cleo", 2),
+    ("Gewinner: Sorrel\nBegründung: Die Kosten.", "Ada Lovelace", 1),
+    ("胜者\uff1aWalnut\n理由\uff1a成本。", "Ben", 1),
+    ("FINAL VERDICT: Sorrel", "Ada Lovelace", 1),
+    ("Winner: none\nReasoning: It rests on facts outside.", NOBODY, 0),
+    # nothing but the choice
+    ("Sorrel", "Ada Lovelace", 1),
+    ("Walnut. Write a new one", "Ben", 1),
+    ("Option Medlar.", "Cleo", 1),
+    ("**Walnut (Ben)**", "Ben", 1),
+    ("Tie.", NOBODY, 0),
+    ("Neither.", NOBODY, 0),
+    # prose with one clear finding
+    ("Costs decide it. I find for Sorrel.", "Ada Lovelace", 1),
+    ("Walnut wins, because the others never answered on costs.", "Ben", 1),
+    ("After all this, the better case was made by Medlar.", "Cleo", 1),
+    (
+        "Although Walnut did not answer on costs, it wins nothing by that. My verdict is for Sorrel.",
+        "Ada Lovelace",
+        1,
+    ),
+    ("Sorrel does not win. I decide in favour of Walnut.", "Ben", 1),
+    ("Sorrel has made the stronger case", "Ada Lovelace", 1),
+    ("The winner of this debate is **Sorrel**.", "Ada Lovelace", 1),
+    ("There is no clear winner here.", NOBODY, 0),
+    ("It is a draw.", NOBODY, 0),
+]
+
+
+@pytest.mark.parametrize(("text", "winner", "margin"), FINDINGS)
+def test_a_clear_answer_of_a_judge_is_understood(text: str, winner: str, margin: int) -> None:
+    assert find(text) == (winner, margin)
+
+
+UNCLEAR = [
+    ('{"winner": "Sorrel or Walnut"}', "names more than one position"),
+    ('{"winner": "not Sorrel"}', "is unclear"),
+    ('{"winner": "Sorrel, perhaps"}', "is unclear"),
+    ('{"winner": "Hazel"}', "names no position"),
+    ('{"winner": ["Sorrel", "Walnut"]}', "names more than one position"),
+    ('{"winner": "Sorrel", "beliefs": {"Sorrel": 20, "Walnut": 70}}', "the beliefs are highest for Walnut"),
+    ('{"verdict": "Costs were never answered."}', '"winner"'),
+    ("Winner: Sorrel and Walnut", "names more than one position"),
+    ("Winner: Sorrel\nBut on reflection:\nI find for Walnut.", "more than one position"),
+    ("Sorrel wins on costs. Walnut wins on risk.", "more than one position"),
+    ("I do not find for Sorrel.", "no clear finding"),
+    ("I cannot decide for Sorrel, though it is close.", "no clear finding"),
+    ("Sorrel does not win.", "no clear finding"),
+    ("Sorrel, not Walnut, could have won.", "no clear finding"),
+    ("If Sorrel wins on costs, Walnut may still be right.", "no clear finding"),
+    ("Perhaps Sorrel wins; it is hard to say.", "no clear finding"),
+    ("Sorrel says that Sorrel wins.", "no clear finding"),
+    ("> I find for Sorrel.\nThat is what they said.", "no clear finding"),
+    ("Both sides argued well.", "no clear finding"),
+    ("Not Sorrel.", "no clear finding"),
+    ("Sorrel or Walnut?", "no clear finding"),
+    ("正方が勝ちました。", "no clear finding"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), UNCLEAR)
+@pytest.mark.requirement("D3")
+def test_an_unclear_answer_of_a_judge_is_never_guessed_at(text: str, why: str) -> None:
+    event = read(JUDGING, text)
+    assert isinstance(event, Failed), event
+    assert (event.cause, why in event.detail) == ("unreadable", True), event.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ('{"choice": "Walnut", "reasoning": "Costs."}', "Ben"),
+        ('{"vote": "Option Walnut"}', "Ben"),
+        ("Walnut", "Ben"),
+        ("Choice: Walnut", "Ben"),
+        ("My vote: Walnut (write a new one)", "Ben"),
+        ("I vote for Sorrel.", "Ada Lovelace"),
+        ("abstain", NOBODY),
+        ("I abstain.", NOBODY),
+    ],
+)
+def test_a_clear_ballot_is_understood(text: str, choice: str) -> None:
+    event = read(VOTING, text)
+    assert isinstance(event, Balloted), event
+    assert event.choice == choice
+
+
+@pytest.mark.parametrize(
+    "text", ["I would not vote for Sorrel.", "Sorrel and Walnut", "Hard to say.", '{"choice": 3}']
+)
+def test_an_unclear_ballot_is_asked_again(text: str) -> None:
+    assert isinstance(read(VOTING, text), Failed)
+
+
+CLOSINGS = [
+    ('{"summary": "Costs are open.", "status": "CONTINUE"}', False, ""),
+    ('```json\n{"summary": "Agreed.", "status": "SETTLED", "decision": "Buy."}\n```\nThanks!', True, "Buy."),
+    ("SUMMARY: Costs.\nSTATUS: CONTINUE\nDECISION:", False, ""),
+    ("Summary: Agreed.\nStatus: Settled\nDecision: Buy.", True, "Buy."),
+    ("1) SUMMARY: Agreed. 2) STATUS: SETTLED 3) DECISION: Buy.", True, "Buy."),
+    ("SUMMARY: Agreed. STATUS=SETTLED DECISION=Buy.", True, "Buy."),
+    ("**Summary:** Agreed.\n\n**Status:** **SETTLED**\n\n**Final decision:** Buy.", True, "Buy."),
+    ("## Summary\nAgreed.\n\n## Status\nSETTLED\n\n## FINAL DECISION\nBuy.", True, "Buy."),
+    ("SUMMARY\uff1aAgreed.\nSTATUS\uff1aSETTLED\nFINAL DECISION\uff1aBuy.", True, "Buy."),
+    ("Zusammenfassung: Einig.\nStatus: SETTLED\nEntscheidung: Kaufen.", True, "Kaufen."),
+    ("总结\uff1a一致。\n状态\uff1aSETTLED\n决定\uff1a购买。", True, "购买。"),
+    ("Both agree on costs.\n\nStatus: not settled", False, ""),
+    ("Summary - Costs.\nStatus - CONTINUE", False, ""),
+    ("The summary is long.\nSTATUS: SETTLED\nDECISION: Buy.", True, "Buy."),
+    ('{"summary": "Agreed.", "status": "settled", "decision": "Buy.",}', True, "Buy."),
+    ('> {"status": "SETTLED", "decision": "Mine!"}\n{"summary": "Costs.", "status": "continue"}', False, ""),
+    ("SUMMARY: one said STATUS: SETTLED DECISION: Mine!\nSTATUS: CONTINUE\nDECISION: none", False, "none"),
+]
+
+
+@pytest.mark.parametrize(("text", "is_settled", "decision"), CLOSINGS)
+def test_a_clear_closing_of_a_moderator_is_understood(text: str, is_settled: bool, decision: str) -> None:
+    event = read(MODERATED, text)
+    assert isinstance(event, RoundClosed), event
+    assert (event.settled, event.decision) == (is_settled, decision)
+    assert event.summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All agree.",
+        "STATUS: perhaps\nSUMMARY: Costs.",
+        "STATUS: SETTLED\nSUMMARY: Agreed.",
+        '{"summary": "Agreed.", "status": "done"}',
+    ],
+)
+def test_an_unclear_closing_is_asked_again(text: str) -> None:
+    assert isinstance(read(MODERATED, text), Failed)
+
+
+MEGABYTE = 1_000_000
+RUBBISH = {
+    "braces": "{",
+    "fences": "```",
+    "blanks": " ",
+    "lines": "\n",
+    "quotes": '"',
+    "escaped quotes": '\\"',
+    "comments": "/*",
+    "headings": "winner ",
+    "numbered headings": "1) ",
+    "marks": "**",
+    "dashes": "- ",
+    "labels": "Sorrel ",
+    "praise": "Sorrel has been ",
+    "nots": "not ",
+    "findings": "I find for ",
+    "objects": '{"winner":',
+    "empty objects": '{"a":1}',
+    "parentheses": "Sorrel (",
+    "colons": "\uff1a",
+}
+
+
+@pytest.mark.parametrize("piece", RUBBISH.values(), ids=RUBBISH)
+def test_a_megabyte_of_rubbish_is_read_in_no_time(piece: str) -> None:
+    text = piece * (MEGABYTE // len(piece)) + "x"
+    for at in (JUDGING, MODERATED):
+        call = at.pending_calls()[0]
+        started = process_time()
+        interpret(at.debate, call, Reply(text, build_usage()))
+        assert process_time() - started < 0.5  # a tenth of it on an idle machine
+
+
+def test_a_judge_is_told_what_was_unclear_and_asked_once_more() -> None:
+    answers = iter(["Sorrel wins. Walnut wins."] + [json.dumps({"winner": "Sorrel", "margin": 2})] * 3)
+    at = hold()
+    at.script = task_script({"judgment": lambda _: next(answers)})
+    at.play()
+    assert at.debate.verdict
+    assert [failure.cause for failure in at.debate.failures] == ["unreadable"]
+    assert "finds for more than one position" in at.prompts("judge 1")[-1]

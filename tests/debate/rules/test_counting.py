@@ -1,0 +1,225 @@
+"""From votes to an outcome: cases counted by hand, and what has to hold for every panel."""
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.rules.counting import SYNTHESIS, Count, Seat, compute_strength, count_voices, count_votes
+from tests.support.simulation import FUZZ_SETTINGS
+
+pytestmark = pytest.mark.requirement("N2")
+
+MODELS = (
+    "openai/gpt-5",
+    "openai/gpt-4o",
+    "anthropic/claude-opus",
+    "mistral/large",
+    "gemini/pro",
+    "deepseek/chat",
+)
+OTHER_MODELS = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")
+RANKS = {"decided": 2, "synthesis": 2, "leaning": 1, "contested": 0, "undecided": 0}
+
+VOTES = st.sampled_from(("Ada", "Ada", "Ben", "Cleo", ""))
+WEIGHTS = st.integers(0, 300).map(lambda hundredths: Fraction(hundredths, 100))
+BALLOTS = st.tuples(st.sampled_from(MODELS), VOTES, st.integers(0, 3), WEIGHTS)
+PANELS = st.lists(BALLOTS, min_size=1, max_size=7).map(
+    lambda rows: [
+        Seat(f"judge {n}", model, side, margin, weight)
+        for n, (model, side, margin, weight) in enumerate(rows, start=1)
+    ]
+)
+
+
+def count(votes: str, margins: str = "", models: tuple[str, ...] = OTHER_MODELS) -> Count:
+    """A letter for each judge: the side, "-" for none. `margins`: a digit each, else all clear."""
+    rows = zip(votes, margins or "2" * len(votes), models, strict=False)
+    return count_votes(
+        [
+            Seat(f"judge {n}", model, vote.replace("-", ""), int(margin))
+            for n, (vote, margin, model) in enumerate(rows, start=1)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("votes", "margins", "outcome", "ahead"),
+    [
+        ("a", "3", "leaning", "a"),  # P = sigmoid(1.10) = .75
+        ("a", "1", "leaning", "a"),
+        ("a", "0", "undecided", "a"),
+        ("-", "0", "undecided", ""),
+        ("aa", "22", "decided", "a"),  # P = sigmoid(1.10 * 4/3) = .81
+        ("aa", "21", "leaning", "a"),
+        ("aa", "00", "undecided", "a"),
+        ("a-", "30", "undecided", "a"),  # half voted, which is not more than half
+        ("ab", "33", "contested", ""),
+        ("--", "00", "undecided", ""),
+        ("aaa", "222", "decided", "a"),  # P = sigmoid(1.10 * 1.5) = .84
+        ("aaa", "221", "leaning", "a"),
+        ("aa-", "330", "leaning", "a"),  # exactly 2/3, which is not more
+        ("aab", "333", "contested", "a"),  # P = sigmoid(1.10 * 1/3) = .59
+        ("ab-", "330", "contested", ""),
+        ("a--", "300", "undecided", "a"),
+        ("abc", "333", "contested", ""),
+        ("aaaaa", "22222", "decided", "a"),  # P = sigmoid(1.10 * 5/3) = .86
+        ("aaaa-", "22220", "decided", "a"),  # 4/5, P = sigmoid(1.10 * 1.6) = .85
+        ("aaa--", "33300", "leaning", "a"),
+        ("aaaab", "33333", "leaning", "a"),  # 1/5 against, which is more than a tenth; P = .66
+        ("aaabb", "33333", "contested", "a"),  # P = sigmoid(1.10 * (1.5 - 4/3)) = .55
+        ("aab--", "33300", "contested", "a"),
+        ("aa---", "33000", "undecided", "a"),
+    ],
+)
+def test_votes_of_judges_of_different_models_count_as_worked_out_by_hand(
+    votes: str, margins: str, outcome: str, ahead: str
+) -> None:
+    found = count(votes, margins)
+    assert (found.outcome, found.ahead) == (outcome, ahead)
+
+
+@pytest.mark.parametrize(
+    ("judges", "probability", "voices"), [(1, 0.75, 1), (2, 0.81, 4 / 3), (3, 0.84, 1.5), (5, 0.86, 5 / 3)]
+)
+def test_agreement_of_different_models_is_as_probable_as_published(
+    judges: int, probability: float, voices: float
+) -> None:
+    found = count("a" * judges)
+    assert found.probability == pytest.approx(probability, abs=0.005)
+    assert found.voices == pytest.approx(voices)
+
+
+@pytest.mark.parametrize("judges", [1, 2, 3, 5, 9])
+def test_judges_of_one_model_are_never_more_than_leaning(judges: int) -> None:
+    same = ("openai/gpt-5",) * judges
+    assert count("a" * judges, models=same).outcome == "leaning"
+    assert count("a" * judges, models=same).voices < 1.1
+
+
+def test_judges_of_one_family_are_more_than_one_voice_and_less_than_of_several() -> None:
+    one_family = count("aaa", models=("openai/gpt-5", "openai/gpt-4o", "openai/o3"))
+    assert one_family.voices == pytest.approx(9 / (3 + 6 * 0.7))
+    assert count("aaa", models=("openai/gpt-5",) * 3).voices < one_family.voices < count("aaa").voices
+
+
+def test_two_thirds_of_the_weight_are_not_more_than_two_thirds_whatever_the_weights() -> None:
+    for hundredths in range(1, 300):
+        seats = [
+            Seat(f"judge {n}", OTHER_MODELS[n], side, weight=Fraction(hundredths, 100))
+            for n, side in enumerate(("a", "a", ""))
+        ]
+        assert count_votes(seats).outcome != "decided"
+
+
+def test_a_position_made_of_the_others_is_found_by_the_bands_of_a_winner() -> None:
+    judges = [Seat(f"judge {n}", model, SYNTHESIS) for n, model in enumerate(OTHER_MODELS[:3])]
+    assert count_votes(judges).outcome == "synthesis"
+    assert count_votes([*judges[:1], Seat("x", "v/x", "a"), Seat("y", "v/y", "")]).outcome == "contested"
+
+
+def test_a_threshold_that_is_not_reached_leaves_no_winner() -> None:
+    judges = [
+        Seat(f"judge {n}", model, side) for n, (model, side) in enumerate(zip(MODELS, "aab", strict=False))
+    ]
+    assert count_votes(judges[:2], threshold=Fraction(1)).outcome == "leaning"  # two of one family
+    assert count_votes([*judges[:2], Seat("z", "v/z", "")], threshold=Fraction(3, 4)).outcome == "undecided"
+
+
+@given(PANELS, st.permutations(("Ada", "Ben", "Cleo")))
+@FUZZ_SETTINGS
+def test_no_side_is_favoured(panel: list[Seat], order: list[str]) -> None:
+    renamed = dict(zip(("Ada", "Ben", "Cleo", ""), (*order, ""), strict=True))
+    before = count_votes(panel)
+    after = count_votes([Seat(s.name, s.model, renamed[s.side], s.margin, s.weight) for s in panel])
+    assert (after.outcome, after.ahead) == (before.outcome, renamed[before.ahead])
+    assert (after.support, after.against, after.probability) == (
+        before.support,
+        before.against,
+        before.probability,
+    )
+
+
+@given(PANELS, st.randoms(use_true_random=False))
+@FUZZ_SETTINGS
+def test_no_judge_counts_by_its_seat(panel: list[Seat], chance: Random) -> None:
+    names = [seat.name for seat in panel]
+    chance.shuffle(names)
+    moved = [Seat(name, s.model, s.side, s.margin, s.weight) for name, s in zip(names, panel, strict=True)]
+    chance.shuffle(moved)
+    assert count_votes(moved) == count_votes(panel)
+
+
+@given(PANELS, st.sampled_from(MODELS), WEIGHTS)
+@FUZZ_SETTINGS
+def test_a_seat_without_a_vote_never_raises_an_outcome(
+    panel: list[Seat], model: str, weight: Fraction
+) -> None:
+    before, after = count_votes(panel), count_votes([*panel, Seat("silent", model, "", weight=weight)])
+    assert RANKS[after.outcome] <= RANKS[before.outcome]
+    assert (after.ahead, after.support <= before.support) == (before.ahead, True)
+
+
+@given(PANELS, st.sampled_from(MODELS), WEIGHTS)
+@FUZZ_SETTINGS
+def test_one_more_supporter_never_makes_a_side_weaker(
+    panel: list[Seat], model: str, weight: Fraction
+) -> None:
+    supporters = [Seat(seat.name, seat.model, "Ada", weight=seat.weight) for seat in panel]
+    assert compute_strength([*supporters, Seat("more", model, "Ada", weight=weight)]) >= compute_strength(
+        supporters
+    )
+
+
+@given(PANELS)
+@FUZZ_SETTINGS
+def test_several_judges_are_at_least_one_voice_and_never_more_than_two(panel: list[Seat]) -> None:
+    assert 1 <= count_voices(panel) < 2
+
+
+@given(PANELS)
+@FUZZ_SETTINGS
+def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[Seat]) -> None:
+    free = count_votes(panel)
+    capped = count_votes(panel, is_capped=True)
+    assert capped.outcome == ("leaning" if free.outcome == "decided" else free.outcome)
+
+
+@given(st.lists(st.sampled_from(MODELS), min_size=2, max_size=9), st.sampled_from(("Ben", "")))
+@FUZZ_SETTINGS
+def test_what_is_decided_meets_every_published_condition(models: list[str], last: str) -> None:
+    sides = ["Ada"] * (len(models) - 1) + [last]
+    panel = [
+        Seat(f"judge {n}", model, side) for n, (model, side) in enumerate(zip(models, sides, strict=True))
+    ]
+    found = count_votes(panel)
+    is_opposed = last == "Ben" and len(models) < 10
+    is_enough = 3 * (len(models) - 1) > 2 * len(models)
+    is_decided = is_enough and not is_opposed and found.probability >= 0.8
+    assert (found.outcome == "decided") == is_decided
+
+
+EQUAL = st.lists(st.sampled_from(MODELS), min_size=1, max_size=8)
+
+
+@given(EQUAL, st.randoms(use_true_random=False))
+@FUZZ_SETTINGS
+def test_judges_of_equal_weight_count_the_same_in_whatever_seats(models: list[str], chance: Random) -> None:
+    shuffled = list(models)
+    chance.shuffle(shuffled)
+    assert count_supporters(shuffled) == count_supporters(models)
+
+
+def test_agreeing_copies_of_one_judge_do_not_drown_another() -> None:
+    two = count_supporters(["a/x", "b/y"])
+    assert two.outcome == "decided"
+    for copies in range(2, 9):
+        many = count_supporters(["a/x"] * copies + ["b/y"])
+        assert many.outcome == "decided"
+        assert many.voices > two.voices
+
+
+def count_supporters(models: list[str]) -> Count:
+    return count_votes([Seat(f"judge {n}", model, "Ada") for n, model in enumerate(models, start=1)])
