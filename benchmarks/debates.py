@@ -35,7 +35,7 @@ DEBATE: dict[str, Any] = {
 """3 debaters, 3 rounds, a judge with one reading: 10 calls."""
 
 TURN_TEXT = "This point matters because the evidence and the practice of others weigh against it. " * 14
-FINDING = json.dumps({"reasoning": "It answered.", "verdict": "It prevailed.", "winner": "for", "margin": 2})
+FINDING = json.dumps({"reasoning": "It answered.", "verdict": "It prevailed.", "winner": "Ada", "margin": 2})
 
 
 async def measure_parallel() -> list[Measurement]:

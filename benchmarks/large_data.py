@@ -66,7 +66,7 @@ class DebateGenerator:
             elif isinstance(step, Ask):
                 usage = Usage(model="scripted", input_tokens=1000, output_tokens=100)
                 answers = [
-                    (call, build_finding("A") if call.reading else self.generate_text())
+                    (call, build_finding("for") if call.reading else self.generate_text())
                     for call in step.calls
                 ]
                 new = [interpret(debate, call, Reply(text, usage)) for call, text in answers]
