@@ -148,15 +148,6 @@ def test_limits_that_are_not_given_keep_their_defaults(cli: Cli) -> None:
     assert not any(value for name, value in stored["limits"].items() if name != "on_budget")
 
 
-@pytest.mark.requirement("N10")
-def test_a_budget_holds_in_the_terminal_too(cli: Cli) -> None:
-    result = cli("debate", "Ship it?", "--format", "verdict", "--rounds", "4", "--max-calls", "5", "--json")
-    assert result.exit_code == 0, result.output
-    result_data = json.loads(result.stdout)
-    assert result_data["state"]["usage"]["calls"] <= 5
-    assert result_data["state"]["reason"].startswith("budget: 3 of 5 calls spent")
-
-
 @pytest.mark.requirement("N10", "D4")
 @pytest.mark.parametrize(
     ("options", "expected"),

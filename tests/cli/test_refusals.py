@@ -36,6 +36,7 @@ INVALID_OPTIONS = [  # of `debate`
     ("Tabs? --max-cost-usd 0", "0.0 is not in the range x>0"),
     ("Tabs? --max-calls many", "'many' is not a valid integer"),
     ("Tabs? --on-budget stop", "'stop' is not one of 'conclude', 'pause'"),
+    ("Tabs? --chaos fire=1", 'Chaos knows no "fire"'),
 ]
 
 

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
 
 import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
@@ -46,19 +45,6 @@ async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(databa
 
     assert len(snapshot.debate.turns) == 2
     assert len(second.model.requests) == 0
-
-
-async def test_a_debate_whose_process_went_away_is_taken_over_where_it_stood(database: str) -> None:
-    first, second = Gate(), Gate()
-    second.release.set()
-    async with under_way(database, first) as (_, debate_id):
-        pass
-    async with open_engine(database, second.model) as later:
-        with anyio.fail_after(5):
-            snapshot = await later.step(debate_id, wait=5)
-
-    assert (snapshot.debate.round, len(snapshot.debate.turns)) == (1, 2)
-    assert len(second.model.requests) == 2
 
 
 async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
@@ -104,18 +90,6 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
     assert snapshot.debate.round == 2
 
 
-@pytest.mark.requirement("D9")
-async def test_a_debate_that_runs_by_itself_goes_on_when_it_is_next_looked_at(database: str) -> None:
-    async with open_engine(database, default="scripted?delay=0.2") as running:
-        snapshot = await start_debate(running, run=True)
-        await running.follow(snapshot.id, wait=0)
-    async with open_engine(database, default="scripted") as later:
-        with anyio.fail_after(5):
-            snapshot = await later.follow(snapshot.id, wait=5)
-
-    assert snapshot.status == "concluded"
-
-
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:
     def echo(request: Request) -> str:
         return request.prompt.summary.question
@@ -154,15 +128,6 @@ async def test_what_cannot_be_debated_is_refused_before_anything_is_written(data
         assert await running.find() == []
 
 
-async def test_a_damaged_database_is_an_error_in_words(tmp_path: Any) -> None:
-    path = tmp_path / "debates.db"
-    path.write_bytes(b"This is no database, it only looks like a file." * 100)
-
-    with pytest.raises(StorageUnavailableError, match="cannot be used"):
-        async with open_engine(str(path)):
-            pass
-
-
 async def test_an_exception_of_the_caller_is_not_wrapped_into_a_group(database: str) -> None:
     with pytest.raises(DebateNotFoundError):
         async with open_engine(database) as running:
@@ -192,22 +157,6 @@ async def test_concluding_a_debate_that_has_ended_changes_nothing(database: str)
     async with open_engine(database, default="scripted") as running:
         snapshot = await run_debate(running)
         assert (await running.conclude(snapshot.id, actor=ACTOR)).debate == snapshot.debate
-
-
-async def test_a_debate_is_found_by_the_beginning_of_its_id(database: str) -> None:
-    async with open_engine(database, default="scripted") as running:
-        snapshot = await start_debate(running)
-
-        assert await running.find_by_prefix(snapshot.id[:4], 10) == [snapshot.id]
-
-
-async def test_research_is_refused_where_no_server_is_configured(database: str) -> None:
-    journal = await SqliteJournal.open(database)
-    debaters = [DebaterInput(name=name, stance=name, model="scripted", tools=["web"]) for name in "AB"]
-    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
-        with pytest.raises(InvalidRequestError, match="There is no research server 'web'"):
-            await start_debate(running, debaters=debaters)
-    await journal.close()
 
 
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:

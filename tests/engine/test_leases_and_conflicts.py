@@ -216,10 +216,6 @@ def ended_owner() -> str:
     return f"{machine_name()}:{child.pid}:ab"
 
 
-async def test_a_live_process_is_not_gone(journal: SqliteJournal) -> None:
-    assert not is_gone(Leases(journal, utc_now).owner)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="on other systems the lease expires")
 def test_a_process_that_has_ended_is_gone() -> None:
     assert is_gone(ended_owner())
@@ -230,7 +226,3 @@ def test_a_process_that_has_ended_is_gone() -> None:
 )
 def test_an_owner_that_cannot_be_checked_is_not_gone(owner: str) -> None:
     assert not is_gone(owner)
-
-
-async def test_two_owner_names_differ_even_in_one_process(journal: SqliteJournal) -> None:
-    assert Leases(journal, utc_now).owner != Leases(journal, utc_now).owner

@@ -233,20 +233,6 @@ async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(da
     assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
 
 
-async def test_a_hook_challenges_in_words_of_its_own(database: str, log_lines: LogLines) -> None:
-    challenge = {"intervene": {"action": "challenge", "text": "Prove {actor}'s point.", "to": "Proponent"}}
-    hooks = (
-        hook("doubt", "debate_pause", challenge),
-        hook("tell", "intervention", logs("{action} to {to}: {text}"), actor="hook doubt"),
-    )
-    async with open_hooks(database, *hooks) as manager:
-        snapshot = await start_debate(manager)
-        await manager.intervene(snapshot.id, "pause", InterventionRequest(), actor="somebody")
-        told = await log_lines.wait_for("challenge to")
-
-    assert told == "challenge to Proponent: Prove somebody's point."
-
-
 async def test_of_two_processes_one_delivers(database: str) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     async with open_receiver() as receiver:

@@ -27,14 +27,6 @@ async def finished(open_client: Any) -> Any:
         yield client, started["debate_id"]
 
 
-async def test_the_transcript_reads_as_a_document(finished: Any) -> None:
-    client, debate_id = finished
-    text = await read_resource(client, f"debate://{debate_id}/transcript")
-
-    assert text.startswith("# Should penguins fly?\n- **Proponent**: for\n- **Opponent**: against\n")
-    assert text.index("## Round 1: opening") < text.index("## Round 2: rebuttal") < text.index("## Verdict")
-
-
 async def test_the_transcript_is_also_data_and_starts_where_one_likes(finished: Any) -> None:
     client, debate_id = finished
     data = json.loads(await read_resource(client, f"debate://{debate_id}/transcript?format=json&since=2"))

@@ -5,43 +5,8 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from server.debate.facts import events, interventions
 from server.debate.facts.config import Limits
-from server.debate.facts.events import (
-    Audited,
-    Balloted,
-    Concluded,
-    DefaultPlanUsed,
-    EndCause,
-    Ended,
-    Event,
-    Failed,
-    HandedOff,
-    HandoffFailed,
-    Judged,
-    Lookup,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Researched,
-    Resumed,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
-from server.debate.facts.interventions import (
-    Challenged,
-    InstructionGiven,
-    LimitsChanged,
-    ModelReplaced,
-    NoteAdded,
-    RoundsExtended,
-    TalkConcluded,
-    ThresholdChanged,
-    TurnRetracted,
-    Weight,
-    WeightsChanged,
-)
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
@@ -59,7 +24,7 @@ from tests.support.simulation import (
 
 SCHEMA = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
 
-SETUPS: dict[str, Opened] = {
+SETUPS: dict[str, events.Opened] = {
     "second opinion": build_setup(debaters=build_debaters(3), max_rounds=2, options={"judges": {"count": 2}}),
     "verdict": build_setup(format="verdict", max_rounds=3),
     "moderated": build_setup(
@@ -86,12 +51,12 @@ USAGE = st.just(build_usage())
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 
-def any_seat_name(opened: Opened) -> st.SearchStrategy[str]:
+def any_seat_name(opened: events.Opened) -> st.SearchStrategy[str]:
     names = [debater.name for debater in opened.debaters]
     return st.sampled_from([*names, *judge_seats(opened), "moderator", "referee", "synthesizer", "x"])
 
 
-def phase_events(opened: Opened, any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+def phase_events(opened: events.Opened, any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
     """`PhaseEntered` events, mostly valid."""
     debate = replay([opened])
     names = [phase.name for phase in opened.phases]
@@ -99,19 +64,19 @@ def phase_events(opened: Opened, any_seat: st.SearchStrategy[str]) -> st.SearchS
         lambda name, number: build_phase_entered(debate, name, number or None), st.sampled_from(names), ROUNDS
     )
     return valid | st.builds(
-        PhaseEntered,
+        events.PhaseEntered,
         phase=st.sampled_from([*names, "x"]),
         round=ROUNDS,
         order=st.lists(any_seat, max_size=3).map(tuple),
     )
 
 
-def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
     """Events of a moderator, a referee and hand-offs."""
     officer = st.sampled_from(["moderator", "referee", "Proponent"])
     return st.one_of(
         st.builds(
-            RoundOpened,
+            events.RoundOpened,
             round=ROUNDS,
             next_speakers=st.lists(any_seat, max_size=3).map(tuple),
             done=st.booleans(),
@@ -120,7 +85,7 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
             seen=SEEN,
         ),
         st.builds(
-            RoundClosed,
+            events.RoundClosed,
             round=ROUNDS,
             summary=TEXT,
             settled=st.booleans(),
@@ -130,21 +95,25 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
             seen=SEEN,
         ),
         st.builds(
-            DefaultPlanUsed,
+            events.DefaultPlanUsed,
             round=ROUNDS,
             next_speakers=st.lists(any_seat, max_size=3).map(tuple),
             reason=TEXT,
         ),
-        st.builds(Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer, seen=SEEN),
+        st.builds(events.Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer, seen=SEEN),
         st.builds(
-            HandedOff, seat=any_seat, round=ROUNDS, to=any_seat, because=st.sampled_from(["chosen", "drawn"])
-        ),
-        st.builds(HandoffFailed, seat=any_seat, round=ROUNDS, detail=TEXT, seen=SEEN),
-        st.builds(
-            Researched,
+            events.HandedOff,
             seat=any_seat,
             round=ROUNDS,
-            lookups=st.just((Lookup(tool="a/b", arguments="{}"),)),
+            to=any_seat,
+            because=st.sampled_from(["chosen", "drawn"]),
+        ),
+        st.builds(events.HandoffFailed, seat=any_seat, round=ROUNDS, detail=TEXT, seen=SEEN),
+        st.builds(
+            events.Researched,
+            seat=any_seat,
+            round=ROUNDS,
+            lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),)),
             usage=USAGE,
             seen=SEEN,
             slot_index=st.integers(0, 2),
@@ -152,15 +121,21 @@ def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Eve
     )
 
 
-def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
     """Ballots, judgments, verdicts and results."""
     nobody = any_seat | st.just("")
     return st.one_of(
         st.builds(
-            Balloted, seat=any_seat, round=ROUNDS, choice=nobody, reasoning=TEXT, usage=USAGE, seen=SEEN
+            events.Balloted,
+            seat=any_seat,
+            round=ROUNDS,
+            choice=nobody,
+            reasoning=TEXT,
+            usage=USAGE,
+            seen=SEEN,
         ),
         st.builds(
-            Judged,
+            events.Judged,
             seat=any_seat,
             round=ROUNDS,
             slot_index=st.integers(0, 3),
@@ -172,38 +147,43 @@ def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event
             seen=SEEN,
         ),
         st.builds(
-            Concluded,
+            events.Concluded,
             outcome=st.just("decided"),
             winner=nobody,
             verdict=st.just("x"),
             reasoning=st.just("x"),
             votes=st.just(()),
         ),
-        st.builds(Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE, seen=SEEN),
+        st.builds(events.Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE, seen=SEEN),
     )
 
 
-def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[Event]:
+def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
     """Everything that somebody may do to a debate."""
     texts = [
         st.builds(kind, round=ROUNDS, text=st.just("x"), to=any_seat | st.just(""))
-        for kind in (NoteAdded, Challenged, InstructionGiven)
+        for kind in (interventions.NoteAdded, interventions.Challenged, interventions.InstructionGiven)
     ]
     return st.one_of(
         *texts,
-        st.builds(TalkConcluded, round=ROUNDS, cause=st.sampled_from(["request", "budget"])),
-        st.builds(RoundsExtended, round=ROUNDS, rounds=st.integers(1, 2)),
-        st.builds(LimitsChanged, round=ROUNDS, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
+        st.builds(interventions.TalkConcluded, round=ROUNDS, cause=st.sampled_from(["request", "budget"])),
+        st.builds(interventions.RoundsExtended, round=ROUNDS, rounds=st.integers(1, 2)),
         st.builds(
-            WeightsChanged, weights=st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), any_seat)
+            interventions.LimitsChanged, round=ROUNDS, limits=st.builds(Limits, max_calls=st.integers(0, 30))
         ),
-        st.builds(ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
-        st.builds(ModelReplaced, seat=any_seat, model=st.just("x")),
-        st.builds(TurnRetracted, seat=any_seat, turn_round=ROUNDS, slot_index=st.integers(0, 2)),
+        st.builds(
+            interventions.WeightsChanged,
+            weights=st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), any_seat),
+        ),
+        st.builds(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
+        st.builds(interventions.ModelReplaced, seat=any_seat, model=st.just("x")),
+        st.builds(
+            interventions.TurnRetracted, seat=any_seat, turn_round=ROUNDS, slot_index=st.integers(0, 2)
+        ),
     )
 
 
-def any_event(opened: Opened) -> st.SearchStrategy[Event]:
+def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
     """Any event, legal or not."""
     anyone = any_seat_name(opened)
     return st.one_of(
@@ -211,7 +191,7 @@ def any_event(opened: Opened) -> st.SearchStrategy[Event]:
         moderation_events(anyone),
         decision_events(anyone),
         st.builds(
-            Spoke,
+            events.Spoke,
             seat=anyone,
             round=ROUNDS,
             text=st.just("x"),
@@ -223,7 +203,7 @@ def any_event(opened: Opened) -> st.SearchStrategy[Event]:
             hands_to=anyone | st.just(""),
         ),
         st.builds(
-            Failed,
+            events.Failed,
             seat=anyone,
             round=ROUNDS,
             cause=CAUSES,
@@ -232,12 +212,12 @@ def any_event(opened: Opened) -> st.SearchStrategy[Event]:
             seen=SEEN,
         ),
         intervention_events(anyone),
-        st.builds(Paused, reason=st.just("x")),
-        st.builds(Resumed),
+        st.builds(events.Paused, reason=st.just("x")),
+        st.builds(events.Resumed),
         st.builds(
-            Ended,
+            events.Ended,
             ending=st.sampled_from(["concluded", "truncated"]),
-            cause=st.sampled_from(get_args(EndCause)),
+            cause=st.sampled_from(get_args(events.EndCause)),
             detail=TEXT,
         ),
         st.just(opened),

@@ -10,14 +10,7 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
-from server.debate.facts.events import (
-    Event,
-    Lookup,
-    Opened,
-    Paused,
-    Researched,
-    Resumed,
-)
+from server.debate.facts.events import Event, Lookup, Opened, Paused, Researched, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
 from server.debate.rules.decide import Call

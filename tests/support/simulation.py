@@ -243,11 +243,9 @@ def render_prompt_text(prompt: Prompt) -> str:
 def build_phase_entered(debate: Debate, phase: str, round_number: int | None = None) -> PhaseEntered:
     """The event of a round of that phase, in the declared order of seats."""
     participants = next((row.participants for row in debate.setup.phases if row.name == phase), "debaters")
-    names = {
-        "debaters": debate.names,
-        "judges": judge_seats(debate.setup),
-        "synthesizer": ("synthesizer",),
-    }[participants]
+    names = {"debaters": debate.names, "judges": judge_seats(debate.setup), "synthesizer": ("synthesizer",)}[
+        participants
+    ]
     return PhaseEntered(phase=phase, round=round_number or debate.round + 1, order=tuple(names))
 
 

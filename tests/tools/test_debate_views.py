@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import anyio
 import pytest
 
 from server.models import ModelError
-from tests.support.client_calls import call, read_resource
-from tests.support.gated_model import Gate
+from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
@@ -48,20 +46,6 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
     assert (referee["model"], referee["attempts"], referee["detail"]) == ("down", 3, "down cannot be reached")
 
 
-async def test_what_is_being_asked_is_an_open_task(open_modern_client: Any) -> None:
-    gate = Gate()
-    async with open_modern_client({"mine": gate.model}, "mine") as client:
-        started = await run_debate(client, question="Q?", format="verdict", wait_seconds=0)
-        with anyio.fail_after(5):
-            await gate.first_call.wait()
-        rows = (await read_view(client, started, "tasks"))["tasks"]
-        gate.release.set()
-
-    assert [(row["seat"], row["task"], row["state"], row["model"]) for row in rows] == [
-        ("Proponent", "argument", "open", "mine")
-    ]
-
-
 @pytest.mark.requirement("N7")
 async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(open_modern_client: Any) -> None:
     documents = [{"title": "Plan", "text": "A line of the plan.\n" * 1_000}]
@@ -78,16 +62,6 @@ async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(open_mod
     for short, full in zip(step["awaited"], whole, strict=True):
         assert short["prompt"].startswith("[The beginning is left out here: read_debate(view='prompt').]\n")
         assert full["prompt"].endswith(short["prompt"].partition("\n")[2])
-
-
-@pytest.mark.requirement("M2")
-async def test_the_views_of_a_debate_name_no_tasks_before_it_begins(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
-        started = await call(client, "start_debate", question="Q?")
-
-        assert (await read_view(client, started, "tasks"))["tasks"] == []
-        assert (await read_view(client, started, "prompt"))["awaited"] == []
-        assert "No verdict yet" in await read_resource(client, f"debate://{started['debate_id']}/verdict")
 
 
 @pytest.mark.requirement("C8", "C20")

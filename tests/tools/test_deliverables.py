@@ -5,14 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import mcp_debates
 from tests.support.client_calls import call, expect_tool_error, read_resource
-from tests.support.mcp_debates import (
-    build_scripted_model,
-    find_prompts,
-    read_transcript,
-    read_view,
-    run_debate,
-)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C10")]
 
@@ -33,8 +27,8 @@ GOOD = {"decision": "wait", "reasons": ["No tests."], "months": 3}
 async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name: str) -> None:
     async with open_modern_client() as client:
         options = {"output_schema": SCHEMA}
-        ran = await run_debate(client, format=name, options=options)
-        result = await read_view(client, ran, "result")
+        ran = await mcp_debates.run_debate(client, format=name, options=options)
+        result = await mcp_debates.read_view(client, ran, "result")
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
         shown = await read_resource(client, f"debate://{ran['debate_id']}/verdict")
 
@@ -49,8 +43,10 @@ async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name:
 
 async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
     async with open_modern_client() as client:
-        ran = await run_debate(client, question="Q?", format="round_robin", options={"synthesizer": False})
-        result = await read_view(client, ran, "result")
+        ran = await mcp_debates.run_debate(
+            client, question="Q?", format="round_robin", options={"synthesizer": False}
+        )
+        result = await mcp_debates.read_view(client, ran, "result")
 
     keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions", "moderatorSummaries"]
     assert list(result) == keys
@@ -83,25 +79,11 @@ async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(
     assert found["debates"] == []
 
 
-async def test_a_result_that_misses_the_schema_is_repaired_once(open_modern_client: Any) -> None:
-    model = build_scripted_model(deliverable=[{**GOOD, "months": 30}, GOOD])
-    async with open_modern_client({"mine": model}) as client:
-        options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine", "prompt": "Be terse."}}
-        ran = await run_debate(client, question="Q?", format="verdict", options=options)
-        result = await read_view(client, ran, "result")
-
-    first, second = find_prompts(model, "deliverable")
-    assert result["deliverable"] == GOOD
-    assert "Be terse." in first
-    assert "could not be used: months" in second
-    assert ran["failures"][0].startswith("synthesizer (mine): months")
-
-
 @pytest.mark.parametrize("name", ["verdict", "round_robin"])
 async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says_why(
     open_modern_client: Any, name: str
 ) -> None:
-    model = build_scripted_model(deliverable={**GOOD, "months": 30})
+    model = mcp_debates.build_scripted_model(deliverable={**GOOD, "months": 30})
     async with open_modern_client({"mine": model}) as client:
         options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine"}}
         ran = await client.call_tool(
@@ -109,7 +91,7 @@ async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says
         )
         data = ran.structured_content
         verdict = await call(client, "get_verdict", debate_id=data["debate_id"])
-        transcript = await read_transcript(client, data)
+        transcript = await mcp_debates.read_transcript(client, data)
 
     assert (data["status"], len(model.requests)) == ("concluded", 2)
     assert verdict["deliverable"] == ""

@@ -73,20 +73,6 @@ async def test_a_fork_is_stepped_by_doing_what_next_says(open_client: Any) -> No
     assert [step["round"] for step in rounds] == [2, 3]
 
 
-async def test_another_stance_is_warned_of_where_the_fork_begins(open_client: Any) -> None:
-    async with open_client(judges(), "mine") as client:
-        parent = await concluded(client)
-        changes = {"stances": {"Bob": "wait a year"}}
-        asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
-        result = await client.call_tool("fork_debate", asked)
-        next_round = await call_next(client, dict(result.structured_content))
-
-    warning = "Up to round 1, Bob argued for another stance, before the fork."
-    assert f"Warning: {warning}" in result_text(result)
-    assert warning in result.structured_content["warnings"]
-    assert next_round["turns"][1]["stance"] == "wait a year"
-
-
 async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> None:
     async with open_client(judges(), "mine") as client:
         started = await call(client, "start_debate", question="Ship it?", models=["mine"])

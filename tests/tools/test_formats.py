@@ -6,16 +6,8 @@ import pytest
 
 from server.debate.commands.formats import FORMATS
 from server.models.fakes.scripted import ScriptedModel
+from tests.support import mcp_debates
 from tests.support.client_calls import call
-from tests.support.mcp_debates import (
-    build_scripted_model,
-    find_prompts,
-    read_events,
-    read_transcript,
-    read_view,
-    run_debate,
-    step_all_rounds,
-)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -35,8 +27,8 @@ def in_order(text: str, *parts: str) -> bool:
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(open_client: Any, name: str) -> None:
     async with open_client() as client:
-        ran = await run_debate(client, format=name)
-        transcript = await read_transcript(client, ran)
+        ran = await mcp_debates.run_debate(client, format=name)
+        transcript = await mcp_debates.read_transcript(client, ran)
         read_by_tool = await client.call_tool("read_debate", {"debate_id": ran["debate_id"]})
 
     assert (ran["status"], ran["working"], ran["failures"]) == ("concluded", False, [])
@@ -57,9 +49,9 @@ async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_s
             format=name,
             options={"seed": 7, "limits": {"max_turns": 4}} if name == "handoff" else {"seed": 7},
         )
-        rounds = await step_all_rounds(client, started)
-        stepped = await read_view(client, started, "result")
-        state = await read_view(client, started, "state")
+        rounds = await mcp_debates.step_all_rounds(client, started)
+        stepped = await mcp_debates.read_view(client, started, "result")
+        state = await mcp_debates.read_view(client, started, "state")
 
     assert [found["round"] for found in rounds] == list(range(1, len(rounds) + 1))
     assert rounds[-1]["status"] == "concluded"
@@ -71,22 +63,22 @@ async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_s
 async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(
     open_modern_client: Any,
 ) -> None:
-    moderator = build_scripted_model(
+    moderator = mcp_debates.build_scripted_model(
         closing=[
             "SUMMARY: Bull names a contract; Bear has not answered it.\nSTATUS: CONTINUE",
             "**SUMMARY**\nBoth sides are clear.\n\n**STATUS**: Settled\n\n**DECISION**: Put in half.",
         ]
     )
     async with open_modern_client({"moderator": moderator}) as client:
-        ran = await run_debate(
+        ran = await mcp_debates.run_debate(
             client,
             question="Invest $1M?",
             format="settle",
             debaters=[{"name": "Bull", "role": "optimist"}, {"name": "Bear", "role": "risk analyst"}],
             options={"moderator": {"model": "moderator"}},
         )
-        transcript = await read_transcript(client, ran)
-        state = await read_view(client, ran, "state")
+        transcript = await mcp_debates.read_transcript(client, ran)
+        state = await mcp_debates.read_view(client, ran, "state")
 
     assert in_order(transcript, "Bull (optimist)", "Bear (risk analyst)", "Bull names a contract")
     assert in_order(
@@ -104,18 +96,18 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
 async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_client: Any) -> None:
     first = {"next_speakers": ["Ben", "Ada", "Ben"], "briefing": "Load is 3x.", "new_angle": None}
     last = {"next_speakers": ["Ada"], "briefing": None, "new_angle": "Latency?", "done": True}
-    moderator = build_scripted_model(opening=[first | {"done": False}, last])
+    moderator = mcp_debates.build_scripted_model(opening=[first | {"done": False}, last])
     debater = ScriptedModel()
     async with open_modern_client({"moderator": moderator, "debater": debater}, "debater") as client:
-        ran = await run_debate(
+        ran = await mcp_debates.run_debate(
             client,
             format="verdict",
             max_rounds=4,
             debaters=[{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
             options={"moderator": {"model": "moderator"}},
         )
-        result = await read_view(client, ran, "result")
-        transcript = await read_transcript(client, ran)
+        result = await mcp_debates.read_view(client, ran, "result")
+        transcript = await mcp_debates.read_transcript(client, ran)
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ben", "Ada", "Ben", "Ada"]
     told = {"nextSpeakers": ["Ben", "Ada", "Ben"], "briefing": "Load is 3x.", "newAngle": None}
@@ -125,7 +117,7 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_clien
     ]
     assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "Ben (later)")
     assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
-    prompts = find_prompts(debater, "argument")
+    prompts = mcp_debates.find_prompts(debater, "argument")
     assert ["> Load is 3x." in prompt for prompt in prompts] == [True] * 4
     assert ["> Latency?" in prompt for prompt in prompts] == [False, False, False, True]
 
@@ -136,22 +128,22 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
 ) -> None:
     referee, debater = ScriptedModel(), ScriptedModel()
     async with open_modern_client({"referee": referee, "debater": debater}, "debater") as client:
-        ran = await run_debate(
+        ran = await mcp_debates.run_debate(
             client,
             question="How do we store it?",
             format="round_robin",
             debaters=ROLES,
             options={"referee": {"model": "referee", "prompt": "Count the sources."}},
         )
-        result = await read_view(client, ran, "result")
-        transcript = await read_transcript(client, ran)
+        result = await mcp_debates.read_view(client, ran, "result")
+        transcript = await mcp_debates.read_transcript(client, ran)
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
     assert result["verdict"]["winner"] is None
     assert result["deliverable"].startswith("The question was: How do we store it?")
     assert in_order(transcript, "Ada (engineer)", "Ben (lawyer)", "### Referee", "## Round 2", "### Referee")
     assert in_order(transcript, "## Result", "The question was: How do we store it?")
-    assert all("Count the sources." in prompt for prompt in find_prompts(referee, "audit"))
+    assert all("Count the sources." in prompt for prompt in mcp_debates.find_prompts(referee, "audit"))
     assert len(referee.requests) == 2
 
 
@@ -159,9 +151,9 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
 async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> None:
     async with open_modern_client() as client:
         started = await call(client, "start_debate", question="Ship it?", format="full", max_rounds=5)
-        rounds = await step_all_rounds(client, started)
-        transcript = await read_transcript(client, started)
-        result = await read_view(client, started, "result")
+        rounds = await mcp_debates.step_all_rounds(client, started)
+        transcript = await mcp_debates.read_transcript(client, started)
+        result = await mcp_debates.read_view(client, started, "result")
 
     phases = ["opening", "argumentation", "rebuttal", "cross_examination", "synthesis", "voting", "verdict"]
     assert [found["phase"] for found in rounds] == phases
@@ -188,8 +180,8 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
         "voting",
     ]
     async with open_modern_client({"mine": model}, "mine") as client:
-        ran = await run_debate(client, options={"phases": phases})
-        transcript = await read_transcript(client, ran)
+        ran = await mcp_debates.run_debate(client, options={"phases": phases})
+        transcript = await mcp_debates.read_transcript(client, ran)
 
     assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
     assert "2 of 2 voters for: " in ran["verdict"]
@@ -203,7 +195,7 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
     open_modern_client: Any,
 ) -> None:
     def finding(winner: str | None, verdict: str) -> ScriptedModel:
-        return build_scripted_model(
+        return mcp_debates.build_scripted_model(
             judgment={"verdict": verdict, "winner": winner, "reasoning": "Why.", "margin": 2}
         )
 
@@ -213,7 +205,7 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
         "three": finding("Ada", "Rivers flood less than rails break."),
     }
     async with open_modern_client(judges) as client:
-        ran = await run_debate(
+        ran = await mcp_debates.run_debate(
             client,
             question="How do we ship it?",
             format="verdict",
@@ -234,8 +226,8 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
 @pytest.mark.requirement("D21")
 async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_modern_client: Any) -> None:
     async with open_modern_client() as client:
-        ran = await run_debate(client, format="full")
-        found = await read_events(
+        ran = await mcp_debates.run_debate(client, format="full")
+        found = await mcp_debates.read_events(
             client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"
         )
 

@@ -5,17 +5,8 @@ from typing import Any
 import pytest
 
 from server.debate.facts.config import HandoffMode
-from server.models.fakes.scripted import ScriptedModel
+from tests.support import mcp_debates
 from tests.support.client_calls import call
-from tests.support.mcp_debates import (
-    TaskAnswer,
-    build_handoff_calls,
-    build_scripted_model,
-    read_events,
-    read_transcript,
-    read_view,
-    run_debate,
-)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B1")]
 
@@ -29,7 +20,7 @@ THREE = [
 async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any]:
     """A debate of a few turns on a proposition; the first is spoken by the model `first`."""
     options = {"handoff": how, "seed": 7, "limits": {"max_turns": turns}}
-    return await run_debate(
+    return await mcp_debates.run_debate(
         client, question="Machines should decide.", format="handoff", debaters=THREE, options=options
     )
 
@@ -40,7 +31,7 @@ async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any
     [
         ("text", "They err less.\ntransition TO the neutral."),
         ("text", "They err less. **Transition to: Neutral**"),
-        ("tool", build_handoff_calls("They err less.", "NEUTRAL")),
+        ("tool", mcp_debates.build_handoff_calls("They err less.", "NEUTRAL")),
         ("structured", {"response": "They err less.", "next_agent_name": "neutral"}),
         (
             "structured",
@@ -48,12 +39,14 @@ async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any
         ),
     ],
 )
-async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, said: TaskAnswer) -> None:
-    async with open_client({"first": build_scripted_model(argument=said)}) as client:
+async def test_a_choice_is_read_and_shown(
+    open_client: Any, how: HandoffMode, said: mcp_debates.TaskAnswer
+) -> None:
+    async with open_client({"first": mcp_debates.build_scripted_model(argument=said)}) as client:
         ran = await handed(client, how)
-        transcript = await read_transcript(client, ran)
-        result = await read_view(client, ran, "result")
-        (choice,) = await read_events(client, ran, "handed_off")
+        transcript = await mcp_debates.read_transcript(client, ran)
+        result = await mcp_debates.read_view(client, ran, "result")
+        (choice,) = await mcp_debates.read_events(client, ran, "handed_off")
 
     assert [turn["agent"] for turn in result["transcript"]] == ["Proponent", "Neutral"]
     assert (choice["seat"], choice["to"], choice["because"]) == ("Proponent", "Neutral", "chosen")
@@ -70,7 +63,7 @@ async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, sa
         ("text", "They err less.", 'it named nobody to speak next: no "Transition to …"'),
         (
             "tool",
-            build_handoff_calls("They err less.", ""),
+            mcp_debates.build_handoff_calls("They err less.", ""),
             "it named nobody to speak next; there are Opponent, Neutral",
         ),
         (
@@ -81,13 +74,13 @@ async def test_a_choice_is_read_and_shown(open_client: Any, how: HandoffMode, sa
     ],
 )
 async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the_seed(
-    open_modern_client: Any, how: HandoffMode, said: TaskAnswer, told: str
+    open_modern_client: Any, how: HandoffMode, said: mcp_debates.TaskAnswer, told: str
 ) -> None:
-    model = build_scripted_model(argument=said)
+    model = mcp_debates.build_scripted_model(argument=said)
     async with open_modern_client({"first": model}) as client:
         ran, again = await handed(client, how), await handed(client, how)
-        transcript = await read_transcript(client, ran)
-        drawn = [(await read_events(client, each, "handed_off"))[0] for each in (ran, again)]
+        transcript = await mcp_debates.read_transcript(client, ran)
+        drawn = [(await mcp_debates.read_events(client, each, "handed_off"))[0] for each in (ran, again)]
         verdict = await call(client, "get_verdict", debate_id=ran["debate_id"])
 
     assert drawn[0]["because"] == "drawn"
@@ -99,16 +92,3 @@ async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the
     assert "hands over" not in transcript.split("## Round 2")[0]
     assert "1 choice of the next speaker could not be used; who spoke was drawn." in verdict["cautions"]
     assert len(model.requests) == 2  # the turn was good: it is not asked for again
-
-
-@pytest.mark.requirement("B6")
-async def test_ten_turns_of_500_tokens_are_the_format_s_bounds(open_modern_client: Any) -> None:
-    model = ScriptedModel()
-    async with open_modern_client({"mine": model}, "mine") as client:
-        ran = await run_debate(client, format="handoff")
-        result = await read_view(client, ran, "result")
-
-    assert len(result["transcript"]) == 10
-    assert {
-        request.max_tokens for request in model.requests if request.prompt.summary.task == "argument"
-    } == {500}

@@ -42,9 +42,7 @@ class TestComparing:
     def test_a_fork_beside_what_it_is_a_fork_of(self) -> None:
         parent = played(debaters=SIDES)
         child = parent.fork(
-            1,
-            task_script({"judgment": json.loads(render_finding("B", 3))}),
-            judges={"models": ["another"]},
+            1, task_script({"judgment": json.loads(render_finding("B", 3))}), judges={"models": ["another"]}
         ).play()
         found = side_by_side(parent, child)
         assert (found["relation"], found["shared_rounds"], found["agree"]) == ("fork", 1, "no")

@@ -235,11 +235,6 @@ def test_the_limits_themselves_are_allowed() -> None:
     assert len(opened.debaters) == 26
 
 
-def test_more_than_two_sides_and_two_of_one_side_can_debate() -> None:
-    assert len({d.stance for d in build_setup(debaters=build_debaters(5)).debaters}) == 5
-    assert {d.stance for d in build_setup(**named("Ada", "Bob")).debaters} == {"yes"}
-
-
 class TestWarnings:
     def test_an_ordinary_debate_needs_none(self) -> None:
         assert find_setup_warnings(build_setup(), family_count=2) == []

@@ -10,7 +10,6 @@ from server.debate.facts.config import Phase
 from server.debate.facts.errors import InvalidRequestError
 from tests.support.simulation import (
     DebateSimulation,
-    build_debaters,
     build_setup,
     render_prompt_text,
     simulate,
@@ -39,13 +38,6 @@ def test_names_of_known_phases_are_enough() -> None:
     at = play_phases(*names)
     assert phase_names(at) == names
     assert at.status == "concluded"
-
-
-def test_a_custom_phase_has_an_instruction() -> None:
-    at = play_phases("opening", OWN, "verdict")
-    assert phase_names(at) == ["opening", "duel", "verdict"]
-    assert all("# Round 2: duel\nAttack the weakest point.\n" in p for p in at.prompts("Proponent")[1:])
-    assert at.debate.round_turns(2)
 
 
 def test_a_known_phase_can_be_altered() -> None:
@@ -215,13 +207,6 @@ def test_every_known_phase_has_a_text() -> None:
     prompts = [render_prompt_text(prompt) for _, prompt in calls]
     for name in PHASES:
         assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in prompts)
-
-
-def test_phases_are_for_any_number_of_debaters() -> None:
-    made = build_setup(debaters=build_debaters(5), options={"phases": ["cross_examination", "voting"]})
-    at = simulate(made).play()
-    assert len(at.debate.turns) == 10
-    assert len(at.debate.ballots) == 5
 
 
 def test_the_order_option_applies_to_phases_without_an_order() -> None:

@@ -14,7 +14,6 @@ from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state, status_reason
-from server.debate.views.verdict import build_moderator_decision, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
@@ -83,10 +82,6 @@ class TestWaiting:
         at = sitting_in()
         assert all(call.model != CALLER for call, _ in at.calls_made)
 
-    def test_a_talk_can_be_concluded_while_it_waits(self) -> None:
-        at = sitting_in().add_events(TalkConcluded()).play()
-        assert at.status == "concluded"
-
 
 class TestSubmitting:
     def test_the_debate_goes_on_with_what_was_submitted(self) -> None:
@@ -114,25 +109,6 @@ class TestSubmitting:
         assert asked == {"argument", "message", "answer", "ballot", "judgment"}
         assert at.debate.failures == ()
         assert {usage.model for usage in at.debate.usage} == {CALLER}
-
-    def test_the_caller_can_moderate_judge_referee_and_sum_up(self) -> None:
-        options = {
-            "moderator": {"model": CALLER, "opens": True, "closes": True},
-            "judges": {"models": [CALLER], "both_orders": False},
-            "referee": {"model": CALLER},
-            "synthesizer": {"model": CALLER},
-        }
-        at = simulate(build_setup(format="verdict", max_rounds=1, options=options)).play()
-        submit(at, "moderator", '{"next_speakers": ["Opponent"], "done": true}')
-        assert [turn.seat for turn in at.debate.turns] == ["Opponent"]
-        submit(at, "Referee", "B was vague.")
-        submit(at, "moderator", "SUMMARY: So.\nSTATUS: CONTINUE")
-        submit(at, "judge 1", render_finding("B"))
-        submit(at, "synthesizer", "Wait.")
-        assert at.status == "concluded"
-        assert build_moderator_decision(at.debate.round_plans[0])["done"]
-        assert at.debate.round_summaries[0].summary == "So."
-        assert build_verdict(at.debate).winner == "Opponent"
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()

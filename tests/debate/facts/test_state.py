@@ -6,29 +6,17 @@ import pytest
 from server.debate.facts import events
 from server.debate.facts.events import Event, Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
-from server.debate.facts.state import Debate
-from server.debate.rules.decide import status
 from server.debate.rules.schedule import Slot, open_slots, round_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from tests.support.simulation import (
-    DebateSimulation,
-    ProviderFailure,
-    build_debaters,
-    build_phase_entered,
-    build_setup,
-    build_usage,
-    default_script,
-    render_finding,
-    simulate,
-)
+from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("D2")
 
-FIRST = build_phase_entered(simulate().debate, "opening")
+FIRST = simulation.build_phase_entered(simulation.simulate().debate, "opening")
 
 
 def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> Spoke:
-    return Spoke(seen=1, seat=seat, round=number, text=text, usage=build_usage())
+    return Spoke(seen=1, seat=seat, round=number, text=text, usage=simulation.build_usage())
 
 
 def judged(
@@ -43,7 +31,7 @@ def judged(
         margin=2,
         verdict="So it is.",
         reasoning="As said.",
-        usage=build_usage(),
+        usage=simulation.build_usage(),
     )
 
 
@@ -77,27 +65,31 @@ def keys(found: tuple[Slot, ...]) -> list[tuple[str, int]]:
     return [place.key for place in found]
 
 
-def new() -> DebateSimulation:
-    return simulate()
+def new() -> simulation.DebateSimulation:
+    return simulation.simulate()
 
 
-def in_round_1() -> DebateSimulation:
-    return simulate().add_events(FIRST)
+def in_round_1() -> simulation.DebateSimulation:
+    return simulation.simulate().add_events(FIRST)
 
 
-def at_the_judges() -> DebateSimulation:
-    return simulate().play_to_round(3)
+def at_the_judges() -> simulation.DebateSimulation:
+    return simulation.simulate().play_to_round(3)
 
 
-def over() -> DebateSimulation:
-    return simulate().play()
+def over() -> simulation.DebateSimulation:
+    return simulation.simulate().play()
 
 
-ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
-    "opened twice": (new, build_setup(), "opened already"),
-    "a round left out": (new, build_phase_entered(new().debate, "opening", 2), "follow one another"),
+ILLEGAL: dict[str, tuple[Callable[[], simulation.DebateSimulation], Event, str]] = {
+    "opened twice": (new, simulation.build_setup(), "opened already"),
+    "a round left out": (
+        new,
+        simulation.build_phase_entered(new().debate, "opening", 2),
+        "follow one another",
+    ),
     "a round entered twice": (in_round_1, FIRST, "follow one another"),
-    "an unknown phase": (new, build_phase_entered(new().debate, "shouting"), "no phase shouting"),
+    "an unknown phase": (new, simulation.build_phase_entered(new().debate, "shouting"), "no phase shouting"),
     "a stranger in the order": (
         new,
         FIRST.model_copy(update={"order": ("Proponent", "Opponent", "Stranger")}),
@@ -161,7 +153,7 @@ def test_nothing_happens_before_a_debate_is_opened(event: Event) -> None:
         apply(None, event)
 
 
-@pytest.mark.parametrize("event", [build_setup(), *OTHERS], ids=kind)
+@pytest.mark.parametrize("event", [simulation.build_setup(), *OTHERS], ids=kind)
 def test_nothing_happens_after_the_end(event: Event) -> None:
     ended = over().debate
     with pytest.raises(IllegalEvent, match="after the end"):
@@ -181,7 +173,7 @@ def test_an_illegal_event_is_refused_and_nothing_changes(case: str) -> None:
 
 
 def test_each_kind_of_event_does_what_it_says() -> None:
-    at = simulate()
+    at = simulation.simulate()
     at.add_events(FIRST)
     assert (at.debate.round, at.debate.phase) == (1, at.debate.setup.phases[0])
     at.add_events(spoke())
@@ -210,25 +202,6 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     assert at.debate.failures == (missed("Opponent"),)
 
 
-def test_the_status_says_how_a_debate_stands() -> None:
-    at = simulate()
-    assert at.status == "running"
-    at.add_events(FIRST, events.Paused(reason="lunch"))
-    assert at.status == "paused"
-    at.add_events(events.Resumed())
-    assert at.status == "running"
-    assert (
-        status(apply(at.debate, events.Ended(ending="truncated", cause="budget", detail="given up")))
-        == "truncated"
-    )
-    assert at.play().status == "concluded"
-
-
-def test_a_pause_is_over_once_the_talk_is_to_be_concluded() -> None:
-    at = in_round_1().add_events(events.Paused(reason="lunch"), TalkConcluded())
-    assert at.status == "running"
-
-
 def test_a_debate_is_the_fold_of_its_events_and_a_replay_can_go_on_from_it() -> None:
     at = over()
     assert at.debate.version == len(at.events)
@@ -242,7 +215,7 @@ def test_no_events_are_no_debate() -> None:
 
 
 def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
-    assert round_slots(simulate().debate) == ()
+    assert round_slots(simulation.simulate().debate) == ()
     assert open_slots(over().debate) == ()
 
 
@@ -256,12 +229,12 @@ def test_nobody_is_asked_before_the_first_round_or_after_the_last() -> None:
 def test_every_judge_is_asked_for_the_first_reading_before_a_second(
     judges: dict[str, int], expected: list[tuple[str, int]]
 ) -> None:
-    at = simulate(build_setup(options={"judges": judges})).play_to_round(3)
+    at = simulation.simulate(simulation.build_setup(options={"judges": judges})).play_to_round(3)
     assert keys(round_slots(at.debate)) == expected
 
 
 def test_seats_that_answered_or_gave_up_are_not_open() -> None:
-    at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(1)
+    at = simulation.simulate(simulation.build_setup(debaters=simulation.build_debaters(4))).play_to_round(1)
     at.add_events(spoke("Speaker 1"), missed("Speaker 2"), missed("Speaker 3"), missed("Speaker 3"))
     assert keys(open_slots(at.debate)) == [("Speaker 2", 0), ("Speaker 4", 0)]
 
@@ -272,7 +245,7 @@ def test_a_seat_whose_provider_fails_is_not_open() -> None:
 
 
 def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
-    at = simulate(build_setup(debaters=build_debaters(3)))
+    at = simulation.simulate(simulation.build_setup(debaters=simulation.build_debaters(3)))
     at.add_events(
         events.PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1"))
     )
@@ -283,24 +256,19 @@ def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
 
 def test_what_was_paid_for_is_counted_even_where_it_was_useless() -> None:
     def script(call: object) -> str:
-        return "" if "0.1" in str(call) else render_finding()
+        return "" if "0.1" in str(call) else simulation.render_finding()
 
-    at = simulate(script=script).play_to_round(1).play(lambda debate: len(debate.failures) > 0)
+    at = simulation.simulate(script=script).play_to_round(1).play(lambda debate: len(debate.failures) > 0)
     assert len(at.debate.failures) == len(at.debate.usage) == 2
 
 
 def test_a_failure_without_an_answer_costs_nothing() -> None:
-    at = simulate(script=lambda _: ProviderFailure("timeout")).play()
+    at = simulation.simulate(script=lambda _: simulation.ProviderFailure("timeout")).play()
     assert len(at.debate.failures) == 2
     assert at.debate.usage == ()
-
-
-def test_rounds_of_talk_are_those_in_which_debaters_speak() -> None:
-    debate: Debate = over().debate
-    assert (debate.round, debate.talk_round_count) == (3, 2)
 
 
 def test_the_helper_talks_without_names() -> None:
     # The tests of anonymity rest on it.
     at = over()
-    assert all("ponent" not in str(default_script(call)) for call, _ in at.calls_made)
+    assert all("ponent" not in str(simulation.default_script(call)) for call, _ in at.calls_made)

@@ -10,24 +10,16 @@ from server.debate.rules.schedule import find_voters
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import tally_ballots
-from tests.support.simulation import (
-    DebateSimulation,
-    ProviderFailure,
-    Script,
-    build_setup,
-    render_prompt_text,
-    simulate,
-    task_script,
-)
+from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("D1")
 
 PHASES = ["audience_vote", "opening", "rebuttal", "audience_vote"]
 
 
-def audience(script: Script | None = None, **options: Any) -> DebateSimulation:
-    opened = build_setup(options={"phases": PHASES, "judges": {"count": 3}, **options})
-    return simulate(opened, script or task_script({"ballot": ballot}))
+def audience(script: simulation.Script | None = None, **options: Any) -> simulation.DebateSimulation:
+    opened = simulation.build_setup(options={"phases": PHASES, "judges": {"count": 3}, **options})
+    return simulation.simulate(opened, script or simulation.task_script({"ballot": ballot}))
 
 
 def ballot(call: Call) -> dict[str, Any]:
@@ -56,8 +48,8 @@ def test_the_last_vote_of_an_audience_makes_the_verdict_where_no_rule_is_named()
 
 
 def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() -> None:
-    failing = task_script(
-        {"ballot": lambda c: ballot(c) if c.seat == "judge 1" else ProviderFailure("timeout")}
+    failing = simulation.task_script(
+        {"ballot": lambda c: ballot(c) if c.seat == "judge 1" else simulation.ProviderFailure("timeout")}
     )
     at = audience(failing, judges={"count": 3, "quorum": 2}).play()
     assert (at.status, at.debate.round) == ("paused", 4)
@@ -68,7 +60,11 @@ def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() ->
 def test_a_note_made_during_a_vote_is_read_by_everybody_after_it() -> None:
     at = audience().play_to_round(1)
     at.add_events(NoteAdded(text="Mind the cost.", round=1)).play()
-    noted = {call.seat for call, prompt in at.calls_made if "> Mind the cost." in render_prompt_text(prompt)}
+    noted = {
+        call.seat
+        for call, prompt in at.calls_made
+        if "> Mind the cost." in simulation.render_prompt_text(prompt)
+    }
     assert noted == {"Proponent", "Opponent", "judge 1", "judge 2", "judge 3"}
 
 

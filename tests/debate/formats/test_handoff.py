@@ -15,7 +15,6 @@ from server.debate.rules.decide import Call, decide
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
-    ProviderFailure,
     ScriptAnswer,
     build_debaters,
     build_setup,
@@ -395,15 +394,6 @@ class TestDrawn:
         assert "2 choices of the next speaker could not be used; who spoke was drawn." in (
             build_verdict(at.play().debate).cautions
         )
-
-    def test_a_speaker_who_fails_pauses_the_debate(self) -> None:
-        def script(call: Call) -> ScriptAnswer:
-            return ProviderFailure("timeout") if call.round == 2 else passing({})(call)
-
-        at = opened()
-        at.script = script
-        assert at.play().status == "paused"
-        assert len(at.debate.turns) == 1
 
 
 @pytest.mark.requirement("B6")

@@ -11,29 +11,22 @@ from server.debate.facts.config import Phase
 from server.debate.facts.events import Concluded
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.views import markdown
-from tests.support.simulation import (
-    FUZZ_SETTINGS,
-    DebateSimulation,
-    build_debaters,
-    build_setup,
-    simulate,
-    task_script,
-)
+from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("D1")
 
 
-def hold(*ballots: str, **interventions: InterventionRequest) -> DebateSimulation:
+def hold(*ballots: str, **interventions: InterventionRequest) -> simulation.DebateSimulation:
     """Each voter's ballots, first and last: A, B, C, "-" abstains, "?" is unreadable."""
-    opened = build_setup(
-        format="oxford", debaters=build_debaters(3), options={"judges": {"count": len(ballots)}}
+    opened = simulation.build_setup(
+        format="oxford", debaters=simulation.build_debaters(3), options={"judges": {"count": len(ballots)}}
     )
 
     def vote(call: Any) -> Any:
         choice = ballots[int(call.seat.removeprefix("judge ")) - 1][call.round > 1]
         return "?" if choice == "?" else {"choice": None if choice == "-" else choice, "reasoning": "So."}
 
-    at = simulate(opened, task_script({"ballot": vote})).play_through_round(1)
+    at = simulation.simulate(opened, simulation.task_script({"ballot": vote})).play_through_round(1)
     for action, request in interventions.items():
         at.add_events(*build_intervention(at.debate, action, request).events)
     return at.play()
@@ -75,7 +68,7 @@ def test_weights_and_a_threshold_count_for_the_movement() -> None:
 
 
 def test_an_audience_has_three_seats_unless_asked_for_otherwise() -> None:
-    at = simulate(build_setup(format="oxford"))
+    at = simulation.simulate(simulation.build_setup(format="oxford"))
     assert len(at.debate.setup.judges.models) == 3
     assert [phase.name for phase in at.debate.setup.phases] == [
         *("audience_vote", "opening", "rebuttal", "audience_vote 2")
@@ -98,14 +91,14 @@ def test_a_single_vote_is_no_movement() -> None:
         Phase(name="opening", participants="debaters", order="together"),
         Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
     )
-    opened = build_setup(format="oxford").model_copy(update={"phases": phases})
-    at = simulate(opened).play()
+    opened = simulation.build_setup(format="oxford").model_copy(update={"phases": phases})
+    at = simulation.simulate(opened).play()
     assert at.debate.verdict
     assert (at.status, at.debate.verdict.outcome) == ("concluded", "undecided")
 
 
 @given(ballots=st.lists(st.text("ABC-", min_size=2, max_size=2), min_size=1, max_size=5))
-@FUZZ_SETTINGS
+@simulation.FUZZ_SETTINGS
 def test_who_did_not_change_between_two_positions_moves_nothing(ballots: list[str]) -> None:
     """The winner is the same without the voters who stayed or abstained."""
     movers = [pair for pair in ballots if "-" not in pair and pair[0] != pair[1]]

@@ -129,18 +129,6 @@ class TestReading:
         found = closes("SUMMARY: Slow.\nDecision-making was slow.\nSTATUS: CONTINUE")
         assert (found.summary, found.decision) == ("Slow.\nDecision-making was slow.", "")
 
-    def test_a_bad_closing_is_asked_for_once_more_and_told_why(self) -> None:
-        answers = iter(["SUMMARY: x\nSTATUS: SETTLED", "SUMMARY: x\nSTATUS: CONTINUE"])
-        at = simulate(
-            build_setup(format="settle", max_rounds=1), task_script({"closing": lambda _: next(answers)})
-        ).play()
-        again = at.prompts("moderator")[1]
-        assert again.endswith(
-            "Your previous reply could not be used: the status is SETTLED, and the decision is missing. "
-            "Answer again, as asked."
-        )
-        assert at.status == "concluded"
-
 
 @pytest.mark.requirement("A3")
 class TestTheEnd:
@@ -302,26 +290,3 @@ def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
         "summary": "Both agree.",
         "decision": "Buy in round 2.",
     }
-
-
-@pytest.mark.requirement("A1")
-def test_each_debater_is_asked_with_its_own_prompt_and_the_whole_history() -> None:
-    panel = [
-        {"name": "Ada", "role": "engineer", "system_prompt": "Think of upkeep."},
-        {"name": "Bob", "role": "accountant"},
-        {"name": "Cleo", "system_prompt": "Think of the tenants."},
-    ]
-    at = simulate(build_setup(format="settle", debaters=panel)).play()
-    assert [(d.stance, d.role) for d in at.debate.setup.debaters] == [
-        ("engineer", ""),
-        ("accountant", ""),
-        ("Cleo", ""),
-    ]
-    for name, own in (("Ada", "Think of upkeep."), ("Cleo", "Think of the tenants.")):
-        assert all(f"\n{own}\n" in prompt for prompt in at.prompts(name))
-        others = [
-            prompt for debater in panel if debater["name"] != name for prompt in at.prompts(debater["name"])
-        ]
-        assert not any(own in prompt for prompt in others)
-    last = at.prompts("Cleo")[-1]
-    assert all(f"> {turn.text}" in last for turn in at.debate.turns[:-1])

@@ -72,25 +72,10 @@ UNCLEAR = "the reply holds no clear finding; answer with JSON, and with one of"
         ),
         ((A, B), "contested", "", f"No finding: 1 of 2 found for {FIRST}; 1 of 2 found for {SECOND}."),
         ((C, NONE, C), "leaning", "Speaker 3", "2 of 3 voters for: stance 3"),
-        (
-            (A, PROSE, LOST),
-            "undecided",
-            "",
-            f"No finding: 1 of 3 found for {FIRST}; {NO_BALLOTS}.",
-        ),
+        ((A, PROSE, LOST), "undecided", "", f"No finding: 1 of 3 found for {FIRST}; {NO_BALLOTS}."),
         ((A, A, B, B), "contested", "", f"No finding: 2 of 4 found for {FIRST}; 2 of 4 found for {SECOND}."),
-        (
-            (NONE, NONE),
-            "undecided",
-            "",
-            "No finding: Speaker 1 abstained; Speaker 2 abstained.",
-        ),
-        (
-            (NONE, PROSE),
-            "undecided",
-            "",
-            "No finding: Speaker 1 abstained; Speaker 2 gave no usable ballot.",
-        ),
+        ((NONE, NONE), "undecided", "", "No finding: Speaker 1 abstained; Speaker 2 abstained."),
+        ((NONE, PROSE), "undecided", "", "No finding: Speaker 1 abstained; Speaker 2 gave no usable ballot."),
     ],
 )
 def test_the_outcome_follows_from_the_ballots(
@@ -154,10 +139,7 @@ class TestCounting:
         assert f"*Speaker 3 failed: {UNCLEAR} A, B, C or null*" in shown
         assert "**Votes**\n- Speaker 1 (vendor 0/model) votes for Speaker 1\n" in shown
         assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
-        assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == [
-            "Speaker 1",
-            "Speaker 2",
-        ]
+        assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == ["Speaker 1", "Speaker 2"]
 
 
 class TestReading:

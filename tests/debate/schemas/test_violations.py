@@ -7,12 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.schemas.output_schema import (
-    MAX_VALUE_SIZE,
-    MAX_VIOLATION_LENGTH,
-    check_schema,
-    find_violation,
-)
+from server.debate.schemas import output_schema
 from server.debate.schemas.plain_json import MAX_INTEGER, plain_json
 from tests.support.simulation import FUZZ_SETTINGS, nest_in_lists
 
@@ -88,7 +83,7 @@ SCHEMAS = keywords_of(
 
 
 def problem(schema: Any, value: Any) -> str:
-    return find_violation(check_schema(schema), value)
+    return output_schema.find_violation(output_schema.check_schema(schema), value)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +172,7 @@ def test_a_misfit_is_short_and_on_one_line_whatever_the_value() -> None:
     value = {"decision": "x\n" * 500, "choice": ["é\x1b" * 500]}
     said = problem({"properties": {"choice": {"enum": ["é" * 5_000, "b"]}}}, value)
     assert said.startswith("choice: ")
-    assert len(said) <= MAX_VIOLATION_LENGTH
+    assert len(said) <= output_schema.MAX_VIOLATION_LENGTH
     assert said.isprintable()
 
 
@@ -185,23 +180,20 @@ def test_a_misfit_is_short_and_on_one_line_whatever_the_value() -> None:
     ("value", "said"),
     [
         (float("nan"), "the result cannot be checked: it is nan, which JSON does not have"),
-        (
-            {"a": ["\udc00"]},
-            "the result cannot be checked: a.0 holds a lone surrogate (half a character)",
-        ),
+        ({"a": ["\udc00"]}, "the result cannot be checked: a.0 holds a lone surrogate (half a character)"),
         ({"a": {1}}, "the result cannot be checked: a is a set, which JSON does not have"),
         (
             nest_in_lists(1, 500),
             f"the result cannot be checked: {'.'.join('0' * 50)} is nested deeper than 50 levels",
         ),
         (
-            "x" * MAX_VALUE_SIZE,
+            "x" * output_schema.MAX_VALUE_SIZE,
             "the result cannot be checked: it has 100,002 bytes; 100,000 are allowed. Say less.",
         ),
     ],
 )
 def test_a_value_that_is_no_json_or_too_much_is_a_misfit(value: Any, said: str) -> None:
-    assert find_violation("{}", value) == said
+    assert output_schema.find_violation("{}", value) == said
 
 
 @pytest.mark.parametrize(
@@ -218,7 +210,7 @@ def test_a_value_that_is_no_json_or_too_much_is_a_misfit(value: Any, said: str) 
     ],
 )
 def test_a_schema_that_was_never_checked_is_a_misfit_and_no_error(schema_text: str) -> None:
-    assert find_violation(schema_text, {}).startswith("the result cannot be checked: ")
+    assert output_schema.find_violation(schema_text, {}).startswith("the result cannot be checked: ")
 
 
 def in_fields(levels: int) -> Any:
@@ -280,7 +272,7 @@ def test_the_names_of_fields_are_matched() -> None:
 @SLOWLY_MADE
 @given(SCHEMAS, JSON)
 def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], value: Any) -> None:
-    said = find_violation(json.dumps(schema), value)
+    said = output_schema.find_violation(json.dumps(schema), value)
     assert (said == "") == jsonschema.Draft202012Validator(schema).is_valid(value)
     assert not said.startswith("the result cannot be checked")
 
@@ -292,11 +284,11 @@ def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], 
 )
 def test_any_json_as_a_schema_is_checked_or_refused(schema: Any, value: Any) -> None:
     try:
-        text = check_schema(schema)
+        text = output_schema.check_schema(schema)
     except InvalidRequestError:
         return
     assert json.loads(text) == schema
-    assert isinstance(find_violation(text, value), str)
+    assert isinstance(output_schema.find_violation(text, value), str)
 
 
 @FUZZ_SETTINGS

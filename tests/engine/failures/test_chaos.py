@@ -154,10 +154,3 @@ def test_chaos_is_told_beside_the_data_and_not_in_it(tmp_path: Path) -> None:
     assert result.stderr.startswith("Chaos: failure=1,seed=0. ")
     assert all("(chaos)" in line for line in found["state"]["failures"])
     assert (again.exit_code, json.loads(again.stdout)["state"]["status"]) == (0, "concluded")
-
-
-def test_chaos_that_means_nothing_exits_with_2(tmp_path: Path) -> None:
-    result = debated(tmp_path, "Ship it?", "--chaos", "fire=1")
-
-    assert result.exit_code == 2
-    assert 'Chaos knows no "fire"' in result.stderr

@@ -18,7 +18,6 @@ from tests.support.engines import run_debate
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "B7", "D9", "N7")]
 
 KEY = "sk-very-secret-0123456789abcdef"
-FAILING = ("401", "429", "500", "hang", "empty", "reset", "filtered")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from benchmarks.stub import Stub
-from server.models import MAX_ATTEMPTS, resilience
+from server.models import resilience
 from server.models.fakes.scripted import ScriptedModel
 from server.models.litellm.client import LitellmModel
 from server.models.registry import ModelRegistry
@@ -250,26 +250,6 @@ class TestProviders:
         assert {failure.cause for failure in outcomes.failures.values()} == {"unavailable"}
         assert asked(stub)["hang"] == resilience.PROVIDER_CONCURRENCY
         assert asked(stub)["fine"] == 20
-
-    async def test_twenty_debates_ask_a_dead_provider_a_bounded_number_of_times(
-        self, stub: Stub, outcomes: guarded.RequestResults
-    ) -> None:
-        clock = guarded.FakeClock(auto_advance=True)
-        model = through(clock)("openai/500")
-        most = (resilience.PROVIDER_CONCURRENCY + resilience.FAILURE_THRESHOLD - 1) * MAX_ATTEMPTS
-
-        counts = []
-        for _ in range(3):
-            before = len(stub.chat_requests)
-            async with guarded.open_tasks() as tasks:
-                guarded.start_requests(tasks, outcomes, model, range(60))
-            counts.append(len(stub.chat_requests) - before)
-            if len(counts) == 2:
-                clock.advance(resilience.OPEN_SECONDS)
-
-        assert resilience.FAILURE_THRESHOLD * MAX_ATTEMPTS <= counts[0] <= most
-        assert counts[1:] == [0, MAX_ATTEMPTS]  # nothing; then one request, with its retries
-        assert outcomes.replies == {}
 
     async def test_a_provider_that_asks_to_be_left_alone_is_left_alone_by_all_and_others_are_not(
         self, stub: Stub, clock: guarded.FakeClock, outcomes: guarded.RequestResults
