@@ -18,6 +18,7 @@ from server.models.own import OwnModel
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
+from server.models.windows import WindowTable
 from server.research import Research
 from server.settings import Settings
 from storage.outbox import Outbox
@@ -42,9 +43,7 @@ async def open_manager(
     `custom_models`: by the name that debates use for them. `recover`: resume unattended debates whose process
     is gone. `chaos`: faults to inject into all models. `leeway`: see `ModelCaller`.
 
-    Raises:
-        InvalidSettingsError: the file of hooks cannot be used.
-        StorageUnavailableError: the database cannot be opened.
+    Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
@@ -66,6 +65,7 @@ async def open_manager(
                     journal, clock, max_calls=settings.daily_calls, max_cost_usd=settings.daily_cost_usd
                 ),
                 prices=prices,
+                windows=WindowTable(settings.windows),
                 leeway=leeway,
             ) as manager,
             open_hooks(manager, journal.outbox),

@@ -137,6 +137,9 @@ class Settings(BaseModel):
     prices: Annotated[dict[str, ModelPrice], BeforeValidator(parse_json)] = {}
     """Dollars per million tokens, by model: `{input, output}`. They override litellm's table. In the
     environment: as JSON."""
+    windows: Annotated[dict[str, Annotated[int, Field(ge=500, le=10**9)]], BeforeValidator(parse_json)] = {}
+    """Tokens that a model can read and write together, by model. They override what providers and litellm's
+    table say. In the environment: as JSON."""
     daily_calls: int = Field(0, ge=0)
     """Maximum of requests to models in a day (UTC), of all debates together, retries included. Debates pause
     when it is reached. 0: no limit."""

@@ -166,6 +166,10 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "N23": (
+        "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
+        "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
+    ),
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
@@ -216,10 +220,6 @@ PLANNED: dict[str, str] = {
         "judgments imported"
     ),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
-    "N23": (
-        "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
-        "windows are known and kept; a truncated reading is never counted"
-    ),
     "N24": (
         "a question that is not yes or no gets positions of its own, proposed by a model and recorded, or "
         "named by the caller"

@@ -48,25 +48,26 @@ ROOMS: dict[str, str] = {
     "models.resilience": "models",
     "models.local": "models redaction",
     "models.prices": "debate.facts models.fakes",
-    "models.litellm": "debate.facts http models models.resilience redaction",
+    "models.litellm": "debate.facts debate.rules http models models.prices models.resilience redaction",
+    "models.windows": "debate.facts models.fakes models.litellm models.prices",
     "models.registry": (
         "debate.facts models models.fakes models.litellm models.local models.own models.prices "
         "models.resilience"
     ),
     "engine": (
         "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.views "
-        "models models.prices models.registry research storage"
+        "models models.prices models.registry models.windows research storage"
     ),
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http settings storage",
     "compose": (
         "engine hooks models.fakes models.own models.prices models.registry models.resilience "
-        "research settings storage"
+        "models.windows research settings storage"
     ),
     "tools": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "mcp": "compose debate.facts debate.views engine models settings tools",
     "cli": (
         "compose debate.commands debate.facts debate.rules debate.views engine hooks "
-        "mcp models models.fakes models.local models.prices models.registry research settings"
+        "mcp models models.fakes models.local models.prices models.registry models.windows research settings"
     ),
     "__main__": "cli mcp",
     "counterpoint": "__main__ models",
@@ -89,6 +90,7 @@ LIBRARIES: dict[str, str] = {
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
     "models.litellm": "anyio litellm",
+    "models.windows": "anyio",
     "engine": "anyio pydantic",
     "hooks": "anyio httpx2 pydantic yaml",
     "tools": "mcp pydantic",

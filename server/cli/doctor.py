@@ -46,7 +46,7 @@ async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Che
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, packages),
         *await check_database(settings),
-        *check_keys_and_models(settings, environ),
+        *await check_keys_and_models(settings, environ),
         Check("embedded model", not problems, problems or str(weights.find()), needed=False),
         *check_hooks(settings, environ),
         await check_handshake(settings),
@@ -79,7 +79,7 @@ async def check_database(settings: Settings) -> list[Check]:
     ]
 
 
-def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     keys = [key for row in registry.PROVIDERS for key in row.key_variables if environ.get(key)]
     key_check = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
     try:
@@ -93,7 +93,8 @@ def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> lis
         DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=prices.find_price
     )
     estimate = estimate_line(setup).removeprefix("Estimate: ")
-    names = "; ".join(f"{name} ({reason})" for name, reason in used)
+    windows = await models.find_windows(settings, [name for name, _ in used])
+    names = "; ".join(f"{name} ({reason}{windows.get(name, '')})" for name, reason in used)
     return [key_check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]
 
 

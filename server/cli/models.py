@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ from server.models import Message, ModelError, Prompt, PromptSummary, Request
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
+from server.models.windows import WindowTable
 from server.settings import PREFIX, Settings
 
 
@@ -28,6 +29,12 @@ def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[t
     keys = {row.default_model: [key for key in row.key_variables if environ.get(key)] for row in PROVIDERS}
     embedded = "no key is set, and the embedded model is installed"
     return [(name, f"{keys[name][0]} is set" if keys.get(name) else embedded) for name in names]
+
+
+async def find_windows(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """How many tokens each model reads, where known, to follow why it is used."""
+    found = await WindowTable(settings.windows).find(names)
+    return {window.model: f"; reads {window.tokens:,} tokens" for window in found}
 
 
 @click.group()
@@ -48,8 +55,10 @@ def list_models(settings: Settings) -> None:
 
     Example: counterpoint models list
     """
-    for name, reason in list_models_in_use(settings, os.environ):
-        click.echo(f"{sanitize_line(name)}  ({reason})")
+    used = list_models_in_use(settings, os.environ)
+    windows = anyio.run(find_windows, settings, [name for name, _ in used])
+    for name, reason in used:
+        click.echo(f"{sanitize_line(name)}  ({reason}{windows.get(name, '')})")
     without_key = [row for row in PROVIDERS if not any(os.environ.get(key) for key in row.key_variables)]
     if without_key:
         click.echo("\nMore, once their keys are set:")

@@ -17,7 +17,7 @@ import anyio
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, open_debate
+from server.debate.commands.open import add_prices, add_windows, open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
@@ -35,6 +35,7 @@ from server.engine.runner import TO_END, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
+from server.models.windows import WindowTable
 from server.research import Research
 from storage.journal import Journal, StreamListing
 
@@ -66,6 +67,7 @@ class DebateManager:
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
         prices: PriceTable | None = None,
+        windows: WindowTable | None = None,
         daily_budget: DailyBudget | None = None,
         leeway: float = LEEWAY,
     ) -> None:
@@ -81,6 +83,7 @@ class DebateManager:
         self._models = models
         self._configured_models = tuple(configured_models)
         self._prices = prices or PriceTable()
+        self._windows = windows or WindowTable()
         self.research = research or Research({})
         self._text_listeners: list[OnDebateText] = []
         self._task_group = anyio.create_task_group()
@@ -140,6 +143,7 @@ class DebateManager:
             self.research.check(setup.moderator.tools)
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)
+        setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor)
         self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
@@ -219,7 +223,8 @@ class DebateManager:
         """Change the course of a debate. Returns it, and a sentence on when the change takes effect."""
         if action == "replace_model" and (model := request.model.strip()):
             self._models.check(model, self.environ)
-            request = replace(request, price=self._prices.find_price(model))
+            window = sum(found.tokens for found in await self._windows.find([model]))
+            request = replace(request, price=self._prices.find_price(model), window=window)
         snapshot = await self.load(debate_id)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age))

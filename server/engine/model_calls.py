@@ -14,11 +14,12 @@ import anyio
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.facts.state import Debate
-from server.debate.prompts.render import render
+from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
+from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
 from server.research import Research
@@ -86,13 +87,11 @@ class ModelCaller:
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
             return researched(lookups=lookups)
-        max_tokens = (debater and debater.max_turn_tokens) or debate.setup.max_turn_tokens
-        if call.task not in ("argument", "message", "answer"):
-            max_tokens = max(max_tokens, MIN_STRUCTURED_REPLY_TOKENS)
         request = Request(
             prompt=prompt,
             seat=call.seat,
-            max_tokens=max_tokens,
+            max_tokens=fit_answer(debate, call, prompt),
+            window=debate.windows.get(call.model, 0),
             timeout=timeout_seconds,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
@@ -109,6 +108,22 @@ class ModelCaller:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return interpret(debate, call, reply)
+
+
+def fit_answer(debate: Debate, call: Call, prompt: Prompt) -> int:
+    """The most tokens of an answer. Raises ModelError where prompt and answer do not fit the model's window."""
+    debater = find_debater(debate, call)
+    max_tokens = (debater and debater.max_turn_tokens) or debate.setup.max_turn_tokens
+    if call.task not in ("argument", "message", "answer"):
+        max_tokens = max(max_tokens, MIN_STRUCTURED_REPLY_TOKENS)
+    window = debate.windows.get(call.model, 0)
+    tokens = estimate_tokens(message.content for message in prompt.messages)
+    misfit = describe_misfit(call.model, window, tokens, max_tokens)
+    if misfit and debate.setup.on_window == "refuse":
+        raise ModelError(
+            "too_long", f"{misfit}; it was not asked. Choose one with a larger window.", attempts=0
+        )
+    return min(max_tokens, max(window - tokens, ANSWER_TOKENS)) if window else max_tokens
 
 
 def find_debater(debate: Debate, call: Call) -> Debater | None:

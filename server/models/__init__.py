@@ -32,6 +32,7 @@ class Request:
     timeout: float  # seconds for the whole reply, retries included
     seed: int  # a model may return the same reply for the same request and seed
     functions: tuple[Function, ...] = ()  # the model may call these instead of answering
+    window: int = 0  # tokens that the model can read and write together; 0 where unknown
     max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
 
     def find_next_speaker(self, step: int = 1) -> str:

@@ -34,14 +34,20 @@ class PriceTable:
             return self.find_price(inner).model_copy(update={"model": name})
         if name in (CALLER, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
-        table, (provider, _, bare) = load_table(), name.partition("/")
-        row = table.get(name) or {}
-        if not row and bare and str(table.get(bare, {}).get("litellm_provider", "")).startswith(provider):
-            row = table[bare]  # without the provider in its name, but sold by it
+        row = find_row(name)
         found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
         if not all(isinstance(cost, int | float) for cost in found):
             return Price(model=name)
         return Price(model=name, input=f"{Decimal(str(found[0])):f}", output=f"{Decimal(str(found[1])):f}")
+
+
+def find_row(name: str) -> dict[str, Any]:
+    """What litellm's table says of a model; empty if it does not know it."""
+    table, (provider, _, bare) = load_table(), name.partition("/")
+    row = table.get(name) or {}
+    if not row and bare and str(table.get(bare, {}).get("litellm_provider", "")).startswith(provider):
+        return table[bare]  # without the provider in its name, but sold by it
+    return row
 
 
 @cache

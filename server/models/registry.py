@@ -11,7 +11,8 @@ from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
-from server.models.litellm.client import LitellmModel, get_litellm, parse_provider
+from server.models.litellm.addresses import parse_provider
+from server.models.litellm.client import LitellmModel, get_litellm
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable

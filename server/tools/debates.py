@@ -99,16 +99,14 @@ class Intervene(ToolArguments):
     action: Annotated[str, Field(json_schema_extra={"enum": [*ACTIONS]})]
     text: Annotated[str, Field(description="The note or instruction")] = ""
     to: Annotated[str, Field(description="A debater or seat; empty: all")] = ""
-    rounds: Annotated[int, Field(ge=0, description="For extend: how many more")] = 0
-    round: Annotated[int, Field(ge=0, description="For retract: round of the turn")] = 0
+    rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
+    round: Annotated[int, Field(ge=0, description="For retract")] = 0
     model: requests.ModelName = ""
     weights: dict[str, FractionText] = Field({}, description="Fraction by voter, such as 3/2")
     threshold: Annotated[
         FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
     ] = ""
-    limits: Annotated[requests.BudgetInput, Field(description="For extend: the limits to change")] = (
-        requests.BudgetInput()
-    )
+    limits: Annotated[requests.BudgetInput, Field(description="For extend")] = requests.BudgetInput()
     reason: Annotated[str, Field(max_length=1000, description="Kept in the journal")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:

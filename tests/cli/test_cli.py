@@ -258,8 +258,13 @@ def test_models_list_says_what_a_debate_would_use_and_why(cli: Cli, monkeypatch:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted,ollama/llama3.3")
     by_setting = cli("models", "list").stdout
 
-    assert by_key.startswith("mistral/mistral-large-latest  (MISTRAL_API_KEY is set)\n")
+    assert re.match(
+        r"mistral/mistral-large-latest  \(MISTRAL_API_KEY is set; reads [\d,]+ tokens\)\n", by_key
+    )
     assert by_setting.startswith("scripted  (COUNTERPOINT_MODELS)\nollama/llama3.3  (COUNTERPOINT_MODELS)\n")
+    monkeypatch.setenv("COUNTERPOINT_WINDOWS", '{"scripted": 4096}')
+    with_window = cli("models", "list").stdout
+    assert with_window.startswith("scripted  (COUNTERPOINT_MODELS; reads 4,096 tokens)\n")
     assert "secret" not in by_key + by_setting
 
 

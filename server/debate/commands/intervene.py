@@ -19,6 +19,7 @@ from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_price
 from server.debate.rules.decide import is_unattended
 from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
 from server.debate.rules.transitions import replay
+from server.debate.rules.windows import describe_misfit, estimate_prompt
 
 MAX_NOTE_LENGTH = 8_000
 MAX_EXTENSION_ROUNDS = 20  # at a time
@@ -36,6 +37,7 @@ class InterventionRequest:
     round: int = 0
     model: str = ""
     price: Price | None = None  # of that model
+    window: int = 0  # of that model, in tokens; 0 where unknown
     weights: Mapping[str, str | float] = field(default_factory=dict)
     threshold: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)  # the ones to change, as in options.limits
@@ -228,7 +230,12 @@ def replace_model(debate: Debate, request: InterventionRequest) -> Change:
     model = request.model.strip()
     require(model, "Pass `model`: the name of the model that is to take the seat.")
     check_prices_known(debate.limits, [model], filter(None, (*debate.prices, request.price)))
-    event = interventions.ModelReplaced(seat=request.to, model=model, price=request.price)
+    misfit = describe_misfit(model, request.window, estimate_prompt(debate), debate.setup.max_turn_tokens)
+    problem = f"The debate is too long for it: {misfit}. Choose a model with a larger window."
+    require(not misfit or debate.setup.on_window == "warn", problem)
+    event = interventions.ModelReplaced(
+        seat=request.to, model=model, price=request.price, window=request.window
+    )
     effect = f"{request.to} uses it from the next question on, and again where it failed in this round."
     return [event], f"{effect} An answer in flight is kept."
 

@@ -7,7 +7,17 @@ from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import build_custom_phases
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
-from server.debate.facts.config import CALLER, Debater, Document, JudgePanel, Moderator, Officer, Phase, Price
+from server.debate.facts.config import (
+    CALLER,
+    Debater,
+    Document,
+    JudgePanel,
+    Moderator,
+    Officer,
+    Phase,
+    Price,
+    Window,
+)
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import draw_labels
@@ -16,6 +26,7 @@ from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import check_prices_known, compute_remaining
 from server.debate.rules.schedule import seat_models, verdict_source
+from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.schemas.output_schema import check_schema
 
 MAX_QUESTION_LENGTH = 10_000
@@ -88,6 +99,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
         fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
+        on_window=options.on_window,
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
     )
@@ -117,6 +129,22 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     prices = tuple(map(find_price, models)) if find_price else ()
     check_prices_known(setup.limits, models, prices)
     return setup.model_copy(update={"prices": prices})
+
+
+def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
+    """The setup with the windows of its models, as far as known.
+
+    Raises:
+        InvalidRequestError: the first prompts do not fit a seat's model, and are not to be sent all the same.
+    """
+    setup = setup.model_copy(update={"windows": tuple(windows)})
+    misfits = "; ".join(find_misfits(setup)) if setup.on_window == "refuse" else ""
+    advice = (
+        "Choose models with a larger window, pass only the parts of the documents that matter, or send it all the "
+        "same with options.on_window=warn. A window that is larger in truth belongs into the setting `windows`."
+    )
+    require(not misfits, f"Question and documents are too long: {misfits}. {advice}")
+    return setup
 
 
 def build_documents(
@@ -262,6 +290,10 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
     if unreached := talk[setup.max_rounds :]:
         rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
         warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")
+    if misfits := find_misfits(setup):
+        warnings.append(f"Prompts will be cut: {'; '.join(misfits)}. What reads only a part is marked.")
+    elif outgrown := find_outgrown_windows(setup):
+        warnings.append(f"Later prompts may not fit: {'; '.join(outgrown)}. Such calls fail.")
     if setup.forked_restanced:
         warnings.append(describe_stance_changes(setup))
     if not verdict_source(setup) and not setup.synthesizer:

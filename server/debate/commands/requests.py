@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field
 
-from server.debate.facts.config import DebaterTask, HandoffMode, Limits, Order, SeatKind
+from server.debate.facts.config import DebaterTask, HandoffMode, Limits, OnWindow, Order, SeatKind
 from server.debate.facts.text import clean
 
 MAX_DOCUMENT_LENGTH = 200_000
@@ -18,7 +18,7 @@ Text = Annotated[Cleaned, Field(max_length=8_000)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
 ToolName = Annotated[str, Field(max_length=120)]
-ToolNames = Annotated[list[ToolName], Field(max_length=20, description="Research servers it may use")]
+ToolNames = Annotated[list[ToolName], Field(max_length=20, description="Research servers")]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000, description="Of a turn")]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
@@ -149,6 +149,7 @@ class OptionsInput(Input):
     fallback_models: Annotated[
         list[ModelName], Field(max_length=5, description="If a seat's model fails")
     ] = []
+    on_window: OnWindow = "refuse"
     limits: LimitsInput = LimitsInput()
     visibility: VisibilityInput = VisibilityInput()
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
@@ -178,7 +179,7 @@ class ChangesInput(Input):
     models: Annotated[dict[Name, ModelName], Field(max_length=26, description="Model by debater's name")] = {}
     stances: Annotated[dict[Name, Stance], Field(max_length=26, description="Stance by debater's name")] = {}
     judges: JudgesInput | None = None
-    moderator: Annotated[ModelName, Field(description="The moderator's model")] = ""
+    moderator: ModelName = ""
     documents: Annotated[list[DocumentInput], Field(max_length=20, description="Added to the parent's")] = []
     max_rounds: Rounds = 0
     instructions: Text | None = None

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Participants = Literal["debaters", "judges", "synthesizer"]
 DebaterTask = Literal["argument", "message", "ballot"]
 Order = Literal["together", "declared", "moderated", "handoff"]
+OnWindow = Literal["refuse", "warn"]
 HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
 SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
@@ -123,3 +124,10 @@ class Price(Fact):
     model: str
     input: Dollars = ""
     output: Dollars = ""
+
+
+class Window(Fact):
+    """How many tokens a model can read and write together, as known when the debate was opened."""
+
+    model: str
+    tokens: Count

@@ -29,7 +29,9 @@ FailureCause = Literal[
     "rate_limited",  # the provider asks for fewer requests
     "unavailable",  # the provider is down or cannot be reached
     "unauthorized",  # the key is missing or wrong
-    "bad_request",  # the provider rejects the request: unknown model, context too long
+    "bad_request",  # the provider rejects the request: unknown model
+    "too_long",  # the prompt does not fit the model's window
+    "truncated",  # the model was shown only a part of the prompt
     "refused",  # a content filter
     "empty",  # the reply has no text
     "unreadable",  # the reply is not what was asked for
@@ -69,6 +71,7 @@ class Usage(Fact):
     cost_usd: Dollars = ""
     milliseconds: Count = 0
     attempts: Count = 1
+    sent_tokens: Count = 0  # of a prompt of which the model read only a part, at least; 0 for one read whole
 
 
 class Opened(Fact):
@@ -102,6 +105,10 @@ class Opened(Fact):
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
     limits: config.Limits = config.Limits()
     prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
+    windows: tuple[config.Window, ...] = ()  # of the models whose window is known
+    on_window: config.OnWindow = (
+        "refuse"  # a prompt that does not fit: the call is not made, or made all the same
+    )
     hidden_from_client: tuple[config.SeatKind, ...] = ()
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
     forked_from: str = ""  # the debate whose first rounds this one begins with

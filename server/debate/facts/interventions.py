@@ -106,6 +106,7 @@ class ModelReplaced(InterventionFact):
     seat: str
     model: str
     price: Price | None = None  # of that model
+    window: Count = 0  # of that model, in tokens; 0 where unknown
 
 
 class TurnRetracted(InterventionFact):

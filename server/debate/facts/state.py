@@ -87,6 +87,13 @@ class Debate:
         return (*self.setup.prices, *filter(None, added))
 
     @property
+    def windows(self) -> dict[str, int]:
+        """Tokens by model, where known."""
+        replaced = self.find_interventions(changes.ModelReplaced)
+        known = {window.model: window.tokens for window in self.setup.windows}
+        return known | {made.model: made.window for made in replaced if made.window}
+
+    @property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
         changed = self.find_interventions(changes.WeightsChanged)

@@ -33,11 +33,19 @@ from server.debate.schemas.plain_json import plain_json
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
+DECIDING_TASKS = ("judgment", "ballot", "closing")  # whose answers count only if the whole prompt was read
+
 ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
 
 
 def interpret(debate: Debate, call: Call, reply: Reply) -> events.AnswerEvent | events.Failed:
     """The event that this reply is."""
+    read, sent = reply.usage.input_tokens, reply.usage.sent_tokens
+    if sent and call.task in DECIDING_TASKS:
+        detail = (
+            f"{call.model} was shown only a part: {read:,} of at least {sent:,} tokens. Choose another model"
+        )
+        return build_failure(call, "truncated", detail, reply.usage)
     text = clean(reply.text)
     by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"
     if not (text or by_function):

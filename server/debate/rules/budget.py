@@ -16,10 +16,7 @@ from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import judge_slots, verdict_source
-
-CHARACTERS_PER_TOKEN = 4
-PROMPT_OVERHEAD_TOKENS = 700
-"""Approximate size of the fixed parts of a prompt."""
+from server.debate.rules.windows import estimate_prompt
 
 DEFAULT_OUTPUT_TOKENS = 400
 """Tokens of an answer, as long as there is none to measure."""
@@ -103,12 +100,8 @@ def reserved_for_verdict(debate: Debate) -> int:
 
 def estimate_next_call(debate: Debate) -> tuple[int, int]:
     """(input, output) tokens of one more call, from the texts it quotes and the mean of the answers so far."""
-    setup = debate.setup
-    texts = [setup.question, *(document.text for document in setup.documents)]
-    texts += [turn.text for turn in debate.turns]
-    prompt_tokens = sum(map(len, texts)) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
     answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
-    return prompt_tokens, max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
+    return estimate_prompt(debate), max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
 
 
 def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:

@@ -5,6 +5,7 @@ from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
 from server.debate.facts.config import CALLER, SeatKind
+from server.debate.facts.events import Failed, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
@@ -20,6 +21,8 @@ CAUSE_TEXTS: dict[str, str] = {
     "unavailable": "could not be reached",
     "unauthorized": "refused the key",
     "bad_request": "refused the request",
+    "too_long": "cannot read so long a prompt",
+    "truncated": "was shown only a part of the prompt",
     "refused": "refused to answer",
     "crashed": "crashed",
 }
@@ -44,7 +47,7 @@ def failure_lines(debate: Debate) -> list[str]:
 
 def find_verdict_warnings(debate: Debate) -> list[str]:
     """What a reader has to know to weigh the verdict."""
-    warnings = []
+    warnings = find_partial_readings(debate)
     # Who writes the turns of caller seats is unknown: one author or several.
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
     if len(models) == 1 and CALLER not in models:
@@ -62,6 +65,20 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     if cut := sum(turn.cut for turn in debate.turns):
         warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
     return warnings
+
+
+def find_partial_readings(debate: Debate) -> list[str]:
+    """Who was shown only a part of a prompt, a sentence for each seat: of a decision it was not counted."""
+    worst: dict[tuple[str, bool], Usage] = {}
+    for fact in (*debate.answers, *debate.failures):
+        if fact.usage and fact.usage.sent_tokens:
+            key = (fact.seat, isinstance(fact, Failed))
+            worst[key] = max(worst.get(key, fact.usage), fact.usage, key=lambda usage: usage.sent_tokens)
+    return [
+        f"{seat} ({usage.model}) was shown only a part: {usage.input_tokens:,} of at least {usage.sent_tokens:,} "
+        f"tokens.{' What it found is not counted.' if failed else ''}"
+        for (seat, failed), usage in worst.items()
+    ]
 
 
 def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:

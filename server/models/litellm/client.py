@@ -9,24 +9,35 @@ import os
 import random
 import re
 from contextlib import suppress
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Price
+from server.debate.rules.windows import estimate_tokens, find_unread_prompt
 from server.models import ModelError, OnText, Reply, Request
+from server.models.litellm.addresses import (
+    OLLAMA_PROVIDERS,
+    find_api_base,
+    is_callable,
+    is_offline,
+    parse_provider,
+)
 from server.models.litellm.errors import ProviderFailure, classify_error
 from server.models.litellm.response import Completion, build_reply, read_completion, read_stream
+from server.models.prices import find_row
 from server.models.resilience import Cooldown, Sleep
 from server.redaction import redact
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
 REASONING_TOKENS = 4_000  # added for reasoning models, which would use up the reply's own limit
+
+SMALLEST_OLLAMA_WINDOW = 8192  # tokens
+OLLAMA_MARGIN = 1.5  # code and tables have more tokens than are estimated
 
 _BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 _NO_SCHEMAS = (*_BOUNDS, "properties")
@@ -40,6 +51,8 @@ class LitellmModel:
     sleep: Sleep = anyio.sleep
     cooldown: Cooldown | None = None  # that of the provider
     price: Price | None = None  # the operator's price; None for litellm's price table
+    _ollama_window: int = 0  # the largest that was asked for
+    _refused: set[str] = field(default_factory=set)  # what the endpoint answered only without
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         api_base = self._choose_api_base()
@@ -55,9 +68,9 @@ class LitellmModel:
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
-                arguments = self._build_arguments(litellm, request)
-                arguments |= {"api_base": api_base} if api_base else {}
-                extras = build_extras(litellm, self.name, request)
+                arguments = self._build_arguments(litellm, request, api_base)
+                offered = build_extras(self.name, request)
+                extras = {key: offered[key] for key in offered.keys() - self._refused}
                 while True:
                     attempt += 1
                     # A watcher who saw part of a reply gets no pieces of the next attempt.
@@ -75,22 +88,24 @@ class LitellmModel:
             detail = f"{self.name} did not answer within {request.timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
         seconds = anyio.current_time() - started
-        return build_reply(litellm, self.name, completion, self.price, attempt, seconds)
+        if request.prompt.strict:
+            self._refused |= offered.keys() - extras.keys()
+        reply = build_reply(litellm, self.name, completion, self.price, attempt, seconds)
+        text = "\n".join(message.content for message in request.prompt.messages)
+        unread = find_unread_prompt(text, reply.usage.input_tokens, request.window)
+        return replace(reply, usage=reply.usage.model_copy(update={"sent_tokens": unread}))
 
     def _choose_api_base(self) -> str:
         """The provider's address; "" for litellm's default. Raises ModelError where it may not be called."""
-        if os.environ.get("COUNTERPOINT_OFFLINE", "") in ("", "0"):
-            return self.api_base
-        provider = parse_provider(self.name).upper()
-        variables = (f"{provider}_API_BASE", f"{provider}_BASE_URL")
-        base = self.api_base or next(filter(None, map(os.environ.get, variables)), "")
-        if not re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", urlsplit(base).hostname or ""):
+        base = self.api_base or find_api_base(self.name)
+        if not is_callable(base):
             allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
             detail = f"{self.name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
             raise ModelError("bad_request", detail)
-        return base
+        # Offline, the address that was checked is the one that is used.
+        return base if is_offline() or parse_provider(self.name) in OLLAMA_PROVIDERS else self.api_base
 
-    def _build_arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
+    def _build_arguments(self, litellm: Any, request: Request, api_base: str) -> dict[str, Any]:
         is_reasoning = litellm.supports_reasoning(model=self.name)
         # Anthropic's prompt cache needs blocks with a mark.
         has_blocks = parse_provider(self.name) == "anthropic" or self.name.startswith("claude")
@@ -98,7 +113,11 @@ class LitellmModel:
             {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
             for role, content in ((message.role, message.content) for message in request.prompt.messages)
         ]
-        return {
+        arguments: dict[str, Any] = {"api_base": api_base} if api_base else {}
+        if parse_provider(self.name) in OLLAMA_PROVIDERS:
+            self._ollama_window = max(self._ollama_window, choose_ollama_window(request))
+            arguments["num_ctx"] = min(self._ollama_window, request.window or self._ollama_window)
+        return arguments | {
             "model": self.name,
             "messages": messages,
             "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
@@ -158,14 +177,26 @@ def import_litellm() -> Any:
     litellm: Any = import_module("litellm")
     litellm.suppress_debug_info = True  # else errors print to standard output
     litellm.telemetry = False
+    with suppress(ImportError):
+        # It asks Ollama about the model at every turn, and all of this process waits; `windows` asks once.
+        ollama = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
+        ollama.get_model_info = lambda *_, **__: None
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         # Its log records contain requests, keys and tracebacks.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return litellm
 
 
-def parse_provider(name: str) -> str:
-    return name.partition("/")[0].lower() if "/" in name else "openai"
+def choose_ollama_window(request: Request) -> int:
+    """The `num_ctx` to ask for, without which Ollama cuts prompts, unsaid.
+
+    Memory grows with it, and another one loads the model again: a power of two with room to spare.
+    """
+    tokens = estimate_tokens(message.content for message in request.prompt.messages)
+    window = SMALLEST_OLLAMA_WINDOW
+    while window < tokens * OLLAMA_MARGIN + request.max_tokens:
+        window *= 2
+    return window
 
 
 def split_blocks(text: str) -> list[dict[str, Any]]:
@@ -180,11 +211,11 @@ def split_blocks(text: str) -> list[dict[str, Any]]:
     return blocks
 
 
-def build_extras(litellm: Any, name: str, request: Request) -> dict[str, Any]:
+def build_extras(name: str, request: Request) -> dict[str, Any]:
     """The request's functions, or else the schema of the answer: some providers refuse both together.
 
-    litellm knows for few models whether they can call functions, so all models get them; it drops them for
-    providers without function calling. Our own schemas use strict mode. A caller's schema may use keywords
+    Few models are known to support either, so they get them unless litellm's table says that they do not; what
+    an endpoint refuses is left out from then on. Our own schemas use strict mode. A caller's schema may use keywords
     that strict modes reject, so it is sent unchanged and not strict; one of anything but an object is not sent.
     """
     # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
@@ -192,7 +223,7 @@ def build_extras(litellm: Any, name: str, request: Request) -> dict[str, Any]:
         return {"tools": [{"type": "function", "function": asdict(one)} for one in request.functions]}
     schema, strict = request.prompt.schema, request.prompt.strict
     is_sent = schema is not None and (strict or schema.get("type") == "object")
-    if not is_sent or not litellm.supports_response_schema(model=name):
+    if not is_sent or find_row(name).get("supports_response_schema") is False:
         return {}
     answer = {"name": "answer", "strict": strict, "schema": remove_bounds(schema) if strict else schema}
     return {"response_format": {"type": "json_schema", "json_schema": answer}}

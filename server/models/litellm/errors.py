@@ -75,6 +75,7 @@ def classify_error(error: Exception, model: str, missing_variables: Collection[s
     elif "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
         known = "the account has no credit left. Add some, or choose another model."
     elif name == "ContextWindowExceededError":
+        cause = "too_long"
         known = "the debate is longer than this model can read. Choose one with a larger context."
     if known:
         return ProviderFailure(cause, f"{model}: {known}")

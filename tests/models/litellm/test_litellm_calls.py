@@ -93,6 +93,24 @@ async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
     assert ["response_format" in asked.body for asked in stub.requests] == [True, False]
 
 
+async def test_a_schema_that_was_refused_once_is_not_offered_again(stub: Stub) -> None:
+    model = through(stub, "plain")
+    asked = [await reply_in_time(model, build_judgment_request()) for _ in range(3)]
+
+    assert [reply.usage.attempts for reply in asked] == [2, 1, 1]
+    assert ["response_format" in request.body for request in stub.requests] == [True, False, False, False]
+
+
+async def test_a_refusal_for_another_reason_leaves_the_schema_offered(stub: Stub) -> None:
+    model = through(stub, "plain")
+    stub.queue.extend(["400", "400", "stub"])
+    with pytest.raises(ModelError):
+        await reply_in_time(model, build_judgment_request())
+    await reply_in_time(model, build_judgment_request())
+
+    assert ["response_format" in request.body for request in stub.requests] == [True, False, True]
+
+
 async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub) -> None:
     with pytest.raises(ModelError) as failure:
         await reply_in_time(through(stub, "400"), handoff())
@@ -117,9 +135,7 @@ async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(
 
 
 def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone() -> None:
-    litellm = SimpleNamespace(supports_response_schema=lambda **_: False)
-
-    assert build_extras(litellm, "ollama/llama3", handoff()) == {}
+    assert build_extras("ollama/llama3", handoff()) == {}
 
 
 def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:

@@ -9,7 +9,13 @@ import pytest
 
 from benchmarks.stub import ERROR_RESPONSES, HUGE_TEXT_LENGTH, Stub
 from server.models import ModelError, Reply, Request
-from server.models.litellm.client import REASONING_TOKENS, LitellmModel, import_litellm, split_blocks
+from server.models.litellm.client import (
+    REASONING_TOKENS,
+    LitellmModel,
+    build_extras,
+    import_litellm,
+    split_blocks,
+)
 from server.models.litellm.errors import MAX_DETAIL_LENGTH
 from tests.contract import model as contract
 from tests.support.paths import ROOT
@@ -120,12 +126,13 @@ async def test_a_model_that_reasons_gets_room_to_think(stub: Stub) -> None:
     assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
 
 
-async def test_a_schema_is_sent_without_bounds_to_models_that_know_what_to_do_with_it(stub: Stub) -> None:
+async def test_a_schema_is_sent_without_bounds_unless_a_model_is_known_not_to_take_it(stub: Stub) -> None:
     await ask(through(stub), contract.build_judgment_request())
     await ask(through(stub, "gpt-5.4-mini"), contract.build_judgment_request())
 
-    without, sent = (asked.body.get("response_format") for asked in stub.requests)
-    assert without is None
+    unknown, sent = (asked.body.get("response_format") for asked in stub.requests)
+    assert unknown == sent
+    assert build_extras("oci/meta.llama-3.3-70b-instruct", contract.build_judgment_request()) == {}
     schema = sent["json_schema"]["schema"]
     assert sent["json_schema"]["strict"]
     assert schema["properties"]["reasoning"] == {"type": "string"}
@@ -171,7 +178,7 @@ async def test_the_provider_says_how_long_to_wait_and_a_wait_that_would_be_too_l
         ("401", "unauthorized", 1),
         ("403", "unauthorized", 1),
         ("404", "bad_request", 1),
-        ("context", "bad_request", 1),
+        ("context", "too_long", 1),
         ("filtered", "refused", 1),
         ("429", "rate_limited", 3),
         ("500", "unavailable", 3),

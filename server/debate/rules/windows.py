@@ -1,0 +1,97 @@
+"""Context windows: how many tokens texts take, and whether a prompt fits what a model can read.
+
+The windows of a debate's models are facts of its setup; where one is unknown, nothing is refused.
+"""
+
+import re
+from collections.abc import Iterable
+
+from server.debate.facts.events import Opened
+from server.debate.facts.state import Debate
+from server.debate.rules.schedule import seat_models
+
+CHARACTERS_PER_TOKEN = 4
+
+PROMPT_OVERHEAD_TOKENS = 700
+"""Approximate size of the fixed parts of a prompt."""
+
+ANSWER_TOKENS = 600
+"""The room that an answer needs, unless it may have fewer tokens."""
+
+TOKENS_PER_WORD = 1.4
+
+SMALLEST_WINDOW = 500
+"""Counts below this are no window's: what reports them counts something else."""
+
+READ_SHARE = 0.6
+"""A prompt of which less was read, by a low estimate, was cut."""
+
+_SIGNS = re.compile(r"\W+")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+
+def estimate_tokens(texts: Iterable[str]) -> int:
+    """The likely number: a token for four letters, one for each Chinese, Japanese or Korean character."""
+    characters = extra_bytes = 0
+    for text in texts:
+        characters += len(text)
+        extra_bytes += len(text.encode("utf-8", "replace")) - len(text)  # 2 for each of those characters
+    return characters // CHARACTERS_PER_TOKEN + extra_bytes * 3 // 8
+
+
+def count_fewest_tokens(text: str) -> int:
+    """A number that no tokenizer in use stays far below: words are not merged, and long ones are split."""
+    rest = text if text.isascii() else _CJK.sub("", text)
+    return max(len(rest.split()), len(_SIGNS.sub("", rest)) // 10) + (len(text) - len(rest)) // 2
+
+
+def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
+    """How many tokens a prompt has at least of which a model read only a part; 0 for one that it read.
+
+    `input_tokens`: those read, as the provider reports them. `window`: 0 where unknown.
+    """
+    if input_tokens < SMALLEST_WINDOW:
+        return 0
+    fewest = count_fewest_tokens(text)
+    if input_tokens < READ_SHARE * fewest:
+        return fewest
+    # Full to the last token, without room for an answer: what did not fit was cut.
+    return max(estimate_tokens([text]), window + 1) if input_tokens == window else 0
+
+
+def estimate_prompt(debate: Debate) -> int:
+    """The tokens of a prompt that quotes the debate so far."""
+    setup = debate.setup
+    texts = [setup.question, *(document.text for document in setup.documents)]
+    return estimate_tokens([*texts, *(turn.text for turn in debate.turns)]) + PROMPT_OVERHEAD_TOKENS
+
+
+def describe_misfit(model: str, window: int, prompt_tokens: int, max_tokens: int) -> str:
+    """Why a prompt does not fit a model's window; "" where it does, or the window is unknown."""
+    room = min(max_tokens, ANSWER_TOKENS)
+    if not window or prompt_tokens + room <= window:
+        return ""
+    return (
+        f"{model} reads {window:,} tokens, and {prompt_tokens + room:,} are needed ({room:,} for its answer)"
+    )
+
+
+def find_misfits(setup: Opened) -> list[str]:
+    """Each model of a seat whose window the first prompts do not fit, with tokens."""
+    windows = Debate(setup).windows
+    first = estimate_prompt(Debate(setup))
+    models = dict.fromkeys(seat_models(setup).values())
+    misfits = (describe_misfit(name, windows.get(name, 0), first, setup.max_turn_tokens) for name in models)
+    return [misfit for misfit in misfits if misfit]
+
+
+def find_outgrown_windows(setup: Opened) -> list[str]:
+    """Each model of a seat whose window the whole talk, at the length asked for, is likely to outgrow."""
+    debate = Debate(setup)
+    turns = debate.max_turns or debate.max_rounds * len(setup.debaters)
+    whole = estimate_prompt(debate) + int(turns * setup.turn_words * TOKENS_PER_WORD)
+    return [
+        f"{name} reads {window:,} tokens, and the whole debate may have {whole:,}"
+        for name in dict.fromkeys(seat_models(setup).values())
+        if (window := debate.windows.get(name, 0)) and whole + ANSWER_TOKENS > window
+    ]

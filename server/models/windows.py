@@ -1,0 +1,116 @@
+"""Context windows of models: from settings, from the servers that run them, from litellm's table."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+import anyio
+from anyio import to_thread
+
+from server.debate.facts.config import Window
+from server.models.fakes.chaos import unwrap_faulty_name
+from server.models.litellm.addresses import (
+    OLLAMA_PROVIDERS,
+    find_api_base,
+    is_callable,
+    is_loopback,
+    parse_provider,
+)
+from server.models.prices import find_row
+
+TIMEOUT = 2.0  # seconds for a server to say what it has
+MAX_ANSWER_LENGTH = 20_000_000  # bytes; Ollama sends the whole vocabulary of some models
+MEMORY_SECONDS = 60.0
+LARGEST_WINDOW = 10**9
+
+_LISTED = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
+"""What servers call it in their list of models: vLLM, OpenRouter, Groq, LM Studio, llama.cpp."""
+
+
+@dataclass
+class WindowTable:
+    """`own`: tokens by model, from the settings; they come before what anybody says."""
+
+    own: Mapping[str, int] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], tuple[float, Any]] = field(default_factory=dict)  # by address and model
+
+    async def find(self, names: Iterable[str]) -> tuple[Window, ...]:
+        """The windows of these models, as far as known. Servers are asked at the same time, for two seconds."""
+        found: dict[str, int] = {}
+
+        async def look_up(name: str) -> None:
+            found[name] = self.own.get(name) or await self._look_up(unwrap_faulty_name(name))
+
+        async with anyio.create_task_group() as tasks:
+            for name in (names := tuple(dict.fromkeys(names))):
+                tasks.start_soon(look_up, name)
+        return tuple(Window(model=name, tokens=found[name]) for name in names if found[name])
+
+    async def _look_up(self, name: str) -> int:
+        """The tokens of a model's window; 0 where unknown, as for the embedded model, which reads a summary."""
+        if name in self.own:
+            return self.own[name]
+        base, model = find_api_base(name), name.partition("/")[2]
+        if parse_provider(name) in OLLAMA_PROVIDERS:
+            shown = await self._ask(f"{base}/api/show", model, {"model": model})
+            return read_ollama_window(shown) or read_window(find_row(name), "max_input_tokens")
+        if known := read_window(find_row(name), "max_input_tokens"):
+            return known
+        if not (model and base):
+            return 0
+        listed = await self._ask(
+            f"{base.rstrip('/')}/models", os.environ.get(f"{parse_provider(name)}_API_KEY".upper(), "")
+        )
+        return read_listed_window(listed, model)
+
+    async def _ask(self, url: str, key: str, body: Any = None) -> Any:
+        """What a server answers, remembered for a minute; None where it does not."""
+        asked_at, answer = self._answers.get((url, key), (-MEMORY_SECONDS, None))
+        if time.monotonic() - asked_at < MEMORY_SECONDS:
+            return answer
+        answer = None
+        if is_callable(url):
+            with anyio.move_on_after(TIMEOUT), suppress(Exception):  # it may answer anything
+                answer = await to_thread.run_sync(
+                    fetch_json, url, "" if body else key, body, abandon_on_cancel=True
+                )
+        self._answers[url, key] = time.monotonic(), answer
+        return answer
+
+
+def fetch_json(url: str, key: str, body: Any) -> Any:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    request = Request(url, json.dumps(body).encode() if body else None, headers)  # noqa: S310  (http or https)
+    proxies = ProxyHandler({}) if is_loopback(url) else ProxyHandler()
+    with build_opener(proxies).open(request, timeout=TIMEOUT) as response:
+        return json.loads(response.read(MAX_ANSWER_LENGTH))
+
+
+def read_window(row: Any, *names: str) -> int:
+    """The first of these figures that is a plausible number of tokens; 0 if none is."""
+    figures = (row.get(name) for name in names) if isinstance(row, dict) else ()
+    return next((int(f) for f in figures if isinstance(f, int | float) and 0 < f <= LARGEST_WINDOW), 0)
+
+
+def read_ollama_window(shown: Any) -> int:
+    """From Ollama's `/api/show`: what the model can read, or what its `num_ctx` limits that to."""
+    shown = shown if isinstance(shown, dict) else {}
+    info = shown.get("model_info")
+    info = info if isinstance(info, dict) else {}
+    longest = read_window(info, *(key for key in info if key.endswith(".context_length")))
+    chosen = re.search(r"^num_ctx\s+(\d{1,9})\b", str(shown.get("parameters")), re.MULTILINE)
+    return min(filter(None, (longest, int(chosen[1]) if chosen else 0)), default=0)
+
+
+def read_listed_window(listed: Any, model: str) -> int:
+    """From the `/v1/models` of an OpenAI-compatible server; one that has a single model may call it anything."""
+    data = listed.get("data") if isinstance(listed, dict) else None
+    rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+    row = next((row for row in rows if row.get("id") == model), rows[0] if len(rows) == 1 else {})
+    return read_window(row, *_LISTED) or read_window(row.get("meta"), *_LISTED)
