@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow]
 
 COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
 
+JOURNAL = "tests/storage/test_sqlite.py::TestInAFileAndInMemory"
 LEASES = "tests/engine/test_leases_and_conflicts.py"
 LIMITS = "tests/debate/rules/test_limits.py"
 LEASE_LOSS = f"{LEASES}::test_a_lease_passes_to_another_process_only_when_it_has_expired"
@@ -83,13 +84,13 @@ MUTATIONS = {
         "storage/sqlite.py",
         "where lease.owner = excluded.owner or lease.until <= ?4 ",
         "where true or lease.until <= ?4 ",
-        "tests/storage/test_sqlite.py",
+        f"{JOURNAL}::test_a_stream_has_one_owner_until_its_lease_runs_out",
     ),
     "append after another entry": Mutation(
         "storage/chain.py",
         "if append.after != head.seq:",
         "if append.after > head.seq:",
-        "tests/storage/test_sqlite.py",
+        f"{JOURNAL}::test_an_append_that_does_not_follow_is_a_conflict_and_leaves_nothing",
     ),
     "accept a changed entry": Mutation(
         "storage/chain.py",
@@ -148,28 +149,35 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_a_safety_line_is_held_by_tests(name: str, tmp_path: Path) -> None:
-    mutation = MUTATIONS[name]
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project to change."""
+    folder = tmp_path_factory.mktemp("copied")
     for entry in COPIED:
-        source = ROOT / entry
-        if source.is_dir():
+        if (ROOT / entry).is_dir():
             # With the compiled modules: compiling all of them takes longer than the tests.
-            shutil.copytree(source, tmp_path / entry, ignore=shutil.ignore_patterns("node_modules"))
+            shutil.copytree(ROOT / entry, folder / entry, ignore=shutil.ignore_patterns("node_modules"))
         else:
-            shutil.copy(source, tmp_path)
-    path = tmp_path / mutation.file
+            shutil.copy(ROOT / entry, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_safety_line_is_held_by_tests(name: str, copied: Path) -> None:
+    mutation = MUTATIONS[name]
+    path = copied / mutation.file
     code = path.read_text(encoding="utf-8")
     assert code.count(mutation.old) == 1, f"the line to change is not once in {mutation.file}"
     path.write_text(code.replace(mutation.old, mutation.new), encoding="utf-8")
 
     done = subprocess.run(
         [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutation.tests],
-        cwd=tmp_path,
+        cwd=copied,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+    path.write_text(code, encoding="utf-8")
 
     assert done.returncode == 1, f"no test failed:\n{done.stdout[-2000:]}"

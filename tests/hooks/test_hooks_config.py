@@ -13,6 +13,7 @@ from server.cli.doctor import check_hooks as examined
 from server.debate.commands.intervene import HOOK_ACTIONS
 from server.hooks.config import InterventionAction, load_hooks_config
 from server.hooks.matching import NAMED_EVENTS
+from server.mcp.stdio import serve_stdio
 from server.settings import InvalidSettingsError, Settings
 from tests.support.hook_debates import ENVIRON, hook, webhook, write_hooks_file
 from tests.support.paths import ROOT
@@ -223,24 +224,17 @@ def test_the_doctor_tells_how_many_hooks_there_are_or_what_is_wrong(tmp_path: Pa
     assert examined(Settings(), ENVIRON) == []
 
 
-@pytest.mark.slow
-def test_a_server_with_a_bad_file_says_so_and_does_not_start(tmp_path: Path) -> None:
+def test_a_server_with_a_bad_file_says_so_and_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "hooks.yaml"
     path.write_text(GOOD.replace("tell-ops", "tell ops"), "utf-8")
     settings = {"COUNTERPOINT_HOOKS": str(path), "COUNTERPOINT_DB": str(tmp_path / "debates.db"), **ENVIRON}
-    done = subprocess.run(
-        [sys.executable, "-m", "counterpoint"],
-        cwd=ROOT,
-        env={**os.environ, **settings},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
 
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
+    assert serve_stdio() == 1
+    assert capsys.readouterr().err.splitlines() == [
         f"counterpoint: The hooks file {path} (COUNTERPOINT_HOOKS) cannot be used:",
         "  line 2: hooks[0].name: it must be 1 to 40 letters, digits, - and _, without spaces",
     ]

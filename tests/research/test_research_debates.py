@@ -109,20 +109,6 @@ async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
 
 
 @pytest.mark.anyio
-async def test_five_megabytes_are_cut_before_they_are_recorded(open_modern_client: Any) -> None:
-    moderator = build_caller_of("big", size=5_000_000)
-    async with open_modern_client(
-        {"moderator": moderator}, research={"notes": build_server_config("bad")}
-    ) as client:
-        ran = await run_moderated(client)
-        (found,) = await read_events(client, ran, "researched")
-
-    assert ran["status"] == "concluded"
-    assert (len(found["lookups"][0]["result"]), found["lookups"][0]["cut"]) == (8000, True)
-    assert "> [cut here]" in find_prompts(moderator, "opening")[1]
-
-
-@pytest.mark.anyio
 async def test_a_moderator_that_never_stops_calling_tools_loses_them(open_modern_client: Any) -> None:
     moderator = build_caller_of("pid", times=9, at_once=9)
     async with open_modern_client(

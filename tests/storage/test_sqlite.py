@@ -114,8 +114,8 @@ class TestSurviving:
         ours = {sql.split(" (")[0] for sql in run if not sql.startswith("--") and "'words_" not in sql}
         assert ours == {"insert into appended"}
 
-    async def test_ten_thousand_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
-        count = 10_000
+    async def test_thousands_of_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
+        count = 2_000
         async with open_journal(tmp_path / "a.db") as journal:
             status = ["running", "concluded"]
             await asyncio.gather(
@@ -137,9 +137,7 @@ class TestSurviving:
                     seen += [listed.stream for listed in page]
                     before = page[-1].number
                 assert seen == streams
-            assert await find_streams(journal, "number777") == [f"s{n}" for n in range(7779, 7769, -1)] + [
-                "s777"
-            ]
+            assert await find_streams(journal, "number77") == [f"s{n}" for n in range(779, 769, -1)] + ["s77"]
             for n in (0, count - 1):  # the one is long forgotten, the other is not
                 assert [e.seq for e in await append_entries(journal, f"s{n}", 1, {})] == [2]
 

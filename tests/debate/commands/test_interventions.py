@@ -139,13 +139,6 @@ def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
     )
 
 
-def test_an_unknown_action_is_refused_with_the_list_of_those_there_are() -> None:
-    assert refused(simulate(), "explode" * 20) == (
-        f"There is no action {('explode' * 20)[:40]!r}. Actions: pause, resume, inject, challenge, instruct, conclude, "
-        "extend, weights, threshold, replace_model, retract."
-    )
-
-
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("pausing", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)

@@ -192,11 +192,6 @@ class TestAnotherModel:
             ("Opponent", "vendor/new", 1),
         }
 
-    def test_a_judge_can_be_replaced_as_well(self) -> None:
-        at = simulate().play_through_round(1)
-        at.intervene("replace_model", to="judge 1", model="vendor/new")
-        assert {call.model for call in at.play_to_round(3).pending_calls()} == {"vendor/new"}
-
     def test_a_seat_and_a_model_have_to_be_named(self) -> None:
         assert "Seats: Proponent, Opponent, judge 1" in refused(
             simulate(), "replace_model", to="x", model="m"
@@ -249,12 +244,6 @@ class TestChallenges:
         for seat in ("Proponent", "Opponent"):
             assert "[challenge to B, to be answered]\n> Name one case." in last_prompt(at, seat)
         assert "### Challenge to Opponent" in render_transcript(at.debate, at.log)
-
-    def test_a_challenge_to_all_names_everybody(self) -> None:
-        at = simulate().play_through_round(1)
-        assert "Every debater is to answer it" in at.intervene("challenge", text="Name one case.")
-        at.play_to_round(2).step()
-        assert "[challenge to everybody, to be answered]" in last_prompt(at, "Proponent")
 
 
 class TestRetractions:

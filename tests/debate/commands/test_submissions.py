@@ -1,6 +1,5 @@
 """Turns that the caller writes: a debate waits for them, and takes what was asked for."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,12 +7,11 @@ import pytest
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submission
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, RoundOpened, Spoke
+from server.debate.facts.events import Paused, Spoke
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views.markdown import render_transcript
-from server.debate.views.state import build_state, status_reason
+from server.debate.views.state import build_state
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
@@ -31,11 +29,6 @@ TWO = [{"name": "Ada", "stance": "yes", "model": "caller"}, {"name": "Bob", "sta
 def sitting_in(**asked: Any) -> DebateSimulation:
     """A debate that the caller takes part in as Ada, played until it waits."""
     return simulate(build_setup(**{"debaters": TWO, **asked})).play()
-
-
-def alone(**asked: Any) -> DebateSimulation:
-    """A debate in which the caller writes everything."""
-    return simulate(build_setup([CALLER], **asked)).play()
 
 
 def submit(at: DebateSimulation, speaker: str, text: str) -> None:
@@ -73,15 +66,6 @@ class TestWaiting:
         assert [turn.seat for turn in at.debate.turns] == ["Bob"]
         assert at.status == "waiting"
 
-    def test_a_paused_debate_is_paused_and_one_that_lacks_voices_does_not_wait(self) -> None:
-        at = sitting_in().add_events(Paused(reason="lunch"))
-        assert at.status == "paused"
-        assert status_reason(at.debate) == "lunch"
-
-    def test_a_model_is_never_asked_for_the_callers_turn(self) -> None:
-        at = sitting_in()
-        assert all(call.model != CALLER for call, _ in at.calls_made)
-
 
 class TestSubmitting:
     def test_the_debate_goes_on_with_what_was_submitted(self) -> None:
@@ -94,21 +78,6 @@ class TestSubmitting:
         assert at.debate.round == 2
         submit(at, "ada", "It still pays.")
         assert at.status == "concluded"
-
-    def test_a_whole_debate_can_be_written_by_the_caller(self) -> None:
-        at = alone(format="full")
-        asked = set()
-        while at.status == "waiting":
-            call = pending_calls(at.debate)[0]
-            asked.add(call.task)
-            assert render(at.debate, call).messages
-            said = default_script(call)
-            assert isinstance(said, str)
-            submit(at, call.seat, render_finding(reasoning=call.key) if call.reading else said)
-        assert at.status == "concluded"
-        assert asked == {"argument", "message", "answer", "ballot", "judgment"}
-        assert at.debate.failures == ()
-        assert {usage.model for usage in at.debate.usage} == {CALLER}
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
@@ -201,12 +170,3 @@ class TestRefused:
             "Submit it again."
         )
         assert at.debate.failures == ()
-
-    @pytest.mark.requirement("C4")
-    def test_a_moderator_is_told_whom_there_is_to_call(self) -> None:
-        at = simulate(build_setup(format="verdict", options={"moderator": {"model": CALLER}})).play()
-        assert 'nobody here is called "Zoe". Known: Proponent, Opponent' in (
-            refused(at, "moderator", json.dumps({"next_speakers": ["Zoe"]}))
-        )
-        event = build_submission(at.debate, "moderator", json.dumps({"next_speakers": ["A"]}))
-        assert isinstance(event, RoundOpened)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
@@ -98,7 +98,7 @@ def test_a_single_vote_is_no_movement() -> None:
 
 
 @given(ballots=st.lists(st.text("ABC-", min_size=2, max_size=2), min_size=1, max_size=5))
-@simulation.FUZZ_SETTINGS
+@settings(simulation.FUZZ_SETTINGS, max_examples=50)
 def test_who_did_not_change_between_two_positions_moves_nothing(ballots: list[str]) -> None:
     """The winner is the same without the voters who stayed or abstained."""
     movers = [pair for pair in ballots if "-" not in pair and pair[0] != pair[1]]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.events import Event, Paused
+from server.debate.facts.events import Event
 from server.debate.facts.interventions import Weight, WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
@@ -102,16 +102,6 @@ class TestTranscript:
         assert (found.winner, found.winner_stance, found.ahead) == ("", "", "")
         assert found.votes[0].startswith("judge 1 (a/x): a position made of the others, margin ")
         assert (found.panel.support, found.dissent) == ("1", [])
-
-    def test_the_raw_result_before_the_verdict_is_what_there_is(self) -> None:
-        assert build_result(simulate().debate) == {
-            "rounds": 0,
-            "question": QUESTION,
-            "transcript": [],
-            "verdict": {"verdict": "", "winner": None, "reasoning": "", "outcome": ""},
-            "moderatorDecisions": [],
-            "moderatorSummaries": [],
-        }
 
 
 class TestUsage:
@@ -246,11 +236,6 @@ class TestState:
         assert build_state(at.stored())["awaiting"] == ["Proponent", "Opponent"]
         at.play_to_round(3)
         assert awaited_seats(at.debate) == ["judge 1"]
-
-    def test_a_pause_is_told_with_its_reason(self) -> None:
-        at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
-        state = build_state(at.stored())
-        assert (state["status"], state["reason"]) == ("paused", "lunch")
 
 
 VENDORS = [f"{letter}/m" for letter in "abcdefgh"]
