@@ -46,7 +46,7 @@ async def open_manager(
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
-    prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
+    prices = PriceTable(settings.prices)
     models = ModelRegistry(custom_models, guard, chaos, prices)
     open_hooks = prepare_hooks(settings, environ)
     with translate_storage_errors():

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -101,10 +101,8 @@ class ResearchServer(BaseModel):
         return self.tools is None or "*" in self.tools or tool in self.tools
 
 
-class ModelPrice(BaseModel):
+class ModelPrice(NamedTuple):
     """In dollars per million tokens, as providers quote it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: Annotated[Decimal, Field(ge=0, le=1_000_000)]
     output: Annotated[Decimal, Field(ge=0, le=1_000_000)]

@@ -69,12 +69,9 @@ async def check_database(settings: Settings) -> list[Check]:
     max_calls = f" of {settings.daily_calls} allowed" if settings.daily_calls else ""
     max_cost = f" of ${settings.daily_cost_usd} allowed" if settings.daily_cost_usd else ""
     spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
+    count = format_count(newest[0].number if newest else 0, "debate")
     return [
-        Check(
-            "database",
-            True,
-            f"{settings.database}, {format_count(newest[0].number if newest else 0, 'debate')}",
-        ),
+        Check("database", True, f"{settings.database}, {count}"),
         Check("today", True, spending, needed=False),
     ]
 
@@ -88,9 +85,9 @@ async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) 
             registry.ModelRegistry().check(name, environ)
     except DebateError as error:
         return [key_check, Check("models", False, str(error))]
-    prices = PriceTable({name: (row.input, row.output) for name, row in settings.prices.items()})
+    find_price = PriceTable(settings.prices).find_price
     setup = open_debate(
-        DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=prices.find_price
+        DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=find_price
     )
     estimate = estimate_line(setup).removeprefix("Estimate: ")
     windows = await models.find_windows(settings, [name for name, _ in used])

@@ -2,11 +2,11 @@
 
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 
 from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT_ACTIONS
@@ -43,11 +44,10 @@ PROBLEM_TEXTS = {
 """Pydantic's error types, in words for people who write YAML."""
 
 
-def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    for host in hosts:
-        if urlsplit(f"//{host}").netloc != host or not find_port(f"http://{host}") or set("@*") & set(host):
-            raise ValueError(f"{host[:80]!r} is not a host: write its name, or name:port")
-    return tuple(host.lower() for host in hosts)
+def check_host(host: str) -> str:
+    if urlsplit(f"//{host}").netloc != host or not find_port(f"http://{host}") or set("@*") & set(host):
+        raise ValueError(f"{host[:80]!r} is not a host: write its name, or name:port")
+    return host.lower()
 
 
 def find_port(url: str) -> int:
@@ -61,10 +61,13 @@ def find_port(url: str) -> int:
     return (default if port is None else port) if default and parts.hostname else 0
 
 
-def check_action(action: str) -> str:
-    if action not in HOOK_ACTIONS:
-        raise ValueError(f"there is no action {action[:40]!r}; actions: {', '.join(HOOK_ACTIONS)}")
-    return action
+def one_of(kind: str, names: Sequence[str]) -> AfterValidator:
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"there is no {kind} {name[:40]!r}; {kind}s: {', '.join(names)}")
+        return name
+
+    return AfterValidator(check)
 
 
 def check_template(template: str) -> str:
@@ -79,13 +82,6 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     """The most similar name, or a reference to the list of all."""
     close = get_close_matches(word, sorted(known), n=1)
     return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists all"
-
-
-def check_event_names(on: tuple[str, ...]) -> tuple[str, ...]:
-    names = (matching.ANY_EVENT, *matching.NAMED_EVENTS)
-    if unknown := [name for name in on if name not in names]:
-        raise ValueError(f"there is no event {unknown[0][:40]!r}; events: {', '.join(names)}")
-    return on
 
 
 def check_conditions(data: Any, info: ValidationInfo) -> Any:
@@ -104,7 +100,7 @@ def check_conditions(data: Any, info: ValidationInfo) -> Any:
     return lists
 
 
-Hosts = Annotated[tuple[str, ...], AfterValidator(check_hosts)]
+Hosts = tuple[Annotated[str, AfterValidator(check_host)], ...]
 Template = Annotated[str, AfterValidator(check_template)]
 
 
@@ -196,7 +192,7 @@ class Webhook(ConfigModel):
 
 
 class InterventionAction(ConfigModel):
-    action: Annotated[str, AfterValidator(check_action)]
+    action: Annotated[str, one_of("action", HOOK_ACTIONS)]
     """One of `pause`, `resume`, `inject`, `challenge`, `instruct`, `conclude`."""
 
     text: Annotated[Template, Field(max_length=MAX_NOTE_LENGTH)] = ""
@@ -205,11 +201,11 @@ class InterventionAction(ConfigModel):
     to: Template = ""
     """The debater to address, with placeholders. Default: all."""
 
-
-def check_text_use(intervention: InterventionAction) -> InterventionAction:
-    if (intervention.action in TEXT_ACTIONS) != bool(intervention.text.strip()):
-        raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
-    return intervention
+    @model_validator(mode="after")
+    def check_text_use(self) -> Self:
+        if (self.action in TEXT_ACTIONS) != bool(self.text.strip()):
+            raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
+        return self
 
 
 class Action(ConfigModel):
@@ -217,13 +213,14 @@ class Action(ConfigModel):
 
     log: Annotated[Template, Field(min_length=1, max_length=2000)] | None = None
     webhook: Webhook | None = None
-    intervene: Annotated[InterventionAction, AfterValidator(check_text_use)] | None = None
+    intervene: InterventionAction | None = None
 
-
-def check_single_key(data: Any) -> Any:
-    if not isinstance(data, dict) or len(data) != 1:
-        raise ValueError("an action is one of log, webhook, intervene, with its fields")
-    return data
+    @model_validator(mode="before")
+    @classmethod
+    def check_single_key(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or len(data) != 1:
+            raise ValueError("an action is one of log, webhook, intervene, with its fields")
+        return data
 
 
 class Hook(ConfigModel):
@@ -231,19 +228,16 @@ class Hook(ConfigModel):
     """Letters, digits, - and _. Interventions are recorded under it."""
 
     on: Annotated[
-        tuple[str, ...],
+        tuple[Annotated[str, one_of("event", (matching.ANY_EVENT, *matching.NAMED_EVENTS))], ...],
         Field(min_length=1),
         BeforeValidator(lambda data: [data] if isinstance(data, str) else data),
-        AfterValidator(check_event_names),
     ]
     """An event, or a list of events."""
 
     when: Annotated[dict[str, tuple[str, ...]], BeforeValidator(check_conditions)] = {}
     """Fields with the value, or the list of values, that match. Default: any."""
 
-    do: Annotated[
-        tuple[Annotated[Action, BeforeValidator(check_single_key)], ...], Field(min_length=1, max_length=10)
-    ]
+    do: Annotated[tuple[Action, ...], Field(min_length=1, max_length=10)]
     """Actions: each a `log`, a `webhook` or an `intervene`."""
 
 
@@ -298,10 +292,8 @@ def read_config_file(path: str) -> str:
     file, problem = Path(path).expanduser(), "there is no such file"
     try:
         if file.is_file():
-            with file.open("rb") as opened:
-                content = opened.read(MAX_FILE_BYTES + 1)
-            if len(content) <= MAX_FILE_BYTES:
-                return content.decode()
+            if file.stat().st_size <= MAX_FILE_BYTES:
+                return file.read_text(encoding="utf-8")
             problem = f"it has more than {MAX_FILE_BYTES:,} bytes"
     except OSError as error:
         problem = error.strerror or "the disk reports an error"

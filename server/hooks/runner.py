@@ -23,7 +23,7 @@ from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
 from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at
-from server.hooks.webhook import DeliveryResult, WebhookSender, build_body, build_headers
+from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
 from storage.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
@@ -54,9 +54,9 @@ async def run_hooks(
     if not config.hooks:
         yield
         return
-    snapshots, sender = SnapshotCache(manager.load), WebhookSender(config.allow, resolver)
+    snapshots = SnapshotCache(manager.load)
     scanner = EntryScanner(config, outbox, snapshots, manager.clock)
-    runner = HookRunner(config, manager, outbox, snapshots, scanner, sender, retry_delays)
+    runner = HookRunner(config, manager, outbox, snapshots, scanner, resolver, retry_delays)
     if hook_logger.level == logging.NOTSET:  # log lines of hooks appear at every log level
         hook_logger.setLevel(logging.INFO)
     with translate_storage_errors():
@@ -81,7 +81,7 @@ class HookRunner:
     outbox: Outbox
     snapshots: SnapshotCache
     scanner: EntryScanner
-    sender: WebhookSender
+    resolver: Resolver
     retry_delays: Sequence[float]
     active: set[tuple[str, int]] = field(default_factory=set)  # queues with a worker
     wakeup: anyio.Event = field(default_factory=anyio.Event)  # set when there may be work, or less of it
@@ -193,7 +193,7 @@ class HookRunner:
                 body = build_body(item.id, hook.name, item.stream, debate, entry)
                 secret = self.manager.environ[action.webhook.secret_env]
                 headers = build_headers(item.id, int(self.now()), body, secret)
-                return await self.sender.post(action.webhook, body, headers)
+                return await post(action.webhook, body, headers, self.config.allow, self.resolver)
             fields = {**collect_fields(item.stream, debate, entry), "hook": (hook.name,)}
             if action.intervene:
                 request = InterventionRequest(

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -80,46 +80,35 @@ def build_headers(delivery_id: str, timestamp: int, body: bytes, secret: str) ->
     }
 
 
-class WebhookSender:
-    """Posts to webhooks."""
+load_certificates = cache(httpx2.create_ssl_context)  # takes long
 
-    def __init__(self, allow: AllowedHosts, resolver: Resolver) -> None:
-        self._allow = allow
-        self._resolver = resolver
-        self._load_certificates = cache(httpx2.create_ssl_context)  # takes long
 
-    async def post(self, webhook: Webhook, body: bytes, headers: Mapping[str, str]) -> DeliveryResult:
-        """One attempt, limited by the webhook's timeout. Network errors become results."""
-        host = webhook.host
-        try:
-            with anyio.fail_after(webhook.timeout):
-                addresses = await self._resolver(host, webhook.port)
-                may_be_private = self._allow.find_access(host, webhook.port) == "private"
-                if not addresses or not (may_be_private or all(map(is_public, addresses))):
-                    return DeliveryResult(f"{host} has a private address and is not under allow.private")
-                return await self._try_addresses(webhook, addresses, body, headers)
-        except TimeoutError:
-            return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
-        except OSError as error:
-            return DeliveryResult(f"{host} cannot be found ({error.strerror or error})", is_retryable=True)
-        except httpx2.HTTPError as error:
-            return DeliveryResult(f"{host} cannot be reached ({type(error).__name__})", is_retryable=True)
-
-    async def _try_addresses(
-        self, webhook: Webhook, addresses: Sequence[str], body: bytes, headers: Mapping[str, str]
-    ) -> DeliveryResult:
-        """Post to the first address that accepts a connection: `localhost` often listens on one of two."""
-        if webhook.url.startswith("https:"):
-            context = await anyio.to_thread.run_sync(self._load_certificates)
-        else:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused; avoids loading certificates
-        timeout = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
-        client = httpx2.AsyncClient(verify=context, trust_env=False, follow_redirects=False, timeout=timeout)
-        async with client:
-            for address in addresses[:-1]:
-                with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
-                    return await send(client, webhook, address, body, headers)
-            return await send(client, webhook, addresses[-1], body, headers)
+async def post(
+    webhook: Webhook, body: bytes, headers: Mapping[str, str], allow: AllowedHosts, resolver: Resolver
+) -> DeliveryResult:
+    """One attempt, limited by the webhook's timeout. Network errors become results."""
+    host = webhook.host
+    try:
+        with anyio.fail_after(webhook.timeout):
+            addresses = await resolver(host, webhook.port)
+            may_be_private = allow.find_access(host, webhook.port) == "private"
+            if not addresses or not (may_be_private or all(map(is_public, addresses))):
+                return DeliveryResult(f"{host} has a private address and is not under allow.private")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without certificates, for http
+            if webhook.url.startswith("https:"):
+                context = await anyio.to_thread.run_sync(load_certificates)
+            timeout = httpx2.Timeout(webhook.timeout, connect=webhook.timeout / len(addresses))
+            async with httpx2.AsyncClient(verify=context, trust_env=False, timeout=timeout) as client:
+                for address in addresses[:-1]:  # `localhost` often listens on one of two
+                    with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                        return await send(client, webhook, address, body, headers)
+                return await send(client, webhook, addresses[-1], body, headers)
+    except TimeoutError:
+        return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
+    except OSError as error:
+        return DeliveryResult(f"{host} cannot be found ({error.strerror or error})", is_retryable=True)
+    except httpx2.HTTPError as error:
+        return DeliveryResult(f"{host} cannot be reached ({type(error).__name__})", is_retryable=True)
 
 
 async def send(

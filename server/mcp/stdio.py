@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,11 @@ from server.settings import Settings
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
 
+NOT_JSON_RPC = "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
+
 logger = logging.getLogger(__name__)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_JSON_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_MEMBER_VALUE = re.compile(r'\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,17})(?![\d.eE])|)')
 
 
 def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | None = None) -> int:
@@ -132,70 +133,39 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def receive(self) -> SessionMessage | Exception:
         while isinstance(item := await self.incoming.receive(), ValidationError):
-            if message := repair_message(item):
-                return SessionMessage(message)
-            if error := build_error_response(item):
-                await self.outgoing.send(SessionMessage(error))
+            found = item.errors(include_url=False)
+            line = found[0]["input"]
+            if found[0]["type"] != "json_invalid":
+                # The input of an error about a missing member is the whole message.
+                message = next((one["input"] for one in found if one["type"] == "missing"), None)
+                await self.refuse(message, types.INVALID_REQUEST, NOT_JSON_RPC)
+            elif line.strip():
+                message = None
+                with suppress(ValueError, RecursionError):
+                    message = json.loads(line)
+                    return SessionMessage(repair_message(message))
+                code = types.PARSE_ERROR if message is None else types.INVALID_REQUEST
+                await self.refuse(message, code, f"This line cannot be read. {found[0]['msg']}.")
         return item
+
+    async def refuse(self, message: Any, code: int, reason: str) -> None:
+        """Answer with an error under the id of the request; under none if its id is unknown, as JSON-RPC has it."""
+        # A response carries the id of a request of ours, which nobody waits for.
+        is_request = isinstance(message, dict) and not message.keys() & {"result", "error"}
+        request_id = message.get("id") if is_request else None
+        known = request_id if type(request_id) in (int, str) else None
+        error = types.ErrorData(code=code, message=reason)
+        await self.outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=known, error=error)))
 
     async def aclose(self) -> None:
         await self.incoming.aclose()
 
 
-def repair_message(error: ValidationError) -> types.JSONRPCMessage | None:
-    """The message in a line with an unpaired surrogate, replaced; None if the line cannot be repaired.
+def repair_message(message: Any) -> types.JSONRPCMessage:
+    """The message with unpaired surrogates replaced. Raises ValueError if it is not valid without them.
 
     JSON allows unpaired surrogates and Unicode text does not. JavaScript writes one when it cuts a text in
     the middle of an emoji.
     """
-    first = error.errors(include_url=False)[0]
-    if first["type"] != "json_invalid":
-        return None
-    try:
-        text = json.dumps(json.loads(first["input"]), ensure_ascii=False)
-        text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
-        return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-    except (ValueError, RecursionError):
-        return None
-
-
-def build_error_response(error: ValidationError) -> types.JSONRPCError | None:
-    """The error response to a line that cannot be parsed; None for a blank line."""
-    found = error.errors(include_url=False)
-    line = found[0]["input"]
-    if found[0]["type"] != "json_invalid":
-        # The input of an error about a missing member is the whole message.
-        request = find_request_id(next((one["input"] for one in found if one["type"] == "missing"), None))
-        code = types.INVALID_REQUEST
-        message = (
-            "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
-        )
-    elif line.strip():
-        request = find_request_id(extract_top_level_members(line))
-        code = types.PARSE_ERROR if request is None else types.INVALID_REQUEST
-        message = f"This line cannot be read. {found[0]['msg']}."
-    else:
-        return None
-    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=code, message=message))
-
-
-def extract_top_level_members(line: str) -> dict[str, Any]:
-    """The outermost object of a line that is no JSON. All but short strings and whole numbers is None."""
-    members: dict[str, Any] = {}
-    depth = 0
-    for token in _JSON_TOKEN.finditer(line):
-        if token[0] in "{[":
-            depth += 1
-        elif token[0] in "}]":
-            depth -= 1
-        elif depth == 1 and (value := _MEMBER_VALUE.match(line, token.end())):
-            members[token[0].strip('"')] = json.loads(value[1], strict=False) if value[1] else None
-    return members
-
-
-def find_request_id(message: Any) -> types.RequestId | None:
-    """The id of a request. A response carries the id of a request of ours, which nobody waits for."""
-    if not isinstance(message, dict) or message.keys() & {"result", "error"}:
-        return None
-    found = message.get("id")
-    return found if type(found) in (int, str) else None
+    text = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(message, ensure_ascii=False))
+    return types.jsonrpc_message_adapter.validate_json(text, by_name=False)

@@ -8,13 +8,16 @@ wrote it, whatever view, round or format it names.
 import logging
 import weakref
 from collections import Counter
-from collections.abc import Callable
 
 import anyio
-import anyio.lowlevel
 from mcp import types
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import ListenHandler, ResourcesListChanged, ResourceUpdated, ServerEvent
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
 
 from server.engine.debates import DebateManager
 from server.mcp.resources import SCHEME
@@ -22,31 +25,20 @@ from server.tools.tool import RequestContext
 
 POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
 INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
-UNKNOWN_POSITION = -1  # the position in the feed before the first poll
 
 logger = logging.getLogger(__name__)
 
 
-class UpdateBus:
+class UpdateBus(InMemorySubscriptionBus):
     """The SDK's subscription bus (2026-07-28), and subscribers by `resources/subscribe` (earlier protocols)."""
 
     def __init__(self) -> None:
-        self.listeners: dict[object, Callable[[ServerEvent], None]] = {}
+        super().__init__()
+        self.listener_count = 0
         self.subscribed_uris: Counter[str] = Counter()
         self.legacy_subscribers: dict[str, weakref.WeakSet[Connection]] = {}
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        token = object()
-        self.listeners[token] = listener
-        self.wake()
-        return lambda: self.listeners.pop(token, None) and None
-
-    async def publish(self, event: ServerEvent) -> None:
-        for listener in list(self.listeners.values()):
-            listener(event)
-        await anyio.lowlevel.checkpoint()  # lets streams send pending events first
 
     def wake(self) -> None:
         self.woken.set()
@@ -55,12 +47,10 @@ class UpdateBus:
     async def run(self, manager: DebateManager) -> None:
         """Announce every change of the journal while the manager is open. Never raises."""
         manager.subscribe(lambda _snapshot: self.wake())
-        position = UNKNOWN_POSITION
+        position = -1  # in the feed: unknown before the first poll
         while True:
             woken = self.woken  # before the poll, which may miss what is committed meanwhile
-            is_polling = (
-                self.listeners or any(self.legacy_subscribers.values()) or position == UNKNOWN_POSITION
-            )
+            is_polling = self.listener_count or any(self.legacy_subscribers.values()) or position < 0
             if is_polling:
                 position = await self.poll(manager, position)
             with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
@@ -94,10 +84,13 @@ class UpdateBus:
     ) -> types.SubscriptionsListenResult:
         uris = Counter(set(params.notifications.resource_subscriptions or ()))
         self.subscribed_uris += uris
+        self.listener_count += 1
+        self.wake()
         try:
             return await self.serve_listener(context, params)
         finally:
             self.subscribed_uris -= uris
+            self.listener_count -= 1
 
     async def follow(
         self, context: RequestContext, params: types.SubscribeRequestParams

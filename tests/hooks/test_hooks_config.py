@@ -103,7 +103,7 @@ other: 1
     actions = ", ".join(HOOK_ACTIONS)
     assert loaded(tmp_path, bad) == [
         "line 2: hooks[0].name: it must be 1 to 40 letters, digits, - and _, without spaces",
-        f"line 3: hooks[0].on: there is no event 'agent_eror'; events: *, {', '.join(NAMED_EVENTS)}",
+        f"line 3: hooks[0].on[0]: there is no event 'agent_eror'; events: *, {', '.join(NAMED_EVENTS)}",
         f"line 4: hooks[0].when: none of its events has a field 'colour'{LISTED}",
         "line 6: hooks[0].do[0].log: there is no placeholder {sea}: did you mean seat?",
         "line 8: hooks[0].do[1].webhook.url: it is not an address: write https://host/path",
@@ -116,7 +116,7 @@ other: 1
         "line 14: hooks[1].name: it is missing",
         f"line 15: hooks[1].when: none of its events has a field 'cause'{LISTED}",
         "line 16: hooks[1].do: it is empty",
-        "line 17: allow.hosts: '*.example' is not a host: write its name, or name:port",
+        "line 17: allow.hosts[0]: '*.example' is not a host: write its name, or name:port",
         "line 17: allow.privat: there is no such key",
         "line 18: other: there is no such key",
     ]
@@ -136,8 +136,8 @@ other: 1
             "A B",
             "line 7: hooks[0].do[1].webhook.secret_env: it is not the name of an environment",
         ),
-        ("[Hooks.Example.org]", '["http://x"]', "line 9: allow.hosts: 'http://x' is not a host"),
-        ("localhost:9000", "localhost:port", "line 9: allow.private: 'localhost:port' is not a host"),
+        ("[Hooks.Example.org]", '["http://x"]', "line 9: allow.hosts[0]: 'http://x' is not a host"),
+        ("localhost:9000", "localhost:port", "line 9: allow.private[0]: 'localhost:port' is not a host"),
         (
             "{seat} failed",
             "{seat.name} failed",

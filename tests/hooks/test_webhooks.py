@@ -235,6 +235,7 @@ async def posted_by_name(database: str, receiver: WebhookReceiver) -> int:
         assert host == "hooks.example.org"
         return ["127.0.0.1"]
 
+    load_certificates.cache_clear()  # each test has certificates of its own
     place = f"hooks.example.org:{receiver.port}"
     ops = post_at_start(f"https://{place}/x", attempts=1)
     async with open_retrying_hooks(database, ops, resolver=here, allow={"private": [place]}) as manager:
