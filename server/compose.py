@@ -26,6 +26,8 @@ from storage.sqlite import SqliteJournal
 
 DATABASE_LOCK_TIMEOUT = 10.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
+OpenHooks = Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]
+
 
 @asynccontextmanager
 async def open_manager(
@@ -48,7 +50,13 @@ async def open_manager(
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable(settings.prices)
     models = ModelRegistry(custom_models, guard, chaos, prices)
-    open_hooks = prepare_hooks(settings, environ)
+    open_hooks: OpenHooks = lambda _manager, _outbox: nullcontext()  # noqa: E731
+    if settings.hooks:
+        # YAML and an HTTP client, which a start without hooks does not wait for.
+        from server.hooks.config import load_hooks_config  # noqa: PLC0415
+        from server.hooks.runner import run_hooks  # noqa: PLC0415
+
+        open_hooks = partial(run_hooks, load_hooks_config(settings.hooks, environ))
     with translate_storage_errors():
         journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
     try:
@@ -76,19 +84,6 @@ async def open_manager(
             yield manager
     finally:
         await journal.close()
-
-
-def prepare_hooks(
-    settings: Settings, environ: Mapping[str, str]
-) -> Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]:
-    """Read the file of hooks; returns what runs them for a manager."""
-    if not settings.hooks:
-        return lambda _manager, _outbox: nullcontext()
-    # Imports YAML and an HTTP client, which a start without hooks does not wait for.
-    from server.hooks.config import load_hooks_config  # noqa: PLC0415
-    from server.hooks.runner import run_hooks  # noqa: PLC0415
-
-    return partial(run_hooks, load_hooks_config(settings.hooks, environ))
 
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

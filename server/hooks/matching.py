@@ -1,6 +1,7 @@
 """Event names and fields, for the conditions and placeholders of hooks."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from string import Formatter
@@ -91,10 +92,8 @@ def find_placeholders(template: str) -> list[str]:
 
 def fill_template(template: str, fields: Fields, max_length: int) -> str:
     """Fill the placeholders; fields that the event does not have become empty."""
-    pieces = []
-    for literal, name, _, _ in Formatter().parse(template):
-        pieces.append(literal)
-        if name is not None:
-            text = collapse_whitespace(clean(", ".join(fields.get(name, ()))))
-            pieces.append(text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…")
-    return "".join(pieces)[:max_length]
+    texts = defaultdict(str)
+    for name, values in fields.items():
+        text = collapse_whitespace(clean(", ".join(values)))
+        texts[name] = text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+    return template.format_map(texts)[:max_length]

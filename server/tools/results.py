@@ -171,23 +171,18 @@ def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: s
     available = TEXT_LIMIT - count_bytes(ending) - sum(count_bytes(part) + 2 for part in parts)
     if progress.awaited:
         share = available // len(progress.awaited) - 2
-        parts += [format_awaited_turn(turn, share) for turn in progress.awaited]
+        for turn in progress.awaited:  # with the end of its prompt, where the instruction stands
+            title = f"**To write: {turn.speaker}** ({turn.task}). The end of its prompt:\n"
+            rest = max(share - count_bytes(title), MIN_PROMPT_BYTES)
+            parts.append(title + state.truncate_start(turn.prompt, rest))
     else:
         share = available // (len(progress.turns) + bool(progress.moderator) or 1) - 2
-        parts += [format_turn(turn, share) for turn in progress.turns]
+        for said in progress.turns:
+            stance = shorten_to_bytes(markdown.format_heading(said.stance), MAX_STANCE_BYTES)
+            text = f"**{said.agent}** ({stance}): {said.text}"
+            parts.append(shorten_to_bytes(text, max(share, MIN_TURN_BYTES)))
         parts += [shorten_to_bytes(progress.moderator, share)] if progress.moderator else []
     return shorten_to_bytes("\n\n".join(parts), TEXT_LIMIT - count_bytes(ending)) + ending
-
-
-def format_awaited_turn(turn: state.AwaitedTurn, max_bytes: int) -> str:
-    """A turn to write, with the end of its prompt, where the instruction stands."""
-    title = f"**To write: {turn.speaker}** ({turn.task}). The end of its prompt:\n"
-    return title + state.truncate_start(turn.prompt, max(max_bytes - count_bytes(title), MIN_PROMPT_BYTES))
-
-
-def format_turn(turn: verdict.Turn, max_bytes: int) -> str:
-    stance = shorten_to_bytes(markdown.format_heading(turn.stance), MAX_STANCE_BYTES)
-    return shorten_to_bytes(f"**{turn.agent}** ({stance}): {turn.text}", max(max_bytes, MIN_TURN_BYTES))
 
 
 def format_standing(snapshot: DebateSnapshot, *, working: bool) -> str:

@@ -21,7 +21,7 @@ from server.debate.views.events import build_event_row
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.matching import collect_fields
-from server.hooks.webhook import build_body, build_headers
+from server.hooks.webhook import build_body, build_headers, load_certificates
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver

@@ -93,7 +93,10 @@ async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> 
         ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
         ({"models": {"Ada": "no such model"}}, "no such model"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
-        ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
+        (
+            {"judges": {"count": 99}},
+            "`changes.judges.count` must be at most 9",
+        ),
     ],
 )
 async def test_what_cannot_be_changed_is_refused_and_opens_nothing(
