@@ -49,14 +49,11 @@ async def open_manager(
     """
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable(settings.prices)
-    models = ModelRegistry(custom_models, guard, chaos, prices)
     open_hooks: OpenHooks = lambda _manager, _outbox: nullcontext()  # noqa: E731
-    if settings.hooks:
-        # YAML and an HTTP client, which a start without hooks does not wait for.
-        from server.hooks.config import load_hooks_config  # noqa: PLC0415
-        from server.hooks.runner import run_hooks  # noqa: PLC0415
+    if settings.hooks:  # YAML and an HTTP client: a start without hooks does not wait for them
+        from server.hooks import config, runner  # noqa: PLC0415
 
-        open_hooks = partial(run_hooks, load_hooks_config(settings.hooks, environ))
+        open_hooks = partial(runner.run_hooks, config.load_hooks_config(settings.hooks, environ))
     with translate_storage_errors():
         journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
     try:
@@ -64,14 +61,12 @@ async def open_manager(
             Research(settings.mcp_servers) as research,
             DebateManager(
                 journal,
-                models,
+                ModelRegistry(custom_models, guard, chaos, prices),
                 configured_models=settings.models,
                 environ=environ,
                 clock=clock,
                 research=research,
-                daily_budget=DailyBudget(
-                    journal, clock, max_calls=settings.daily_calls, max_cost_usd=settings.daily_cost_usd
-                ),
+                daily_budget=DailyBudget(journal, clock, settings.daily_calls, settings.daily_cost_usd),
                 prices=prices,
                 windows=WindowTable(settings.windows),
                 leeway=leeway,
