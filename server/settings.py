@@ -83,7 +83,7 @@ class ResearchServer(BaseModel):
     headers: dict[str, str] = Field({}, repr=False)
     """HTTP headers for it, such as `Authorization`."""
     debaters: bool = False
-    """Whether debaters may use it; otherwise only the moderator may."""
+    """Whether debaters may use it; moderator, judges, referee and synthesizer always may."""
     timeout: float = Field(30, ge=1, le=300)
     """Seconds for its start, and for each call."""
     tools: tuple[str, ...] | None = None
@@ -130,7 +130,7 @@ class Settings(BaseModel):
     mcp_servers: Annotated[dict[str, ResearchServer], BeforeValidator(parse_servers)] = Field(
         {}, alias="mcpServers"
     )
-    """MCP servers whose tools moderators and debaters may use; see [below](#research-servers). In the
+    """MCP servers whose tools the seats of a debate may use; see [below](#research-servers). In the
     environment: as JSON."""
     prices: Annotated[dict[str, ModelPrice], BeforeValidator(parse_json)] = {}
     """Dollars per million tokens, by model: `{input, output}`. They override litellm's table. In the

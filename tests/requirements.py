@@ -163,6 +163,11 @@ BUILT: dict[str, str] = {
     "D16": "chaos: seeded latency, failure, timeout and corrupt replies around any model",
     "D8": "checkpoint: export and import of a whole debate mid-way",
     "N9": "fork a debate at any round with changes; compare the verdicts",
+    "C18": (
+        "judges, referee and synthesizer can be given research tools as moderators and debaters can; an "
+        "opener is told what tools there are, to fold what it finds into the briefing, and that round 1 wants "
+        "the whole roster"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -170,6 +175,7 @@ PARTLY: dict[str, str] = {
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
     ),
+    "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
@@ -177,17 +183,11 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "C18": (
-        "judges, referee and synthesizer can be given research tools as moderators and debaters can; an "
-        "opener is told what tools there are, to fold what it finds into the briefing, and that round 1 wants "
-        "the whole roster"
-    ),
     "C19": "a seat's prompt may add to the house's words or replace them; instructions may be a function in code",
     "D23": (
         "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
         "vote, a budget share …) that pause a debate before what they wait for happens"
     ),
-    "D24": "a block of phases can repeat until consensus, convergence or the limit",
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D26": (
         "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "

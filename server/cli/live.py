@@ -27,7 +27,7 @@ from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
 from server.debate.views.names import name_event
 from server.debate.views.state import awaited_seats, awaited_turns, is_visible
-from server.debate.views.warnings import has_uninformative_decision
+from server.debate.views.warnings import describe_lost_predicate, has_uninformative_decision
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.models.registry import family
@@ -232,6 +232,10 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_section(out, f"{event.seat} ({stance}){target}", text, f"bold {colour}")
         case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
             out.print_markdown(markdown.officer_block(event), 2)
+        case events.BlockEnded():
+            print_note(out, markdown.describe_block_end(event))
+        case events.PredicateLost():
+            print_note(out, describe_lost_predicate(event))
         case events.HandedOff():
             how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
             print_note(out, f"{event.seat} {how} {event.to}.")

@@ -23,8 +23,9 @@ from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
+from server.debate.rules.advance import TerminateWhen
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import TerminateWhen, is_round_over, is_unattended
+from server.debate.rules.decide import is_round_over, is_unattended
 from server.debate.rules.schedule import is_talk_over
 from server.engine.daily_budget import DailyBudget
 from server.engine.driver import DebateDriver, OnChange
@@ -135,12 +136,13 @@ class DebateManager:
         self, setup: Opened, inherited: Sequence[Event], actor: str, terminate_when: TerminateWhen | None
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
+        setup = setup.model_copy(update={"has_predicate": terminate_when is not None})
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         names = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
         for name in dict.fromkeys((*names, *setup.fallback_models)):
             self._models.check(name, self.environ)
-        if setup.moderator:
-            self.research.check(setup.moderator.tools)
+        for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
+            self.research.check(tools)
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)
         setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))

@@ -11,7 +11,7 @@ from contextlib import suppress
 import anyio
 from anyio.abc import TaskGroup
 
-from server.debate.rules.decide import TerminateWhen
+from server.debate.rules.advance import TerminateWhen
 from server.engine.leases import HEARTBEAT_INTERVAL, Leases
 from server.engine.runner import TO_END, LeaseLostError, Run, Runner, has_reached
 from server.engine.store import DebateSnapshot, DebateStore

@@ -19,6 +19,7 @@ from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
+from server.debate.rules.schedule import find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
@@ -80,9 +81,7 @@ class ModelCaller:
         )
         slot = (call.seat, call.round, call.slot_index)
         batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
-        debater = find_debater(debate, call)
-        seat = {"opening": debate.setup.moderator, "argument": debater}.get(call.task)
-        servers = seat.tools if seat and batches < MAX_LOOKUP_BATCHES else ()
+        servers = find_tools(debate.setup, call.seat, call.task) if batches < MAX_LOOKUP_BATCHES else ()
         offered = await self.research.list_functions(servers) if servers else ()
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)

@@ -18,11 +18,11 @@ import anyio
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Resumed
 from server.debate.facts.state import Debate
 from server.debate.rules import budget
+from server.debate.rules.advance import TerminateWhen
 from server.debate.rules.decide import (
     Ask,
     Call,
     Record,
-    TerminateWhen,
     acceptable_calls,
     decide,
     is_round_over,

@@ -1,4 +1,4 @@
-"""Research: tools of other MCP servers that moderators and debaters may call.
+"""Research: tools of other MCP servers that seats of a debate may call.
 
 The servers are those of the settings. A server is started, or connected to, when it is first needed, and
 kept. Its failures are recorded as results that the model sees; they never stop a debate.
@@ -92,7 +92,7 @@ class Research:
                 )
             if for_debater and not server.debaters:
                 raise InvalidRequestError(
-                    f"The research server {server_name} is for the moderator only. To let debaters use it, "
+                    f"The research server {server_name} is not for debaters. To let them use it, "
                     f"set debaters = true in mcpServers.{server_name}."
                 )
 

@@ -29,7 +29,7 @@ REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
-WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again to wait on")]
+WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again")]
 FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 

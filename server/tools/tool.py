@@ -50,7 +50,11 @@ ARGUMENT_HINTS = {
 """What to pass for a missing argument, where the schema does not say."""
 
 OMITTED_KEYWORDS = frozenset(
-    {"title", "maxLength", "minLength", "maxItems", "maximum", "minimum", "exclusiveMinimum"}
+    {
+        "title",
+        *("maxLength", "minLength", "maxItems", "maxProperties", "propertyNames"),
+        *("maximum", "minimum", "exclusiveMinimum"),
+    }
 )
 """Titles repeat names. Bounds are enforced, and an error names the one that was broken."""
 

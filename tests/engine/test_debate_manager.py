@@ -8,8 +8,10 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import PredicateLost
+from server.debate.views.verdict import build_verdict
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
 from server.models import OnText, Reply, Request
@@ -88,6 +90,26 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
         snapshot = await later.step(snapshot.id, wait=5)
 
     assert snapshot.debate.round == 2
+
+
+@pytest.mark.requirement("C12", "D7", "D24")
+async def test_a_predicate_that_a_restart_lost_is_recorded_and_said(database: str) -> None:
+    request = DebateRequest(question="Ship it?", format="verdict", max_rounds=3)
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(request, actor=ACTOR, terminate_when=lambda _: True)
+        await running.step(snapshot.id, wait=5)
+    async with open_engine(database, default="scripted") as later:
+        await later.step(snapshot.id, wait=5)
+        child = await later.fork(snapshot.id, 1, ChangesInput(run=True), actor=ACTOR)
+        child = await later.follow(child.id, wait=5)
+        await later.step(snapshot.id, wait=5)
+        snapshot = await later.step(snapshot.id, wait=5)
+
+    lost = [entry.event for entry in snapshot.entries if isinstance(entry.event, PredicateLost)]
+    assert (snapshot.status, lost) == ("concluded", [PredicateLost(round=1)])
+    said = "was lost with its process: from round 1 on it was not asked."
+    assert [said in caution for caution in build_verdict(snapshot.debate).cautions].count(True) == 1
+    assert not any(said in caution for caution in build_verdict(child.debate).cautions)
 
 
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:

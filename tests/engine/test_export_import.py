@@ -226,7 +226,7 @@ async def test_a_file_cannot_give_debaters_tools_that_the_settings_do_not(tmp_pa
         data = await export_debate(first, snapshot.id)
     reserved = server.model_copy(update={"debaters": False})
     async with open_engine(tmp_path / "b.db", default="scripted", mcp_servers={"web": reserved}) as second:
-        with pytest.raises(InvalidRequestError, match="is for the moderator only"):
+        with pytest.raises(InvalidRequestError, match="is not for debaters"):
             await restore_debate(second, data)
 
 

@@ -149,7 +149,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
     [
         (
             {"debaters": [{"name": "A1", "stance": "x", "tools": ["notes"]}, {"name": "B1", "stance": "y"}]},
-            "The research server notes is for the moderator only. To let debaters use it, set debaters = ",
+            "The research server notes is not for debaters. To let them use it, set debaters = ",
         ),
         ({"options": {"moderator": {"tools": ["books"]}}}, "'books'. Configured: notes."),
         (

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from server.compose import open_manager
+from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager, utc_now
 from server.engine.store import DebateSnapshot
@@ -43,10 +44,14 @@ async def run_round(manager: DebateManager, **fields: Any) -> DebateSnapshot:
 
 
 async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
-    """Run a debate to its end."""
+    """Run a debate to its end, without debaters who are never heard."""
     snapshot = await start_debate(manager, run=True, **fields)
     with anyio.fail_after(20):
-        return await manager.follow(snapshot.id, wait=20)
+        snapshot = await manager.follow(snapshot.id, wait=20)
+        while snapshot.debate.paused and snapshot.debate.paused.cause == "unheard":
+            await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
+            snapshot = await manager.follow(snapshot.id, wait=20)
+        return snapshot
 
 
 def alter_entries(database: str, old: str, new: str) -> None:

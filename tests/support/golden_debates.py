@@ -161,6 +161,20 @@ def play_oxford() -> list[Event]:
     return simulate(build_setup(format="oxford"), task_script({"ballot": vote})).play().events
 
 
+def play_blocks() -> list[Event]:
+    """A block of phases that is held until its vote finds consensus, by a process that lost its predicate."""
+
+    def vote(call: Call) -> dict[str, Any]:
+        own = {"Ada": "A", "Bob": "B", "Çelik": "C"}[call.seat]
+        return {"choice": own if call.round == 3 else "B", "reasoning": "Żółć."}
+
+    repeated = {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 3}
+    options = {"phases": ["opening", "argumentation", repeated]}
+    opened = build_setup(["vendor/a", "vendor/b"], debaters=TEAM["debaters"], options=options)
+    opened = opened.model_copy(update={"has_predicate": True})
+    return simulate(opened, task_script({"ballot": vote})).play().events
+
+
 def play_interventions() -> list[Event]:
     """A debate with limits of every kind and every intervention."""
     options = {
@@ -238,6 +252,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "handoff": play_handoff,
         "without a plan": play_default_plan,
         "oxford": play_oxford,
+        "blocks": play_blocks,
     },
     "_interventions": {"steered": play_interventions, "forked": play_fork},
 }

@@ -13,13 +13,14 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.config import Debater
-from server.debate.facts.events import Event, FailureCause, Opened, PhaseEntered, Recorded, Usage
+from server.debate.facts.events import Event, FailureCause, Opened, PhaseEntered, Recorded, Resumed, Usage
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Ask, Call, Over, Record, TerminateWhen, Wait, decide, status
+from server.debate.rules.advance import TerminateWhen
+from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, status
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
@@ -184,6 +185,12 @@ class DebateSimulation:
     def play(self, until: Callable[[Debate], bool] = lambda _: False) -> Self:
         while not until(self.debate) and self.step():
             pass
+        return self
+
+    def play_on(self) -> Self:
+        """Play to the end, going on without debaters who are never heard."""
+        while (paused := self.play().debate.paused) and paused.cause == "unheard":
+            self.add_events(Resumed())
         return self
 
     def play_through_round(self, round_number: int) -> Self:

@@ -17,6 +17,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
+from server.debate.rules.advance import find_talk_end, next_phase
 from server.debate.rules.quorum import find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
@@ -70,7 +71,9 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 break
             case events.Paused() | events.Resumed() if entry.seq not in needed:
                 pass
-            case interventions.TalkConcluded() | events.Concluded() | events.Ended():
+            case interventions.TalkConcluded() | events.Concluded() | events.Ended() | events.PredicateLost():
+                pass
+            case events.BlockEnded(round=number) if number == at_round:
                 pass
             case _:
                 inherited.append(entry)
@@ -147,8 +150,8 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
         raise InvalidRequestError(cut) from None
     require(not find_quorum_shortfall(debate), cut)
     require(not decide.pending_calls(debate) and not decide.build_fallback_round_plan(debate), cut)
-    end = decide.find_talk_end(debate)
-    if decide.next_phase(debate, end) is None:
+    end = find_talk_end(debate)
+    if next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
         more = " raise changes.max_rounds, or" if talked and end and end.cause == "max_rounds" else ""
         raise InvalidRequestError(f"Nothing would come after round {at_round}:{more} {earlier}.")
@@ -172,7 +175,7 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
     if requested := changes.max_rounds:
         row = FORMATS.get(setup.format)  # a debate of another release may be in a format of its own
         held = sum(debate.round_phase(number).is_talk for number in range(1, at_round + 1))
-        most = max(row.max_allowed_rounds if row else setup.max_rounds, len(setup.phases))
+        most = max(row.max_allowed_rounds if row else 0, len(setup.phases), setup.max_rounds)
         allowed = f"{max(held, 1)} to {most} rounds of talk, of which {held} are taken over"
         is_allowed = max(held, 1) <= requested <= most
         require(is_allowed, f"changes.max_rounds={requested} is out of range: {allowed}.")

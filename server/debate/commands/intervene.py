@@ -15,8 +15,8 @@ from server.debate.facts.errors import InvalidRequestError, require, require_len
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, format_count
-from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known, compute_remaining
-from server.debate.rules.decide import is_unattended
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known
+from server.debate.rules.decide import find_budget_shortfall, is_unattended
 from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
@@ -159,12 +159,11 @@ def extend(debate: Debate, request: InterventionRequest) -> Change:
         effects.append(f"{more} more, {most} in all, from the next round on.")
     if request.limits:
         events.append(interventions.LimitsChanged(limits=build_new_limits(debate, request.limits)))
-        remaining = compute_remaining(replay(events, debate), request.elapsed)
-        if remaining.calls:
+        if reason := find_budget_shortfall(replay(events, debate), request.elapsed):
+            effects.append(f"The new limits leave no room for another question ({reason}).")
+        else:
             effects.append("The new limits are in force from the next question on.")
             effects += ["Resume the debate now."] if debate.paused else []
-        else:
-            effects.append(f"The new limits leave no room for another question ({remaining.reason}).")
     return events, " ".join(effects)
 
 

@@ -21,10 +21,11 @@ from server.debate.facts.config import (
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import draw_labels
-from server.debate.facts.state import Debate, seat_kind
+from server.debate.facts.state import Debate, count_passes, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
-from server.debate.rules.budget import check_prices_known, compute_remaining
+from server.debate.rules.advance import build_phase_entered
+from server.debate.rules.budget import check_prices_known, find_round_shortfall
 from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.schemas.output_schema import check_schema
@@ -33,6 +34,7 @@ MAX_QUESTION_LENGTH = 10_000
 MAX_TOTAL_DOCUMENT_LENGTH = 400_000
 MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
 MANY_DEBATERS = 10
+MAX_BLOCK_ROUNDS = 20  # of talk, where phases are repeated
 
 
 def open_debate(
@@ -55,9 +57,9 @@ def open_debate(
     setup = build_setup(request, FORMATS[request.format], models, seed)
     check_setup(setup, request.options)
     setup = add_prices(setup, find_price)
-    remaining = compute_remaining(Debate(setup))
-    problem = f"The limits do not allow one round of talk ({remaining.reason}). Raise them."
-    require(remaining.calls >= min(setup.quorum, len(setup.debaters)), problem)
+    first = next(phase for phase in setup.phases if phase.is_talk)
+    reason = find_round_shortfall(Debate(setup), build_phase_entered(Debate(setup), first, None))
+    require(not reason, f"The limits do not allow one round of talk ({reason}). Raise them.")
     return setup
 
 
@@ -68,7 +70,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
-    phases = build_phases(options, row, opens=moderator is not None and moderator.opens)
+    phases = build_phases(options, row, moderator)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
     material = [request.question, *(document.text for document in documents)]
     material += [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
@@ -217,16 +219,19 @@ def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> 
     require(is_free, f"{problem} or set options.moderator.opens=false.")
     require(opens or not requested.tools, "options.moderator.tools needs options.moderator.opens=true.")
     seat = build_officer(requested, pool).model_dump()
-    return Moderator(**seat, opens=opens, closes=closes, tools=tuple(requested.tools))
+    return Moderator(**seat, opens=opens, closes=closes)
 
 
 def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence[str]) -> Officer:
     officer = requested if isinstance(requested, requests.OfficerInput) else requests.OfficerInput()
-    return Officer(model=officer.model or pool[0], prompt=officer.prompt, replaces_task=officer.replaces_task)
+    return Officer(
+        **officer.model_dump(include=set(Officer.model_fields)) | {"model": officer.model or pool[0]}
+    )
 
 
-def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Phase, ...]:
-    """The phases as requested, or the format's. `opens`: a moderator opens the rounds."""
+def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:
+    """The phases as requested, or the format's."""
+    opens = moderator is not None and moderator.opens
     order = "moderated" if opens else options.speaking
     if options.phases:
         phases = build_custom_phases(options.phases, order)
@@ -238,6 +243,9 @@ def build_phases(options: OptionsInput, row: Format, *, opens: bool) -> tuple[Ph
         )
     moderated = any(phase.order == "moderated" for phase in phases)
     require(opens or not moderated, "A phase with order=moderated needs options.moderator with opens=true.")
+    needs_moderator = any(phase.block and phase.block.until == "moderator" for phase in phases)
+    problem = "A block with until=moderator needs options.moderator."
+    require(moderator or not needs_moderator, problem)
     problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
     require(moderated or not opens, problem)
     has_schema = options.output_schema is not None
@@ -264,8 +272,10 @@ def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phase
     counts_turns = bool(row.default_turns)
     rounds = requested or (counts_turns and options.limits.max_turns) or row.default_rounds
     if options.phases and not requested:
-        rounds = sum(phase.is_talk for phase in phases) + any(phase.repeats for phase in phases)
-    maximum = max(row.max_allowed_rounds, len(options.phases))
+        talk = [phase for phase in phases if phase.is_talk]
+        rounds = sum(count_passes(phases, phase) for phase in talk) + any(phase.repeats for phase in talk)
+    has_block = any(phase.block for phase in phases)
+    maximum = max(row.max_allowed_rounds, len(options.phases), MAX_BLOCK_ROUNDS * has_block)
     name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
     allowed = f"1 to {maximum}, or 0 for its default of {row.default_rounds}"
     require(0 <= rounds <= maximum, f"{name}={rounds} is out of range for {row.name}: {allowed}.")

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from server.debate.commands.formats import PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
-from server.debate.facts.config import Order, Phase
+from server.debate.facts.config import Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import clean, collapse_whitespace
+
+DEFAULT_PASSES = 3  # of a block of phases
 
 
 def build_custom_phases(
@@ -22,6 +24,12 @@ def build_custom_phases(
         wanted = PhaseInput(name=item) if isinstance(item, str) else item
         phase = build_custom_phase(wanted, format_location(index, wanted.name), default_order)
         phases.append(phase.model_copy(update={"name": choose_unique_name(phase.name, phases)}))
+        if first := collapse_whitespace(clean(wanted.repeat_from)):
+            block = Block(first=first, until=wanted.until or "limit", limit=wanted.limit or DEFAULT_PASSES)
+            phases[-1] = phases[-1].model_copy(update={"block": block})
+        else:
+            problem = f"{format_location(index, wanted.name)}: `until` and `limit` need `repeat_from`."
+            require(not (wanted.until or wanted.limit), problem)
     check_phase_sequence(phases)
     return tuple(phases)
 
@@ -53,7 +61,31 @@ def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order |
     return phase
 
 
+def check_blocks(phases: Sequence[Phase]) -> None:
+    """Check that blocks of phases begin where they can, and hold what they need."""
+    start = 0  # where a block may begin
+    for index, last in enumerate(phases):
+        if (block := last.block) is None:
+            continue
+        location = format_location(index, last.name)
+        names = [phase.name for phase in phases[start : index + 1]]
+        known = f"it goes back to one of: {', '.join(names)}"
+        require(block.first in names, f"{location}: repeat_from={block.first[:40]!r}; {known}.")
+        held = phases[start + names.index(block.first) : index + 1]
+        start = index + 1
+        others = [phase.name for phase in held if not (phase.is_talk or phase.wants == "ballot")]
+        require(not others, f"{location}: {', '.join(others)} cannot be repeated.")
+        repeating = [phase.name for phase in held if phase.repeats]
+        problem = f"{location}: `repeats` is for a phase alone, and {', '.join(repeating)} is in a block."
+        require(not repeating, problem)
+        require(any(phase.is_talk for phase in held), f"{location}: nobody argues in this block.")
+        votes = any(phase.wants == "ballot" for phase in held)
+        problem = f"{location}: until=consensus needs a vote in the block: voting or audience_vote."
+        require(votes or block.until != "consensus", problem)
+
+
 def check_phase_sequence(phases: Sequence[Phase]) -> None:
+    check_blocks(phases)
     locations = [format_location(index, phase.name) for index, phase in enumerate(phases)]
     problem = "options.phases: nobody argues in these phases. Add a phase of talk, such as opening."
     require(any(phase.is_talk for phase in phases), problem)

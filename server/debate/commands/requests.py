@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field
 
-from server.debate.facts.config import DebaterTask, HandoffMode, Limits, OnWindow, Order, SeatKind
+from server.debate.facts.config import BlockUntil, DebaterTask, HandoffMode, Limits, OnWindow, Order, SeatKind
 from server.debate.facts.text import clean
 
 MAX_DOCUMENT_LENGTH = 200_000
@@ -18,8 +18,8 @@ Text = Annotated[Cleaned, Field(max_length=8_000)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
 ToolName = Annotated[str, Field(max_length=120)]
-ToolNames = Annotated[list[ToolName], Field(max_length=20, description="Research servers")]
-TurnTokens = Annotated[int, Field(ge=16, le=32_000, description="Of a turn")]
+ToolNames = Annotated[list[ToolName], Field(max_length=20)]
+TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
 Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
@@ -66,7 +66,7 @@ class DebaterInput(Input):
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
-    tools: ToolNames = []
+    tools: Annotated[ToolNames, Field(description="Research servers it may use")] = []
 
 
 class DocumentInput(Input):
@@ -79,11 +79,12 @@ class JudgesInput(Input):
     count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
     models: Annotated[list[ModelName], Field(max_length=9)] = []
     both_orders: Annotated[bool, Field(description="Each reads twice, turned")] = True
-    anonymize: Annotated[bool, Field(description="Hide names from judges")] = True
-    shuffle: Annotated[bool, Field(description="Of turns written together")] = True
+    anonymize: bool = True
+    shuffle: bool = True
     prompt: Text = ""
     replaces_task: bool = False
     quorum: Annotated[int, Field(ge=1, le=9, description="Fewer judges pause it")] = 1
+    tools: ToolNames = []
 
 
 class OfficerInput(Input):
@@ -92,12 +93,12 @@ class OfficerInput(Input):
     model: ModelName = ""
     prompt: Text = ""
     replaces_task: bool = False
+    tools: ToolNames = []
 
 
 class ModeratorInput(OfficerInput):
     opens: Annotated[bool | None, Field(description="Opens rounds, chooses speakers")] = None
     closes: Annotated[bool | None, Field(description="Sums up, may settle it")] = None
-    tools: ToolNames = []
 
 
 class PhaseInput(Input):
@@ -108,6 +109,9 @@ class PhaseInput(Input):
     repeats: Annotated[bool, Field(description="Fills rounds left")] = False
     wants: DebaterTask | None = None
     instruction: Text = ""
+    repeat_from: Annotated[Name, Field(description="Then again from this phase")] = ""
+    until: BlockUntil | None = None
+    limit: Annotated[int, Field(ge=2, le=20, description="Times in all; 0: 3")] = 0
 
 
 class VisibilityInput(Input):
@@ -130,7 +134,7 @@ class BudgetInput(Input):
 class LimitsInput(BudgetInput):
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 120
     max_turn_tokens: TurnTokens = 0
-    max_turn_words: Annotated[int, Field(ge=20, le=2000, description="Of a turn")] = 180
+    max_turn_words: Annotated[int, Field(ge=20, le=2000)] = 180
     max_turns: Annotated[int, Field(ge=1, le=1000, description="In all")] = 0
 
 

@@ -72,7 +72,8 @@ def check_setup(setup: Opened) -> None:
             and (not setup.counting or (counts_ballots and find_voters(setup)))
             and bool(setup.judges.models) == ("judges" in participants)
             and bool(setup.synthesizer) == ("synthesizer" in participants)
-            and all(setup.moderator for phase in setup.phases if phase.order == "moderated"),
+            and all(setup.moderator for phase in setup.phases if phase.order == "moderated")
+            and all(setup.moderator for p in setup.phases if p.block and p.block.until == "moderator"),
             "its phases and seats do not fit together.",
         )
     except (InvalidRequestError, ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ Order = Literal["together", "declared", "moderated", "handoff"]
 OnWindow = Literal["refuse", "warn"]
 HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
+BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
 
 
@@ -61,6 +62,7 @@ class JudgePanel(Fact):
     prompt: str = ""
     replaces_task: bool = False
     quorum: Count = 1  # with fewer complete judges, the debate pauses
+    tools: tuple[str, ...] = ()  # research servers that each of them may use
 
 
 class Moderator(Fact):
@@ -80,6 +82,15 @@ class Officer(Fact):
     model: str
     prompt: str = ""
     replaces_task: bool = False
+    tools: tuple[str, ...] = ()  # research servers it may use
+
+
+class Block(Fact):
+    """Phases that are held again together. It is a part of the last of them."""
+
+    first: str  # the phase that it begins with
+    until: BlockUntil
+    limit: Annotated[int, Field(ge=1, le=20)]  # how often it is held at most
 
 
 class Phase(Fact):
@@ -91,6 +102,7 @@ class Phase(Fact):
     repeats: bool = False
     wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
     instruction: str = ""  # for custom phases: what the seats do in it
+    block: Block | None = None  # the block that ends with it
 
     @property
     def is_talk(self) -> bool:

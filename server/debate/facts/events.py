@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
+from server.debate.facts.beliefs import Belief, Criterion
 from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
 from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.text import clean, collapse_whitespace
@@ -20,7 +21,6 @@ Task = Literal[
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
-Ending = Literal["concluded", "truncated"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
 
 FailureCause = Literal[
@@ -44,21 +44,25 @@ EndCause = Literal[
     "settled",  # by the moderator
     "moderator_done",  # the moderator opened a round as the last one
     "terminate_when",  # the caller's predicate
+    "consensus",  # a vote in a block of phases
+    "block_limit",  # a block was held as often as it may be
     "phases_held",  # every phase was held
     "request",  # somebody concluded the talk
     "budget",
 ]
-"""Why the talk, or the whole debate, ended."""
+"""Why a block of phases, the talk or the whole debate ended."""
 
 END_CAUSE_TEXTS = {
     "moderator_done": "moderator done",
     "phases_held": "every phase was held",
+    "block_limit": "the block of phases was held as often as it may be",
     "request": "concluded on request",
     "budget": "the budget is spent",
 }
 
-PauseCause = Literal["request", "quorum", "budget", "daily_budget"]
-"""`budget` is a limit of this debate, `daily_budget` one of all debates together."""
+PauseCause = Literal[
+    "request", "quorum", "unheard", "budget", "daily_budget"
+]  # unheard: a debater without a turn
 
 
 class Usage(Fact):
@@ -93,6 +97,9 @@ class Opened(Fact):
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
     turn_words: int = 180  # the length of a turn that debaters are asked for
     run: bool = False  # the server runs it to the verdict unattended
+    has_predicate: bool = (
+        False  # code of the process that opened it may end the talk, and ends with that process
+    )
     tags: tuple[str, ...] = ()
     brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
     moderator: config.Moderator | None = None
@@ -128,16 +135,30 @@ class PhaseEntered(Fact):
     detail: str = ""
 
 
-class SlotFact(Fact):
-    """What answers, failures and research have in common: the slot of the round they are for.
+class BlockEnded(Fact):
+    """A block of phases is not held again. `block`: its first phase; `passes`: how often it was held, even in part."""
 
-    `seen` is the version of the debate that the prompt was rendered from: how many events it had.
-    """
+    kind: Literal["block_ended"] = "block_ended"
+    block: str
+    round: int
+    passes: int
+    cause: EndCause
+
+
+class PredicateLost(Fact):
+    """The process with the caller's predicate (`terminate_when`) is gone: from this round on it is not asked."""
+
+    kind: Literal["predicate_lost"] = "predicate_lost"
+    round: int
+
+
+class SlotFact(Fact):
+    """What answers, failures and research have in common: the slot of the round they are for."""
 
     seat: str
     round: int
     slot_index: Count = 0  # which of the seat's answers in this round
-    seen: Annotated[int, Field(ge=1)]
+    seen: Annotated[int, Field(ge=1)]  # the version of the debate that the prompt was rendered from
 
 
 class Answer(SlotFact):
@@ -197,20 +218,6 @@ class Balloted(Answer):
     informative: bool = True
 
 
-class Belief(Fact):
-    """How likely a judge holds a position to be the right answer."""
-
-    name: str  # a debater's; "" for none of the positions
-    percent: Annotated[int, Field(ge=0, le=100)]
-
-
-class Criterion(Fact):
-    """Which position a judge found better by a criterion."""
-
-    name: str
-    better: str  # a debater's name; "" for neither
-
-
 class Judged(Answer):
     """One reading of the debate by a judge; its texts have the labels of that reading.
 
@@ -230,11 +237,11 @@ class Judged(Answer):
 
 
 class Synthesized(Answer):
-    """The result in the shape that the caller asked for."""
+    """The result in the shape that the caller asked for: prose, or JSON that satisfies the schema."""
 
     kind: Literal["synthesized"] = "synthesized"
     seat: str = SYNTHESIZER
-    text: str  # prose; with a schema, JSON that satisfies it
+    text: str
     cut: bool = False
     informative: bool = True
 
@@ -251,9 +258,9 @@ class Failed(SlotFact):
 
 
 class Lookup(Fact):
-    """One call of a research tool and its result."""
+    """One call of a research tool ("server/tool") and its result."""
 
-    tool: str  # server/tool
+    tool: str
     arguments: str  # JSON, as the model wrote it
     result: str = ""
     failed: str = ""  # why there is no result
@@ -326,6 +333,7 @@ class Paused(Fact):
 
     kind: Literal["paused"] = "paused"
     cause: PauseCause = "request"
+    seats: tuple[str, ...] = ()  # those without a turn, where the cause is "unheard"
     reason: str
     until: Moment | Literal[""] = ""  # when it resumes unattended; "" where somebody has to resume it
     delivery_id: str = ""  # of the hook that paused it
@@ -343,7 +351,7 @@ class Ended(Fact):
     """The end of the debate: concluded with a result, or truncated without one."""
 
     kind: Literal["ended"] = "ended"
-    ending: Ending
+    ending: Literal["concluded", "truncated"]
     cause: EndCause
     detail: str = ""
 
@@ -358,10 +366,10 @@ def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
 
 
 AnswerEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
-SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed
-"""What fills a slot of a round, or fails to."""
+SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
-CourseEvent = PhaseEntered | DefaultPlanUsed | HandedOff | Concluded | Paused | Resumed | Ended
+RoundEvent = PhaseEntered | BlockEnded | PredicateLost | DefaultPlanUsed | HandedOff
+CourseEvent = RoundEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

@@ -1,5 +1,6 @@
 """The debate so far, folded from its events by `rules.transitions`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -36,6 +37,8 @@ class Debate:
     rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
+    ended_blocks: tuple[events.BlockEnded, ...] = ()
+    predicate_lost: events.PredicateLost | None = None
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
@@ -51,6 +54,7 @@ class Debate:
     round_failures: tuple[Failed, ...] = ()  # those of this round that count against a seat
     interventions: tuple[changes.InterventionEvent, ...] = ()
     failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
+    unheard: frozenset[str] = frozenset()  # debaters without a turn for whom the debate has paused
     paused: events.Paused | None = None
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
@@ -120,8 +124,7 @@ class Debate:
         return self.round_phase(self.round) if self.rounds else None
 
     def round_phase(self, round_number: int) -> Phase:
-        name = self.rounds[round_number - 1].phase
-        return next(phase for phase in self.setup.phases if phase.name == name)
+        return find_phase(self.setup, self.rounds[round_number - 1].phase)
 
     @property
     def talk_round_count(self) -> int:
@@ -219,6 +222,26 @@ class Debate:
         paid = (*self.answers, *self.research, *self.failures)
         own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
         return tuple(fact.usage for fact in own if fact.usage is not None)
+
+
+def find_phase(setup: Opened, name: str) -> Phase:
+    return next(phase for phase in setup.phases if phase.name == name)
+
+
+def find_block(phases: Sequence[Phase], phase: Phase) -> tuple[Phase, ...]:
+    """The phases that are repeated together with this one; () where it is in no block."""
+    names = [each.name for each in phases]
+    here = names.index(phase.name)
+    for end, last in enumerate(phases):
+        if last.block and (start := names.index(last.block.first)) <= here <= end:
+            return tuple(phases[start : end + 1])
+    return ()
+
+
+def count_passes(phases: Sequence[Phase], phase: Phase) -> int:
+    """How often a phase is held at most because of its block."""
+    block = find_block(phases, phase)
+    return block[-1].block.limit if block and block[-1].block else 1
 
 
 def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:

@@ -35,8 +35,10 @@ from server.debate.prompts.transcript import (
     render_preamble,
     render_transcript,
 )
-from server.debate.rules.decide import Call, find_talk_end
-from server.debate.rules.schedule import current_model, slot_failures
+from server.debate.rules.advance import find_talk_end
+from server.debate.rules.blocks import is_in_moderated_block
+from server.debate.rules.decide import Call
+from server.debate.rules.schedule import current_model, find_tools, slot_failures
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
@@ -139,9 +141,13 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     if is_debater_call(call):
         yield from render_debater_material(debate, call)
     else:
+        if call.task != "opening" and (tools := find_tools(debate.setup, call.seat, call.task)):
+            yield wording.LOOKUP_STEPS.format(tools=", ".join(tools))
         yield from render_research(debate, call)
     if not replaces:
         yield from render_steps(debate, call)
+    if call.task in ("opening", "closing") and is_in_moderated_block(debate, debate.round_phase(call.round)):
+        yield wording.MODERATED_BLOCK_STEPS.format(word="done" if call.task == "opening" else "SETTLED")
     yield from render_answer_format(debate, call)
 
 

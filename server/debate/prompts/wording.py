@@ -35,6 +35,11 @@ _REBUT = (
     "attack the point that most of an opponent's case rests on, and add one point that is new."
 )
 
+LOOKUP_STEPS = (
+    "Before you answer you may look things up with your tools ({tools}): to check what was said, not to make a case of "
+    "your own. What you find counts as a document does."
+)
+
 PHASE_INSTRUCTIONS: dict[str, str] = {
     "opening": "Opening statements, written without seeing each other. Say what the question turns on. Make two or "
     'three points, each a claim with its reason and its evidence or "no source". Say in a line what would change '
@@ -80,6 +85,11 @@ MODERATOR_OPENING_STEPS = (
     "transcript.{first} If this is to be the last round, set done."
 )
 FIRST_ROUND_INSTRUCTION = " This is round 1: let everybody speak."
+
+MODERATED_BLOCK_STEPS = (
+    "The phases around this round are held again until you say that it is enough, by {word}; the talk goes on as "
+    "planned."
+)
 
 MODERATOR_CLOSING_STEPS = (
     "You are the moderator and close this round. Say what is agreed, what is disputed, and whether the question is "

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.debate.facts.events import Belief, Criterion
+from server.debate.facts.beliefs import Belief, Criterion
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean

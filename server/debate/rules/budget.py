@@ -1,7 +1,8 @@
 """Budgets: limits, spending, and how many model calls remain.
 
-Limits are hard. They are checked before each call, calls in flight included, and calls for the verdict are
-reserved. The size of a call is estimated from the texts that its prompt quotes and from the answers so far.
+Limits are hard. They are checked before each round of talk, which has to be paid for as a whole, and before each
+call, calls in flight included: failures and answers longer than estimated may cut a round all the same. Calls for the
+verdict are reserved. The size of a call is estimated from the texts that its prompt quotes and from the answers so far.
 An unknown price is not zero.
 """
 
@@ -10,12 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.facts.config import CALLER, Limits, Price
+from server.debate.facts.config import CALLER, MODERATOR, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate, phase_seats
+from server.debate.facts.events import Opened, PhaseEntered
+from server.debate.facts.state import Debate, count_passes, find_phase, phase_seats
 from server.debate.facts.text import format_count
-from server.debate.rules.schedule import judge_slots, verdict_source
+from server.debate.rules.schedule import (
+    CLOSING_SLOT,
+    current_model,
+    is_open,
+    judge_slots,
+    open_slots,
+    round_slots,
+    verdict_source,
+)
 from server.debate.rules.windows import estimate_prompt
 
 DEFAULT_OUTPUT_TOKENS = 400
@@ -85,9 +94,12 @@ def compute_spending(debate: Debate) -> Spending:
     )
 
 
-def reserved_for_verdict(debate: Debate) -> int:
-    """Number of model calls reserved for upcoming ballots, judging, synthesis and the moderator's closing."""
-    setup, phase = debate.setup, debate.phase
+def reserved_for_verdict(debate: Debate, phase: Phase | None = None) -> int:
+    """Number of model calls reserved for ballots, judging, synthesis and the moderator's closing.
+
+    `phase`: what comes after it; by default after the phase under way.
+    """
+    setup, phase = debate.setup, phase or debate.phase
     here = setup.phases.index(phase) if phase else -1
     later = setup.phases[here + 1 :]
     calls = sum(len(judge_slots(setup)) for phase_ahead in later if phase_ahead.is_judgment)
@@ -95,13 +107,45 @@ def reserved_for_verdict(debate: Debate) -> int:
     calls += sum(
         len(phase_seats(setup, phase_ahead)) for phase_ahead in later if phase_ahead.wants == "ballot"
     )
-    return calls + (verdict_source(setup) == "moderator" and not debate.is_concluding)
+    is_closing = debate.is_concluding or open_slots(debate) == (CLOSING_SLOT,)
+    return calls + (verdict_source(setup) == "moderator" and not is_closing)
 
 
-def estimate_next_call(debate: Debate) -> tuple[int, int]:
-    """(input, output) tokens of one more call, from the texts it quotes and the mean of the answers so far."""
+def count_open_calls(debate: Debate) -> int:
+    """Number of model calls that this round still takes, as far as they are known, without those reserved."""
+    is_reserved = verdict_source(debate.setup) == "moderator"
+    slots = [slot for slot in round_slots(debate) if is_open(debate, slot)]
+    if len(slots) > 1 and is_reserved:
+        slots = [slot for slot in slots if slot != CLOSING_SLOT]
+    return sum(current_model(debate, slot.seat) != CALLER for slot in slots)
+
+
+def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
+    """Number of model calls of a round of talk if none fails, without those reserved.
+
+    Where a moderator is to choose the speakers, everybody counts once.
+    """
+    setup, phase = debate.setup, find_phase(debate.setup, entered.phase)
+    speakers = sum(current_model(debate, name) != CALLER for name in entered.order)
+    turns = speakers + len(entered.order) if speakers and phase.wants == "message" else speakers
+    if debate.max_turns:
+        turns = min(turns, debate.max_turns - len(debate.turns))
+    moderator = setup.moderator
+    asks_moderator = moderator is not None and current_model(debate, MODERATOR) != CALLER
+    officers = int(asks_moderator and phase.order == "moderated")
+    if asks_moderator and moderator and moderator.closes:
+        officers += verdict_source(setup) != "moderator"
+    return turns + officers + (setup.referee is not None and current_model(debate, REFEREE) != CALLER)
+
+
+def estimate_next_call(debate: Debate, turns_ahead: int = 0) -> tuple[int, int]:
+    """(input, output) tokens of one more call, from the texts it quotes and the mean of the answers so far.
+
+    `turns_ahead`: how many turns come before it that are not made yet.
+    """
     answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
-    return estimate_prompt(debate), max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
+    answer_tokens = max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
+    return estimate_prompt(debate) + turns_ahead * answer_tokens, answer_tokens
 
 
 def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
@@ -129,13 +173,34 @@ def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[P
         )
 
 
-def compute_remaining(debate: Debate, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Remaining:
-    """Number of model calls that the limits still allow."""
+def find_round_shortfall(
+    debate: Debate, entered: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME
+) -> str:
+    """Why a round of talk that is to begin cannot be paid for as a whole; "" where it can."""
+    phase = find_phase(debate.setup, entered.phase)
+    calls = count_round_calls(debate, entered) if phase.is_talk else 0
+    remaining = compute_remaining(debate, elapsed, phase, calls) if calls else Remaining(UNBOUNDED)
+    if remaining.calls >= calls:
+        return ""
+    too_few = f", too few for the {format_count(calls, 'call')} of another round" if remaining.calls else ""
+    return remaining.reason + too_few
+
+
+def compute_remaining(
+    debate: Debate,
+    elapsed: ElapsedTime = NO_ELAPSED_TIME,
+    phase: Phase | None = None,
+    turns_ahead: int = 0,
+) -> Remaining:
+    """Number of model calls that the limits still allow.
+
+    `phase`, `turns_ahead`: for a phase that is to begin, as if so many turns had been made in it.
+    """
     limits = debate.limits
     if not limits.has_budget:
         return Remaining(UNBOUNDED)
     used = compute_spending(debate)
-    reserved, tokens = reserved_for_verdict(debate), estimate_next_call(debate)
+    reserved, tokens = reserved_for_verdict(debate, phase), estimate_next_call(debate, turns_ahead)
     bounds = [
         compute_limit_remaining("calls", limits.max_calls, used.calls, 1, reserved),
         compute_limit_remaining(
@@ -207,11 +272,15 @@ def count_expected_calls(debate: Debate) -> int:
     setup = debate.setup
     seats = len(setup.debaters)
     turns = debate.max_turns or debate.max_rounds * seats
-    answers = 0 if debate.max_turns else seats * sum(phase.wants == "message" for phase in setup.phases)
+    passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
+    messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message")
+    answers = 0 if debate.max_turns else seats * messages
+    ballots = (phase for phase in setup.phases if phase.wants == "ballot")  # of the first pass: in `deciding`
+    repeated = sum((passes[phase.name] - 1) * len(phase_seats(setup, phase)) for phase in ballots)
     leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
     each_round = leading + (setup.referee is not None)
     deciding = reserved_for_verdict(Debate(setup)) - (verdict_source(setup) == "moderator")
-    return turns + answers + each_round * debate.max_rounds + deciding
+    return turns + answers + each_round * debate.max_rounds + deciding + repeated
 
 
 def estimate(setup: Opened) -> Estimate:

@@ -9,34 +9,25 @@ The rounds of a debate follow the phases of its setup:
 
     (opened) -> phase 1 -> phase 2 -> ... -> ballots, judges or the moderator -> Concluded, Ended
 
-A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
-early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
-follows from what was said. A round with too few answers pauses the debate; resuming calls the missing seats
-again.
+Which phase follows is decided in `advance`. A round with too few answers pauses the debate, and so does a debater
+who was never heard; resuming calls the missing seats again. A round of talk begins only when the budget allows
+all of it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple
 
-from server.debate.facts.config import CALLER, Phase
-from server.debate.facts.events import (
-    DefaultPlanUsed,
-    EndCause,
-    Ended,
-    Event,
-    Failed,
-    HandedOff,
-    HandoffFailed,
-    Opened,
-    Paused,
-    PhaseEntered,
-    RoundOpened,
-    Task,
-)
+from server.debate.facts.config import CALLER
+from server.debate.facts.events import DefaultPlanUsed, Ended, Event, Failed, Paused, PhaseEntered, Task
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate, phase_seats
+from server.debate.facts.state import Debate
+from server.debate.rules.advance import (
+    TerminateWhen,
+    advance,
+    build_predicate_lost,
+    find_talk_end,
+    next_phase,
+)
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -47,8 +38,10 @@ from server.debate.rules.budget import (
     call_deadline,
     compute_remaining,
     compute_time_remaining,
+    count_open_calls,
+    find_round_shortfall,
 )
-from server.debate.rules.quorum import compute_quorum, find_quorum_shortfall
+from server.debate.rules.quorum import MAX_LISTED_CAUSES, compute_quorum, find_quorum_shortfall, find_unheard
 from server.debate.rules.schedule import (
     Slot,
     build_slot_groups,
@@ -58,10 +51,6 @@ from server.debate.rules.schedule import (
     open_slots,
     slot_failures,
 )
-from server.debate.rules.verdict import build_verdict_events
-
-TerminateWhen = Callable[[Debate], bool]
-"""A pure, total predicate, called after each round of talk: whether the talk ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +123,50 @@ def decide(
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    return Record(build_fallback_round_plan(debate) or advance(debate, terminate_when))
+    following = build_fallback_round_plan(debate) or build_predicate_lost(debate, terminate_when)
+    following = following or advance(debate, terminate_when)
+    return Record(events_before_round(debate, following[-1], elapsed) or following)
+
+
+def events_before_round(debate: Debate, entered: Event, elapsed: ElapsedTime) -> tuple[Event, ...]:
+    """What happens instead of the next round: a debater was never heard, or not all of the round can be paid for."""
+    if not isinstance(entered, PhaseEntered):
+        return ()
+    if (unheard := find_unheard(debate)) and compute_remaining(debate, elapsed).calls:
+        return (build_unheard_pause(debate, unheard),)
+    reason = find_round_shortfall(debate, entered, elapsed)
+    if not reason:
+        return ()
+    if debate.limits.on_budget == "pause":
+        or_conclude = ", or conclude" if debate.turns else ""
+        return (Paused(cause="budget", reason=f"{reason}. Extend the limits{or_conclude}."),)
+    if debate.turns:
+        return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
+    return (Ended(ending="truncated", cause="budget", detail=reason),)
+
+
+def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
+    """Why the budget does not allow another call, or not the round that would begin now; "" where it does."""
+    remaining = compute_remaining(debate, elapsed)
+    if not remaining.calls:
+        return remaining.reason
+    if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
+        return ""
+    following = advance(debate, None)[-1]
+    return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
+
+
+def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
+    details = {failure.seat: failure.detail for failure in debate.failures}
+    listed = "; ".join(f"{seat}: {details[seat]}" for seat in seats[:MAX_LISTED_CAUSES]).rstrip(".")
+    if len(seats) > MAX_LISTED_CAUSES:
+        listed += f"; and {len(seats) - MAX_LISTED_CAUSES} more"
+    return Paused(
+        cause="unheard",
+        seats=seats,
+        reason=f"never heard: {listed}. Give the seat another model with replace_model and resume. Or resume alone: it "
+        "is asked once more, and the debate goes on without it if that fails.",
+    )
 
 
 def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedTime) -> tuple[Event, ...]:
@@ -152,11 +184,20 @@ def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedT
 def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) -> Step:
     """Make the calls, as far as budget and time allow."""
     remaining, deadline = compute_remaining(debate, elapsed), call_deadline(debate, elapsed)
-    if not remaining.calls:
+    later = count_open_calls(debate) - len(calls)
+    if not remaining.calls or (is_round_planned(debate) and remaining.calls < len(calls) + later):
         return Record(events_after_budget_exhausted(debate, remaining.reason))
     if deadline.seconds_left <= MIN_CALL_SECONDS:
         return Record(build_late_failures(calls, deadline))
-    return Ask(calls, remaining.calls, deadline)
+    # Retries of these calls leave the rest of the round its own.
+    return Ask(calls, max(remaining.calls - later, min(len(calls), remaining.calls)), deadline)
+
+
+def is_round_planned(debate: Debate) -> bool:
+    """Whether a moderator has chosen the speakers of this round, and none of them was asked yet."""
+    has_begun = any(failure.seat in debate.names for failure in debate.round_failures)
+    has_begun = has_begun or any(turn.round == debate.round for turn in debate.turns)
+    return debate.round_plan(debate.round) is not None and not has_begun
 
 
 def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, ...]:
@@ -269,7 +310,7 @@ def is_round_over(debate: Debate) -> bool:
     ):
         return False
     decides = phase.is_judgment or phase.participants == "synthesizer"
-    return not decides and next_phase(debate, find_talk_end(debate)) is not None
+    return not decides and not find_unheard(debate) and next_phase(debate, find_talk_end(debate)) is not None
 
 
 def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
@@ -281,115 +322,3 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
         return ()
     reason = "the moderator gave no usable answer, so everybody speaks as declared"
     return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
-
-
-class TalkEnd(NamedTuple):
-    """Why the talk is over."""
-
-    cause: EndCause
-    detail: str = ""
-
-
-def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
-    """The events after a finished round: the next round, or the verdict and the end."""
-    phase = debate.phase
-    if phase is None:
-        return (build_phase_entered(debate, debate.setup.phases[0], None),)
-    end = find_talk_end(debate, terminate_when)
-    following = next_phase(debate, end)
-    verdict: tuple[Event, ...] = ()
-    if debate.verdict is None and (following is None or following.participants == "synthesizer"):
-        verdict = build_verdict_events(debate)
-    if following is None:
-        cause, detail = end or TalkEnd("phases_held")
-        return *verdict, Ended(ending="concluded", cause=cause, detail=detail)
-    handed = build_handoff_events(debate) if following.order == "handoff" else ()
-    return *verdict, *handed, build_phase_entered(debate, following, end, handed)
-
-
-def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:
-    """Why the talk is over after this round; None while it goes on."""
-    phase, entered = debate.phase, debate.rounds[-1]
-    assert phase is not None
-    if entered.because:
-        return TalkEnd(entered.because, entered.detail)
-    if concluded := debate.find_interventions(TalkConcluded):
-        last = concluded[-1]
-        return TalkEnd(last.cause, last.reason if last.cause == "budget" else "")
-    if phase.is_talk and (cause := find_stop_cause(debate, terminate_when)):
-        return TalkEnd(cause)
-    here = debate.setup.phases.index(phase)
-    more = any(later.is_talk for later in debate.setup.phases[here + 1 :])
-    return None if more or next_phase(debate, None) is phase else TalkEnd("phases_held")
-
-
-def build_phase_entered(
-    debate: Debate, phase: Phase, end: TalkEnd | None, handoff_events: tuple[Event, ...] = ()
-) -> PhaseEntered:
-    number = debate.round + 1
-    order = compute_seat_order(debate.setup, phase, number)
-    if phase.order == "handoff":
-        choices = [fact for fact in (*debate.handoffs, *handoff_events) if isinstance(fact, HandedOff)]
-        chosen = [fact.to for fact in choices if fact.round == debate.round]
-        order = (*chosen, *debate.names)[:1]
-    because, detail = end or ("", "")
-    return PhaseEntered(phase=phase.name, round=number, order=order, because=because, detail=detail)
-
-
-def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
-    """The next speaker: chosen by the last one, or drawn from the debate's seed."""
-    number = debate.round
-    if debate.round_phase(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
-        return ()
-    (turn,) = debate.round_turns(number)
-    if turn.hands_to:
-        return (HandedOff(seat=turn.seat, round=number, to=turn.hands_to, because="chosen"),)
-    others = [name for name in debate.names if name != turn.seat]
-    drawn = min(others, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
-    problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
-    failed = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
-    recorded = any(failure.round == number for failure in debate.handoff_failures)
-    handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
-    return (handed,) if recorded else (failed, handed)
-
-
-def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> EndCause | None:
-    """Why no round of talk follows, in this order of precedence; None where one does."""
-    opening, closing = debate.round_plan(debate.round), next(reversed(debate.round_summaries), None)
-    causes: dict[EndCause, bool] = {
-        "settled": closing is not None and closing.settled,
-        "max_turns": 0 < debate.max_turns <= len(debate.turns),
-        "max_rounds": debate.talk_round_count >= debate.max_rounds,
-        "moderator_done": isinstance(opening, RoundOpened) and opening.done,
-    }
-    if cause := next((cause for cause, holds in causes.items() if holds), None):
-        return cause
-    return "terminate_when" if terminate_when and terminate_when(debate) else None
-
-
-def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
-    """The phase of the next round; None after the last."""
-    phases, phase = debate.setup.phases, debate.phase
-    assert phase is not None
-    later = phases[phases.index(phase) + 1 :]
-    if end:
-        return next((phase for phase in later if not phase.is_talk), None)
-    talking = sum(phase.is_talk for phase in later)
-    if phase.repeats and debate.talk_round_count + talking < debate.max_rounds:
-        return phase
-    return next(iter(later), None)
-
-
-def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
-    """The order in which a round is read: as declared, or, where it is written together, drawn from the seed.
-
-    The draw is a hash and not a random generator: every release and every Python draws the same.
-    """
-    seats = phase_seats(setup, phase)
-    if phase.participants != "debaters" or phase.order != "together" or not setup.judges.shuffle:
-        return seats
-    return tuple(sorted(seats, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
-
-
-def compute_draw_key(setup: Opened, label: str) -> bytes:
-    return sha256(f"{setup.seed}:{label}".encode()).digest()

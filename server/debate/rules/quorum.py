@@ -1,4 +1,4 @@
-"""Whether enough seats answer for a round to be completed."""
+"""Whether enough seats answer for a round to be completed, and every debater is heard."""
 
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
@@ -50,6 +50,18 @@ def find_quorum_shortfall(debate: Debate) -> str:
         listed += f"; and {len(causes) - MAX_LISTED_CAUSES} more"
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
+
+
+def find_unheard(debate: Debate) -> tuple[str, ...]:
+    """The debaters who failed whenever they were to speak, without those for whom the debate has paused already.
+
+    A talk that is being concluded goes by what was said.
+    """
+    if debate.is_concluding:
+        return ()
+    failed = {failure.seat for failure in debate.failures if debate.round_phase(failure.round).is_talk}
+    heard = {turn.seat for turn in debate.turns} | debate.unheard
+    return tuple(name for name in debate.names if name in failed - heard)
 
 
 def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:

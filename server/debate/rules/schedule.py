@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from server.debate.facts.config import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, FailureCause, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, judge_seats, phase_seats
+from server.debate.facts.state import Debate, count_passes, judge_seats, phase_seats, seat_kind
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
@@ -209,9 +209,11 @@ def is_talk_over(debate: Debate) -> bool:
     phase = debate.phase
     if phase is None:
         return False
-    here = debate.setup.phases.index(phase)
+    phases = debate.setup.phases
     over = debate.is_concluding or bool(debate.rounds[-1].because)
-    return over or not any(later.is_talk for later in debate.setup.phases[here:])
+    held = sum(entered.phase == phase.name for entered in debate.rounds)
+    repeats = held < count_passes(phases, phase)
+    return over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))
 
 
 def seat_models(setup: Opened) -> dict[str, str]:
@@ -220,6 +222,21 @@ def seat_models(setup: Opened) -> dict[str, str]:
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
     officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
     return models | {name: officer.model for name, officer in officers.items() if officer}
+
+
+def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
+    """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
+    match seat_kind(seat):
+        case "debaters":
+            return next(d.tools for d in setup.debaters if d.name == seat) if task == "argument" else ()
+        case "judges":
+            return setup.judges.tools
+        case "moderator":
+            return setup.moderator.tools if setup.moderator and task == "opening" else ()
+        case "referee":
+            return setup.referee.tools if setup.referee else ()
+        case "synthesizer":
+            return setup.synthesizer.tools if setup.synthesizer else ()
 
 
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:

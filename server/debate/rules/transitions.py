@@ -19,6 +19,7 @@ from server.debate.facts.config import MODERATOR, Phase
 from server.debate.facts.events import (
     Audited,
     Balloted,
+    BlockEnded,
     Concluded,
     DefaultPlanUsed,
     Ended,
@@ -30,6 +31,7 @@ from server.debate.facts.events import (
     Opened,
     Paused,
     PhaseEntered,
+    PredicateLost,
     Researched,
     Resumed,
     RoundClosed,
@@ -49,7 +51,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, phase_seats
+from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats
 from server.debate.rules.schedule import (
     Slot,
     current_model,
@@ -82,7 +84,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
-def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
+def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     match event:
         case Opened():
             raise IllegalEvent("it was opened already")
@@ -98,6 +100,11 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
                 answered_slots=debate.answered_slots | {(MODERATOR, 0)},
                 transcript_events=(*debate.transcript_events, event),
             )
+        case BlockEnded():
+            return apply_block_ended(debate, event)
+        case PredicateLost():
+            check(debate.setup.has_predicate and debate.predicate_lost is None, "there is none to lose")
+            return replace(debate, predicate_lost=event)
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
@@ -108,7 +115,8 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return apply_intervention(debate, event)
         case Paused():
             check(debate.paused is None, "it is paused already")
-            return replace(debate, paused=event)
+            check(set(event.seats) <= set(debate.names), "nobody here is called so")
+            return replace(debate, paused=event, unheard=debate.unheard.union(event.seats))
         case Resumed():
             check(debate.paused is not None, "it is not paused")
             return replace(debate, paused=None, round_failures=(), failed_models=frozenset())
@@ -180,6 +188,14 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     return replace(debate, rounds=(*debate.rounds, event), answered_slots=frozenset(), round_failures=())
 
 
+def apply_block_ended(debate: Debate, event: BlockEnded) -> Debate:
+    phase = debate.phase
+    block = find_block(debate.setup.phases, phase) if phase else ()
+    check(bool(block) and block[0].name == event.block and event.round == debate.round, "no block ends here")
+    check(all(ended.round != event.round for ended in debate.ended_blocks), "it is recorded already")
+    return replace(debate, ended_blocks=(*debate.ended_blocks, event))
+
+
 def can_follow(debate: Debate, phase: Phase) -> bool:
     """Whether the phase may begin.
 
@@ -190,8 +206,12 @@ def can_follow(debate: Debate, phase: Phase) -> bool:
     here = debate.phase
     if here is None:
         return True
-    phases = debate.setup.phases
-    return phases.index(here) < phases.index(phase) or (here is phase and phase.repeats)
+    phases, block = debate.setup.phases, here.block
+    if phases.index(here) < phases.index(phase) or (here is phase and phase.repeats):
+        return True
+    has_ended = any(ended.round == debate.round for ended in debate.ended_blocks)
+    held = sum(entered.phase == here.name for entered in debate.rounds)
+    return block is not None and block.first == phase.name and held < block.limit and not has_ended
 
 
 def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:
@@ -248,6 +268,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             after,
             round_failures=tuple(f for f in debate.round_failures if f.seat != event.seat),
             failed_models=frozenset(pair for pair in debate.failed_models if pair[0] != event.seat),
+            unheard=debate.unheard - {event.seat},
         )
     return after
 

@@ -15,6 +15,8 @@ from server.debate.views.state import StoredDebate
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
     "phase_entered": "phase_start",
+    "block_ended": "block_end",
+    "predicate_lost": "condition_lost",
     "round_opened": "agent_message",
     "spoke": "agent_message",
     "default_plan_used": "agent_message",

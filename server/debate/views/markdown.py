@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from server.debate.facts import events
+from server.debate.facts.config import SeatKind
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
@@ -24,6 +25,7 @@ from server.debate.views.verdict import (
     find_made_position,
     find_verdict_caps,
     visible_judgments,
+    visible_lookups,
 )
 from server.debate.views.warnings import failure_lines
 
@@ -42,6 +44,8 @@ END_CAUSE_TEXTS: dict[events.EndCause, str] = {
     "settled": "the moderator settled it",
     "moderator_done": "the moderator ended the talk",
     "terminate_when": "its condition for ending was met",
+    "consensus": "a vote found consensus",
+    "block_limit": "its phases were held as often as they may be",
 }
 """Causes for the end of the talk as text; the reasons of other causes are texts already."""
 
@@ -72,11 +76,11 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
 def round_lines(debate: Debate, round_number: int) -> list[str]:
     debate = name_debate(debate)
     lines = talk_lines(debate, round_number)
-    lines += [
-        f"\n*{ballot.seat} votes for {ballot.choice or 'no side'}: {format_heading(ballot.reasoning)}*"
-        for ballot in debate.round_ballots(round_number)
-        if is_visible(debate, seat_kind(ballot.seat))
-    ]
+    for ballot in debate.round_ballots(round_number):
+        if is_visible(debate, seat_kind(ballot.seat)):
+            choice = ballot.choice or "no side"
+            lines.append(f"\n*{ballot.seat} votes for {choice}: {format_heading(ballot.reasoning)}*")
+            lines += lookup_lines(debate, ballot)
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
     for judged in visible_judgments(debate):
@@ -84,11 +88,21 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
             finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
             lines.append(f"\n### {judged.seat}, reading {judged.slot_index}: {finding}")
             lines.append(f"\n{escape_block_markup(judged.verdict)}")
+            lines += lookup_lines(debate, judged)
+    if debate.deliverable and debate.deliverable.round == round_number:
+        lines += lookup_lines(debate, debate.deliverable)
+    ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
+    lines += [f"\n*{describe_block_end(block)}*" for block in ended]
     return lines + [
         f"\n*{failure.seat} failed: {format_heading(failure.detail)}*"
         for failure in debate.all_failures
         if failure.round == round_number
     ]
+
+
+def describe_block_end(ended: events.BlockEnded) -> str:
+    times, why = format_count(ended.passes, "time"), events.format_end_cause(ended.cause)
+    return f"The phases from {ended.block} on were held {times}, and not again: {why}."
 
 
 def talk_lines(debate: Debate, round_number: int) -> list[str]:
@@ -104,9 +118,19 @@ def talk_lines(debate: Debate, round_number: int) -> list[str]:
         elif not isinstance(event, events.Spoke):
             lines += officer_blocks(debate, round_number, [event])
         elif is_visible(debate, "debaters"):
-            lines.append(turn_block(debate, event))
+            lines += [turn_block(debate, event), *lookup_lines(debate, event)]
             lines += [f"\n*{event.seat} hands over to {chosen[event.seat]}.*"] if event.seat in chosen else []
     return lines
+
+
+def lookup_lines(debate: Debate, answer: events.SlotFact) -> list[str]:
+    """What a seat looked up before an answer, a line for each."""
+    return [
+        f"\n*{found.seat} looked up {found.tool} {format_heading(found.arguments)}: "
+        f"{format_heading(found.failed or found.result)}*"
+        for found in visible_lookups(debate)
+        if (found.seat, found.round, found.slot_index) == (answer.seat, answer.round, answer.slot_index)
+    ]
 
 
 def note_block(note: TextIntervention, late: str = "") -> str:
@@ -126,12 +150,13 @@ def turn_block(debate: Debate, turn: events.Spoke) -> str:
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:
     """What moderator and referee wrote in a round, if clients may see it."""
-    return [
-        officer_block(fact)
-        for fact in facts
-        if fact.round == round_number
-        and is_visible(debate, "referee" if isinstance(fact, events.Audited) else "moderator")
-    ]
+    lines = []
+    for fact in facts:
+        kind: SeatKind = "referee" if isinstance(fact, events.Audited) else "moderator"
+        if fact.round == round_number and is_visible(debate, kind):
+            lines.append(officer_block(fact))
+            lines += [] if isinstance(fact, events.DefaultPlanUsed) else lookup_lines(debate, fact)
+    return lines
 
 
 def officer_block(written: OfficerEvent) -> str:

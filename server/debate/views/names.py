@@ -35,9 +35,12 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
 """The fields with words of models, also where the server quotes them in its own. `Concluded` is in names already."""
 
 
-def name_event(debate: Debate, event: E) -> E:
-    """The event with names of debaters in the texts of models; itself where they hold no label."""
-    reading = getattr(event, "slot_index", 1) if is_reading(event) else 1
+def name_event(debate: Debate, event: E, reading: int = 1) -> E:
+    """The event with names of debaters in the texts of models; itself where they hold no label.
+
+    `reading`: of a judge, where the event does not tell.
+    """
+    reading = getattr(event, "slot_index", reading) if is_reading(event) else reading
     changes: dict[str, Any] = {}
     for name in MODEL_TEXTS.get(type(event), ()):
         text = getattr(event, name)
@@ -45,7 +48,7 @@ def name_event(debate: Debate, event: E) -> E:
         if named != text:
             changes[name] = named
     if isinstance(event, events.Researched):
-        changes["lookups"] = tuple(name_event(debate, lookup) for lookup in event.lookups)
+        changes["lookups"] = tuple(name_event(debate, lookup, reading) for lookup in event.lookups)
     if isinstance(event, events.Synthesized) and debate.setup.output_schema and changes:
         changes["text"] = name_json(debate, event.text)
     return event.model_copy(update=changes) if changes else event
@@ -53,7 +56,9 @@ def name_event(debate: Debate, event: E) -> E:
 
 def is_reading(event: Fact) -> bool:
     """Whether a judge wrote it in one of the readings, which differ in their labels."""
-    return isinstance(event, events.Judged | events.Failed) and seat_kind(event.seat) == "judges"
+    if not isinstance(event, events.Judged | events.Failed | events.Researched):
+        return False
+    return seat_kind(event.seat) == "judges"
 
 
 def name_json(debate: Debate, text: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened, Vote
-from server.debate.facts.state import Debate, RoundPlan, phase_seats
+from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.counting import SYNTHESIS
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
@@ -100,6 +100,34 @@ def visible_judgments(debate: Debate) -> list[Judged]:
     return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
 
 
+class FoundLookup(BaseModel):
+    """One look-up of a seat, with what it found."""
+
+    round: int
+    seat: str
+    slot_index: int  # for a judge the reading
+    tool: str
+    arguments: str
+    result: str
+    failed: str
+
+
+def visible_lookups(debate: Debate) -> list[FoundLookup]:
+    """What seats looked up, in the order of rounds, seats and answers."""
+    found = [
+        FoundLookup(
+            round=research.round,
+            seat=research.seat,
+            slot_index=research.slot_index,
+            **lookup.model_dump(include={"tool", "arguments", "result", "failed"}),
+        )
+        for research in name_debate(debate).research
+        if is_visible(debate, seat_kind(research.seat))
+        for lookup in research.lookups
+    ]
+    return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))
+
+
 def build_result(debate: Debate) -> dict[str, Any]:
     """The whole outcome as plain data (requirement C11), with parts that only some formats have.
 
@@ -133,6 +161,8 @@ def build_result(debate: Debate) -> dict[str, Any]:
         }
     if debate.ballots:
         result["ballots"] = tally_ballots(debate)
+    if debate.research:
+        result["lookups"] = [found.model_dump() for found in visible_lookups(debate)]
     if debate.setup.synthesizer:
         result["deliverable"] = verdict.deliverable
     return result

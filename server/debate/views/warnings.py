@@ -5,7 +5,7 @@ from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
 from server.debate.facts.config import CALLER, SeatKind
-from server.debate.facts.events import Failed, Usage
+from server.debate.facts.events import Failed, PredicateLost, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
@@ -60,6 +60,8 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     if drawn := len(debate.handoff_failures):
         choices = format_count(drawn, "choice")
         warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
+    if lost := debate.predicate_lost:
+        warnings.append(describe_lost_predicate(lost))
     if debate.setup.forked_restanced:
         warnings.append(describe_stance_changes(debate.setup))
     if cut := sum(turn.cut for turn in debate.turns):
@@ -79,6 +81,11 @@ def find_partial_readings(debate: Debate) -> list[str]:
         f"tokens.{' What it found is not counted.' if failed else ''}"
         for (seat, failed), usage in worst.items()
     ]
+
+
+def describe_lost_predicate(lost: PredicateLost) -> str:
+    what = "The condition in code that could end the talk (terminate_when)"
+    return f"{what} was lost with its process: from round {lost.round} on it was not asked."
 
 
 def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:

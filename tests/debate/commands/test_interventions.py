@@ -289,8 +289,8 @@ def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
 @pytest.mark.parametrize(
     ("most", "told"),
     [
-        (3, "The new limits leave no room for another question (budget: 5 of 3 calls spent, and 1 call "),
-        (6, "The new limits leave no room for another question (budget: 5 of 6 calls spent, and 1 call "),
+        (3, "The new limits leave no room for another question (budget: 4 of 3 calls spent, and 1 call "),
+        (6, "The new limits leave no room for another question (budget: 4 of 6 calls spent, and 1 call "),
         (7, "The new limits are in force from the next question on. Resume the debate now."),
     ],
 )

@@ -68,8 +68,8 @@ class TestRounds:
         (failure,) = late(at)
         assert (failure.seat, failure.cause, failure.attempts) == ("Speaker 3", "late", 0)
         assert failure.detail == "not asked: the 60 s of the round were over"
-        assert at.play().status == "concluded"
-        assert len(at.debate.turns) == 5
+        assert at.play_on().status == "concluded"
+        assert len(at.debate.turns) == 6
         assert any("1 answer failed" in said for said in build_verdict(at.debate).cautions)
 
     def test_below_the_quorum_it_pauses_and_says_that_the_time_was_over(self) -> None:
@@ -83,13 +83,12 @@ class TestRounds:
         )
 
     def test_who_is_late_is_left_to_no_fallback_and_asked_again_in_the_next_round(self) -> None:
-        at = hurried(debaters=build_debaters(3), options={"fallback_models": ["other/model"]}).play_to_round(
-            1
-        )
+        options = {"fallback_models": ["other/model"]}
+        at = hurried(debaters=build_debaters(3), max_rounds=3, options=options).play_to_round(2)
         first, *others = at.pending_calls()
         at.add_events(build_failure(first, "late", "scripted had not answered"), *map(at.answer, others))
-        assert at.play_through_round(1).debate.round == 1
-        at.play_to_round(2)
+        assert not at.pending_calls()
+        at.play_to_round(3)
         assert [call.model for call in at.pending_calls()] == ["scripted"] * 3
 
     def test_a_moderator_who_is_late_lets_everybody_speak(self) -> None:
@@ -185,7 +184,7 @@ class TestQuorums:
     @pytest.mark.parametrize(("quorum", "status"), [(1, "concluded"), (2, "paused"), (3, "paused")])
     def test_a_round_needs_as_many_voices_as_were_agreed(self, quorum: int, status: str) -> None:
         opened = build_setup(debaters=build_debaters(3), options={"quorum": quorum})
-        assert simulate(opened, self.failing("Speaker 1", "Speaker 3")).play().status == status
+        assert simulate(opened, self.failing("Speaker 1", "Speaker 3")).play_on().status == status
 
     @pytest.mark.parametrize(("quorum", "status"), [(1, "concluded"), (2, "concluded"), (3, "paused")])
     def test_a_judgment_needs_as_many_judges_as_were_agreed(self, quorum: int, status: str) -> None:

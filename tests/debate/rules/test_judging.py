@@ -177,7 +177,7 @@ class TestCaps:
             opened,
             lambda call: lost if (call.seat, call.round in rounds) == (silent, True) else judging(call),
         )
-        assert build_verdict(at.play().debate).outcome == "leaning"
+        assert build_verdict(at.play_on().debate).outcome == "leaning"
 
     def test_judges_of_the_family_that_argued_for_the_winner_alone(self) -> None:
         own = [{"name": "Own", "stance": "a", "model": "openai/gpt-4o"}]

@@ -70,7 +70,8 @@ class TestCalls:
         assert at.status == "concluded"
 
     def test_together_only_as_many_are_asked_as_there_is_room_for(self) -> None:
-        at = simulate(build_setup(debaters=build_debaters(4), options=limited(max_calls=5))).play_to_round(1)
+        at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(1)
+        at.add_events(LimitsChanged(limits=Limits(max_calls=5)))
         step = decide(at.debate)
         assert isinstance(step, Ask)
         assert (len(step.calls), step.max_in_flight) == (4, 3)
@@ -147,7 +148,7 @@ class TestDeciding:
 class TestTokensMoneyAndTime:
     def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:
         at = simulate(
-            build_setup(format="verdict", max_rounds=9, options=limited(max_input_tokens=4_000))
+            build_setup(format="verdict", max_rounds=20, options=limited(max_input_tokens=7_000))
         ).play()
         assert at.status == "concluded"
         assert status_reason(at.debate).startswith("budget: ")

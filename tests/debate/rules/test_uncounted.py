@@ -22,7 +22,7 @@ def uncounted(call: Call) -> Reply:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"max_input_tokens": 9000}, {"max_output_tokens": 2000}, {"max_cost_usd": 0.05}]
+    "limits", [{"max_input_tokens": 9000}, {"max_output_tokens": 2500}, {"max_cost_usd": 0.1}]
 )
 def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
     wanted = build_request(format="verdict", max_rounds=20, options={"limits": limits})

@@ -38,11 +38,11 @@ def fallback_warnings(at: DebateSimulation) -> list[str]:
     ("third", "options", "said"),
     [
         (lambda call: TIMEOUT if call.round == 2 else dated(call), {}, ""),
-        (lambda _: TIMEOUT, {}, "2 of 3 models answered: c/three timed out 3 times."),
+        (lambda _: TIMEOUT, {}, "2 of 3 models answered: c/three timed out 4 times."),
         (
             lambda call: Reply("", simulation.build_usage(call.model)),
             {},
-            "2 of 3 models answered: c/three gave an empty answer 6 times.",
+            "2 of 3 models answered: c/three gave an empty answer 8 times.",
         ),
         (
             lambda _: DOWN,
@@ -61,7 +61,7 @@ def test_models_are_counted_by_the_names_they_were_asked_by(
         return answer(call) if options else dated(call)
 
     opened = build_debate_setup(3, ["a/one", "b/two", "c/three"], **options)
-    assert describe_failed_models(simulate(opened, script).play().debate) == said
+    assert describe_failed_models(simulate(opened, script).play_on().debate) == said
 
 
 def test_the_verdict_says_who_answered_for_whom_and_from_when_on() -> None:

@@ -116,8 +116,8 @@ class TestTranscript:
         at = simulate(
             build_setup(debaters=build_debaters(3)),
             lambda c: ProviderFailure("timeout") if c.seat[-1] == "2" else "x",
-        ).play_through_round(2)
-        assert transcript(at).count("*Speaker 2 failed: no answer in time*") == 2
+        ).play_on()
+        assert transcript(at).count("*Speaker 2 failed: no answer in time*") == 3
 
 
 class TestVerdict:
@@ -148,7 +148,7 @@ class TestVerdict:
             return render_finding("A") if call.reading else "x"
 
         judges = {"models": PANEL, "both_orders": False}
-        at = simulate(build_setup(debaters=build_debaters(3), options={"judges": judges}), script).play()
+        at = simulate(build_setup(debaters=build_debaters(3), options={"judges": judges}), script).play_on()
         caps = [
             "Never heard: Speaker 3. Nobody argued their side.",
             "Each judge read once: an order of reading could have decided.",
@@ -170,10 +170,10 @@ class TestVerdict:
 
         judges = {"models": [*PANEL, "z-ai/glm"]}
         opened = build_setup(debaters=build_debaters(3), options={"judges": judges})
-        text = render_verdict(simulate(opened, script).play().debate)
+        text = render_verdict(simulate(opened, script).play_on().debate)
         assert "\n**Dissent**\n- judge 4: B, really.\n" in text
-        assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 2 times)\n" in text
-        assert "\n- 2 answers failed; see failures.\n" in text
+        assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 3 times)\n" in text
+        assert "\n- 3 answers failed; see failures.\n" in text
 
     @pytest.mark.requirement("N2")
     def test_where_nobody_won_the_finding_is_the_count_and_nobody_dissents(self) -> None:
@@ -206,7 +206,7 @@ class TestVerdict:
         who = [{"name": f"{'N' * 36} {n}", "stance": "s" * 500} for n in range(1, 27)]
         models = ["m" * 199 + str(n) for n in range(9)]
         opened = build_setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
-        at = simulate(opened, script).play()
+        at = simulate(opened, script).play_on()
         text = render_verdict(at.debate)
         assert count_bytes(text) < VERDICT_LIMIT
         assert count_bytes(render_verdict(at.debate, 3000)) < 3000
@@ -308,7 +308,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         debaters=[{"name": f"Speaker {n}", "stance": f"x\n{said}"} for n in (1, 2, 3)],
         options={"judges": {"count": 2}},
     )
-    at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play()
+    at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play_on()
     talk = [[seat for seat in entered.order if seat != "Speaker 3"] for entered in at.debate.rounds[:2]]
     ours = [
         f"# {format_heading(at.debate.setup.question)}",

@@ -97,7 +97,7 @@ class TestTasks:
             spared = call.seat in ("Speaker 1", "Speaker 2") and call.task in ("argument", "message")
             return default_script(call) if spared or call.seat == "judge 1" else lost
 
-        at = simulate(voted, script).play()
+        at = simulate(voted, script).play_on()
         assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == set(EVERY_TASK)
 
     def test_a_hand_off_that_could_not_be_used_is_a_task_of_its_own(self) -> None:

@@ -147,16 +147,16 @@ class TestFailures:
                 return ProviderFailure("timeout", "no answer in 120 s")
             return "" if (call.seat, call.round) == ("Speaker 2", 2) else plainly(call)
 
-        return simulate(build_setup(debaters=build_debaters(4)), script).play()
+        return simulate(build_setup(debaters=build_debaters(4)), script).play_on()
 
     def test_they_are_counted_by_seat_and_cause(self) -> None:
         assert sorted(failure_lines(self.failing().debate)) == [
             "Speaker 2 (scripted): the model said nothing (empty, 2 times)",
-            "Speaker 3 (scripted): no answer in 120 s (timeout, 2 times)",
+            "Speaker 3 (scripted): no answer in 120 s (timeout, 3 times)",
         ]
 
     def test_the_verdict_warns_of_them(self) -> None:
-        assert "4 answers failed; see failures." in build_verdict(self.failing().debate).cautions
+        assert "5 answers failed; see failures." in build_verdict(self.failing().debate).cautions
 
     def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
         at = self.failing()
@@ -164,14 +164,16 @@ class TestFailures:
         assert {seat["name"]: (seat["turns"], seat["failures"]) for seat in state["debaters"]} == {
             "Speaker 1": (2, 0),
             "Speaker 2": (1, 2),
-            "Speaker 3": (0, 2),
+            "Speaker 3": (0, 3),
             "Speaker 4": (2, 0),
         }
         assert len(state["failures"]) == 2
-        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [1, 3, 0]
-        assert build_round(at.debate, 1)["failures"] == [
-            {"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}
-        ]
+        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [2, 3, 0]
+        assert (
+            build_round(at.debate, 1)["failures"]
+            == [{"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}]
+            * 2
+        )
 
 
 def debater_row(**fields: object) -> dict[str, object]:
@@ -360,7 +362,7 @@ class TestCautions:
             return ProviderFailure("timeout") if call.seat == "Speaker 2" else default_script(call)
 
         never = "Never heard: Speaker 2. Nobody argued their side."
-        assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent))
+        assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent).play_on())
         assert not any("Never heard" in said for said in self.cautions(simulate()))
 
     def test_a_moderator_whose_model_also_debated_is_told_of(self) -> None:

@@ -65,8 +65,8 @@ async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
     assert {(failure.seat, failure.cause) for failure in first_round} == {("Cy", cause)}
     assert told in first_round[0].detail
     assert (
-        Counter(chat.body["model"] for chat in stub.chat_requests)[third] == asked * 2
-    )  # in each of two rounds
+        Counter(chat.body["model"] for chat in stub.chat_requests)[third] == asked * 3
+    )  # in each of two rounds, and when the debate is resumed
     assert all(turn.seat != "Cy" for turn in snapshot.debate.turns)
 
 

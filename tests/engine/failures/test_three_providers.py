@@ -99,19 +99,27 @@ def wanted(question: str, wait: int) -> dict[str, Any]:
     }
 
 
+async def go_on(client: Any, opened: dict[str, Any]) -> None:
+    """Resume a debate that pauses because the dead provider's debater was never heard."""
+    await call(client, "intervene", debate_id=opened["debate_id"], action="resume")
+
+
 async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
     open_modern_client: OpenClient, places: Places
 ) -> None:
     async with open_modern_client(places.models()) as client:
         opened = await call(client, "start_debate", **wanted("Ship it?", PATIENCE))
+        assert opened["status"] == "paused"
+        await go_on(client, opened)
+        await call(client, "get_verdict", debate_id=opened["debate_id"], wait_seconds=PATIENCE)
         answer = await client.call_tool("get_verdict", {"debate_id": opened["debate_id"], "wait_seconds": 0})
         found = answer.structured_content or {}
 
     assert (found["status"], bool(found["outcome"])) == ("concluded", True)
-    assert "2 of 3 models answered: deepseek/500 could not be reached 2 times." in result_text(answer)
+    assert "2 of 3 models answered: deepseek/500 could not be reached 3 times." in result_text(answer)
     assert [line.partition(":")[0] for line in found["failures"]] == ["Cy"]
     # The judge reads the debate twice.
-    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": ROUNDS * MAX_ATTEMPTS}
+    assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": (ROUNDS + 1) * MAX_ATTEMPTS}
 
 
 async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
@@ -120,6 +128,9 @@ async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
     many = 6
     async with open_modern_client(places.models()) as client:
         opened = [await call(client, "start_debate", **wanted(f"Ship {n}?", 0)) for n in range(many)]
+        for one in opened:
+            await call(client, "get_verdict", debate_id=one["debate_id"], wait_seconds=PATIENCE)
+            await go_on(client, one)
         ends = [
             await call(client, "get_verdict", debate_id=one["debate_id"], wait_seconds=PATIENCE)
             for one in opened

@@ -1,0 +1,174 @@
+"""What follows a finished round: the next round, or the verdict and the end of the debate.
+
+A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
+early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
+follows from what was said. A block of phases is held again until what its last phase says (`blocks`).
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import NamedTuple
+
+from server.debate.facts.config import Phase
+from server.debate.facts.events import (
+    BlockEnded,
+    EndCause,
+    Ended,
+    Event,
+    HandedOff,
+    HandoffFailed,
+    Opened,
+    PhaseEntered,
+    PredicateLost,
+)
+from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.state import Debate, find_block, find_phase, phase_seats
+from server.debate.rules.blocks import find_block_end, find_moderator_cause, is_in_moderated_block
+from server.debate.rules.verdict import build_verdict_events
+
+TerminateWhen = Callable[[Debate], bool]
+"""A pure, total predicate, called after each round of talk: whether the talk ends."""
+
+
+class TalkEnd(NamedTuple):
+    """Why the talk is over."""
+
+    cause: EndCause
+    detail: str = ""
+
+
+def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
+    """The events after a finished round: the next round, or the verdict and the end."""
+    phase = debate.phase
+    if phase is None:
+        return (build_phase_entered(debate, debate.setup.phases[0], None),)
+    end = find_talk_end(debate, terminate_when)
+    following = next_phase(debate, end)
+    ended = build_block_ended(debate, following, end)
+    verdict: tuple[Event, ...] = ()
+    if debate.verdict is None and (following is None or following.participants == "synthesizer"):
+        verdict = build_verdict_events(debate)
+    if following is None:
+        cause, detail = end or TalkEnd("phases_held")
+        return *ended, *verdict, Ended(ending="concluded", cause=cause, detail=detail)
+    handed = build_handoff_events(debate) if following.order == "handoff" else ()
+    return *ended, *verdict, *handed, build_phase_entered(debate, following, end, handed)
+
+
+def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:
+    """Why the talk is over after this round; None while it goes on."""
+    phase, entered = debate.phase, debate.rounds[-1]
+    assert phase is not None
+    if entered.because:
+        return TalkEnd(entered.because, entered.detail)
+    if concluded := debate.find_interventions(TalkConcluded):
+        last = concluded[-1]
+        return TalkEnd(last.cause, last.reason if last.cause == "budget" else "")
+    if phase.is_talk and (cause := find_stop_cause(debate, terminate_when)):
+        return TalkEnd(cause)
+    phases = debate.setup.phases
+    ends_block = find_block_end(debate, phase) if phase.block else None
+    if ends_block == "max_rounds":
+        return TalkEnd(ends_block)
+    more = any(later.is_talk for later in phases[phases.index(phase) + 1 :])
+    goes_on = next_phase(debate, None) in (find_block(phases, phase) or (phase,))
+    return None if more or goes_on else TalkEnd(ends_block or "phases_held")
+
+
+def build_block_ended(debate: Debate, following: Phase | None, end: TalkEnd | None) -> tuple[Event, ...]:
+    """The end of the block under way, if the next round is not one of its phases."""
+    phase = debate.phase
+    assert phase is not None
+    block = find_block(debate.setup.phases, phase)
+    is_recorded = any(ended.round == debate.round for ended in debate.ended_blocks)
+    if not block or following in block or is_recorded:
+        return ()
+    cause = end.cause if end else find_block_end(debate, phase)
+    first = block[0].name
+    passes = sum(entered.phase == first for entered in debate.rounds)
+    return (BlockEnded(block=first, round=debate.round, passes=passes, cause=cause or "phases_held"),)
+
+
+def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
+    """That nobody can ask the caller's predicate after this round, once for a debate."""
+    phase = debate.phase
+    is_asked = phase is not None and phase.is_talk and not find_talk_end(debate)
+    is_lost = debate.setup.has_predicate and terminate_when is None and debate.predicate_lost is None
+    return (PredicateLost(round=debate.round),) if is_lost and is_asked else ()
+
+
+def build_phase_entered(
+    debate: Debate, phase: Phase, end: TalkEnd | None, handoff_events: tuple[Event, ...] = ()
+) -> PhaseEntered:
+    number = debate.round + 1
+    order = compute_seat_order(debate.setup, phase, number)
+    if phase.order == "handoff":
+        choices = [fact for fact in (*debate.handoffs, *handoff_events) if isinstance(fact, HandedOff)]
+        chosen = [fact.to for fact in choices if fact.round == debate.round]
+        order = (*chosen, *debate.names)[:1]
+    because, detail = end or ("", "")
+    return PhaseEntered(phase=phase.name, round=number, order=order, because=because, detail=detail)
+
+
+def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
+    """The next speaker: chosen by the last one, or drawn from the debate's seed."""
+    number = debate.round
+    if debate.round_phase(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
+        return ()
+    (turn,) = debate.round_turns(number)
+    if turn.hands_to:
+        return (HandedOff(seat=turn.seat, round=number, to=turn.hands_to, because="chosen"),)
+    others = [name for name in debate.names if name != turn.seat]
+    drawn = min(others, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
+    problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
+    failed = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
+    recorded = any(failure.round == number for failure in debate.handoff_failures)
+    handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
+    return (handed,) if recorded else (failed, handed)
+
+
+def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> EndCause | None:
+    """Why no round of talk follows, in this order of precedence; None where one does."""
+    phase = debate.phase
+    assert phase is not None
+    cause = None if is_in_moderated_block(debate, phase) else find_moderator_cause(debate, debate.round)
+    following = next_phase(debate, None) if find_block(debate.setup.phases, phase) else phase
+    causes: dict[EndCause, bool] = {
+        "settled": cause == "settled",
+        "max_turns": 0 < debate.max_turns <= len(debate.turns),
+        "max_rounds": debate.talk_round_count >= debate.max_rounds and bool(following and following.is_talk),
+        "moderator_done": cause == "moderator_done",
+    }
+    if cause := next((cause for cause, holds in causes.items() if holds), None):
+        return cause
+    return "terminate_when" if terminate_when and terminate_when(debate) else None
+
+
+def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
+    """The phase of the next round; None after the last."""
+    phases, phase = debate.setup.phases, debate.phase
+    assert phase is not None
+    later = phases[phases.index(phase) + 1 :]
+    if end:
+        return next((phase for phase in later if not phase.is_talk), None)
+    talking = sum(phase.is_talk for phase in later)
+    if phase.block and find_block_end(debate, phase) is None:
+        return find_phase(debate.setup, phase.block.first)
+    if phase.repeats and debate.talk_round_count + talking < debate.max_rounds:
+        return phase
+    return next(iter(later), None)
+
+
+def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
+    """The order in which a round is read: as declared, or, where it is written together, drawn from the seed.
+
+    The draw is a hash and not a random generator: every release and every Python draws the same.
+    """
+    seats = phase_seats(setup, phase)
+    if phase.participants != "debaters" or phase.order != "together" or not setup.judges.shuffle:
+        return seats
+    return tuple(sorted(seats, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
+
+
+def compute_draw_key(setup: Opened, label: str) -> bytes:
+    return sha256(f"{setup.seed}:{label}".encode()).digest()
