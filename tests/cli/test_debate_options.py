@@ -1,9 +1,6 @@
 """The options of `counterpoint debate`, and turns of the caller in the terminal."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput
-from tests.support.paths import ROOT
 from tests.support.processes.research_client import build_server_config
 from tests.support.servers import Cli
 
@@ -140,14 +136,6 @@ def test_every_limit_can_be_set(cli: Cli) -> None:
     assert stored["fallback_models"] == ["scripted?chars=900"]
 
 
-@pytest.mark.requirement("N10")
-def test_limits_that_are_not_given_keep_their_defaults(cli: Cli) -> None:
-    stored = open_setup(cli)
-    assert stored["turn_timeout"] == LimitsInput().turn_timeout
-    assert stored["limits"]["on_budget"] == "conclude"
-    assert not any(value for name, value in stored["limits"].items() if name != "on_budget")
-
-
 @pytest.mark.requirement("N10", "D4")
 @pytest.mark.parametrize(
     ("options", "expected"),
@@ -207,32 +195,15 @@ def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("N7", "M3")
-@pytest.mark.slow
-def test_a_real_terminal_program_reads_turns_from_stdin_and_goes_on_after_it_was_closed(
-    database: str,
-) -> None:
-    environment = {**os.environ, "COUNTERPOINT_DB": database, "NO_COLOR": "1"}
-
-    def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "counterpoint", "debate", *arguments],
-            env=environment,
-            cwd=ROOT,
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-
-    closed = run("Ship it?", *CALLER)
+def test_a_debate_goes_on_with_its_next_turn_after_stdin_was_closed(cli: Cli) -> None:
+    closed = cli("debate", "Ship it?", *CALLER, input="")
     found = [word.rstrip(".") for word in closed.stderr.split()]
-    going_on = run("--continue", found[-1], typed="Because it is ready.\n\n")
+    going_on = cli("debate", "--continue", found[-1], input="Because it is ready.\n\n")
 
-    assert closed.returncode == 1
+    assert closed.exit_code == 1
     assert "Your turn: Me, round 1 (argument)" in closed.stdout
     assert "The debate is waiting: The caller is to write for Me" in closed.stderr
     assert "Continue with: counterpoint debate --continue " in closed.stderr
-    assert (going_on.returncode, going_on.stderr) == (0, "")
+    assert (going_on.exit_code, going_on.stderr) == (0, "")
     assert "Because it is ready." in going_on.stdout
     assert "Verdict: Leaning" in going_on.stdout

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -184,17 +183,6 @@ class ConflictContract:
             assert await journal.version(f"mine{steps}") in {0, 3}
             assert await journal.version(f"mine{steps}") == len(await journal.read(f"mine{steps}"))
             assert len(await journal.read(f"others{steps}")) == 2
-
-    async def test_an_append_whose_scope_is_cancelled_hurts_nobody(self, journal: Journal) -> None:
-        with anyio.CancelScope() as scope:
-            async with anyio.create_task_group() as group:
-                group.start_soon(append_entries, journal, "mine", 0, {}, {})
-                await checkpoint()
-                scope.cancel()
-
-        async with asyncio.timeout(TIMEOUT):
-            await append_entries(journal, "others", 0, {})
-        assert len(await journal.read("mine")) in {0, 2}
 
     @pytest.mark.parametrize("steps", range(16))
     async def test_when_every_task_is_cancelled_nothing_is_left_by_halves(

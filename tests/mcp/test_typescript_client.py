@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from server.tools.debates import build_all_tools
 from tests.support.paths import NODE
 
 pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
@@ -36,16 +37,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     saw = json.loads(done.stdout)
 
-    assert saw["tools"] == [
-        "start_debate",
-        "step_round",
-        "intervene",
-        "get_verdict",
-        "submit_turn",
-        "read_debate",
-        "find_debates",
-        "fork_debate",
-    ]
+    assert saw["tools"] == [tool.listed.name for tool in build_all_tools()]
     assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
     assert saw["reports"] > 0
     assert saw["outcome"] == "leaning"

@@ -13,8 +13,8 @@ from server.engine.errors import DebateNotFoundError
 from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
-from tests.support.mcp_debates import build_scripted_model, call_next, read_view, run_debate, step_all_rounds
+from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.mcp_debates import build_scripted_model, call_next, read_view, run_debate
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N9")]
@@ -58,19 +58,6 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any
     assert (found["relation"], found["agree"], found["shared_rounds"]) == ("parent", "no", 1)
     assert found["provenance"] == "verified"
     assert [difference["field"] for difference in found["differences"]] == ["judges.models"]
-
-
-async def test_a_fork_is_stepped_by_doing_what_next_says(open_client: Any) -> None:
-    async with open_client(judges(), "mine") as client:
-        parent = await concluded(client)
-        result = await client.call_tool("fork_debate", {"debate_id": parent["debate_id"], "at_round": 1})
-        child = dict(result.structured_content)
-        rounds = await step_all_rounds(client, child)
-
-    assert (child["status"], child["round"], len(child["turns"])) == ("running", 1, 2)
-    assert f"Forked from {parent['debate_id']} after round 1" in result_text(result)
-    assert "step_round(" in child["next"]
-    assert [step["round"] for step in rounds] == [2, 3]
 
 
 async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> None:

@@ -54,11 +54,3 @@ async def test_a_budget_of_money_at_the_operators_own_price_ends_the_talk(databa
     assert snapshot.debate.ended.reason.startswith("budget: ")
     assert 0 < Decimal(sum_usage(snapshot.debate.usage).cost_usd) <= Decimal("0.15")
     assert len(stub.chat_requests) < 20
-
-
-async def test_the_days_money_is_counted_at_the_operators_own_price(database: str, stub: Stub) -> None:
-    snapshot = await debated(database, 20, LimitsInput(), daily_cost_usd="0.05")
-
-    assert snapshot.debate.paused is not None
-    assert snapshot.debate.paused.reason.startswith("the day's budget: 0.0")
-    assert len(stub.chat_requests) < 20

@@ -108,16 +108,6 @@ async def test_the_key_is_in_no_file_and_no_log(
     assert KEY not in err
 
 
-async def test_usage_is_recorded_with_every_answer(database: str, stub: Stub) -> None:
-    snapshot = await debated(database, stub, "fine")
-
-    assert len(snapshot.debate.usage) == 8
-    assert all(
-        usage.input_tokens and usage.output_tokens and usage.milliseconds for usage in snapshot.debate.usage
-    )
-    assert {usage.cost_usd for usage in snapshot.debate.usage} == {""}  # nobody knows what the stub charges
-
-
 @pytest.mark.parametrize("setting", ["concurrency", "provider_concurrency"])
 async def test_the_settings_bound_what_all_debates_ask_at_a_time(
     database: str, stub: Stub, setting: str, monkeypatch: pytest.MonkeyPatch
