@@ -45,9 +45,7 @@ SETUPS: dict[str, events.Opened] = {
     ),
 }
 ROUNDS = st.integers(0, 4)
-SEEN = st.integers(1, 4)
 TEXT = st.sampled_from(["x", ""])
-USAGE = st.just(build_usage())
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 
@@ -56,169 +54,73 @@ def any_seat_name(opened: events.Opened) -> st.SearchStrategy[str]:
     return st.sampled_from([*names, *judge_seats(opened), "moderator", "referee", "synthesizer", "x"])
 
 
-def phase_events(opened: events.Opened, any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
-    """`PhaseEntered` events, mostly valid."""
+def phase_events(opened: events.Opened) -> st.SearchStrategy[events.Event]:
+    """`PhaseEntered` events that are mostly valid."""
     debate = replay([opened])
-    names = [phase.name for phase in opened.phases]
-    valid = st.builds(
-        lambda name, number: build_phase_entered(debate, name, number or None), st.sampled_from(names), ROUNDS
-    )
-    return valid | st.builds(
-        events.PhaseEntered,
-        phase=st.sampled_from([*names, "x"]),
-        round=ROUNDS,
-        order=st.lists(any_seat, max_size=3).map(tuple),
-    )
-
-
-def moderation_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
-    """Events of a moderator, a referee and hand-offs."""
-    officer = st.sampled_from(["moderator", "referee", "Proponent"])
-    return st.one_of(
-        st.builds(
-            events.RoundOpened,
-            round=ROUNDS,
-            next_speakers=st.lists(any_seat, max_size=3).map(tuple),
-            done=st.booleans(),
-            usage=USAGE,
-            seat=officer,
-            seen=SEEN,
-        ),
-        st.builds(
-            events.RoundClosed,
-            round=ROUNDS,
-            summary=TEXT,
-            settled=st.booleans(),
-            decision=TEXT,
-            usage=USAGE,
-            seat=officer,
-            seen=SEEN,
-        ),
-        st.builds(
-            events.DefaultPlanUsed,
-            round=ROUNDS,
-            next_speakers=st.lists(any_seat, max_size=3).map(tuple),
-            reason=TEXT,
-        ),
-        st.builds(events.Audited, round=ROUNDS, text=TEXT, usage=USAGE, seat=officer, seen=SEEN),
-        st.builds(
-            events.HandedOff,
-            seat=any_seat,
-            round=ROUNDS,
-            to=any_seat,
-            because=st.sampled_from(["chosen", "drawn"]),
-        ),
-        st.builds(events.HandoffFailed, seat=any_seat, round=ROUNDS, detail=TEXT, seen=SEEN),
-        st.builds(
-            events.Researched,
-            seat=any_seat,
-            round=ROUNDS,
-            lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),)),
-            usage=USAGE,
-            seen=SEEN,
-            slot_index=st.integers(0, 2),
-        ),
-    )
-
-
-def decision_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
-    """Ballots, judgments, verdicts and results."""
-    nobody = any_seat | st.just("")
-    return st.one_of(
-        st.builds(
-            events.Balloted,
-            seat=any_seat,
-            round=ROUNDS,
-            choice=nobody,
-            reasoning=TEXT,
-            usage=USAGE,
-            seen=SEEN,
-        ),
-        st.builds(
-            events.Judged,
-            seat=any_seat,
-            round=ROUNDS,
-            slot_index=st.integers(0, 3),
-            winner=nobody,
-            margin=st.integers(0, 3),
-            verdict=st.just("x"),
-            reasoning=st.just("x"),
-            usage=USAGE,
-            seen=SEEN,
-        ),
-        st.builds(
-            events.Concluded,
-            outcome=st.just("decided"),
-            winner=nobody,
-            verdict=st.just("x"),
-            reasoning=st.just("x"),
-            votes=st.just(()),
-        ),
-        st.builds(events.Synthesized, round=ROUNDS, text=st.just('{"result": "x"}'), usage=USAGE, seen=SEEN),
-    )
-
-
-def intervention_events(any_seat: st.SearchStrategy[str]) -> st.SearchStrategy[events.Event]:
-    """Everything that somebody may do to a debate."""
-    texts = [
-        st.builds(kind, round=ROUNDS, text=st.just("x"), to=any_seat | st.just(""))
-        for kind in (interventions.NoteAdded, interventions.Challenged, interventions.InstructionGiven)
-    ]
-    return st.one_of(
-        *texts,
-        st.builds(interventions.TalkConcluded, round=ROUNDS, cause=st.sampled_from(["request", "budget"])),
-        st.builds(interventions.RoundsExtended, round=ROUNDS, rounds=st.integers(1, 2)),
-        st.builds(
-            interventions.LimitsChanged, round=ROUNDS, limits=st.builds(Limits, max_calls=st.integers(0, 30))
-        ),
-        st.builds(
-            interventions.WeightsChanged,
-            weights=st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), any_seat),
-        ),
-        st.builds(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
-        st.builds(interventions.ModelReplaced, seat=any_seat, model=st.just("x")),
-        st.builds(
-            interventions.TurnRetracted, seat=any_seat, turn_round=ROUNDS, slot_index=st.integers(0, 2)
-        ),
+    return st.builds(
+        lambda name, number: build_phase_entered(debate, name, number or None),
+        st.sampled_from([phase.name for phase in opened.phases]),
+        ROUNDS,
     )
 
 
 def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
-    """Any event, legal or not."""
+    """Any event, legal or not: of every kind, with fields that may fit a debate."""
     anyone = any_seat_name(opened)
+    nobody = anyone | st.just("")
+    some = st.lists(anyone, max_size=3).map(tuple)
+    officer = st.sampled_from(["moderator", "referee", "Proponent"])
+    x = st.just("x")
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "round": ROUNDS,
+        "seen": st.integers(1, 4),
+        "usage": st.just(build_usage()),
+        "slot_index": st.integers(0, 3),
+        **dict.fromkeys(("seat", "hands_to"), anyone),
+        **dict.fromkeys(("to", "winner", "choice"), nobody),
+        **dict.fromkeys(("order", "next_speakers"), some),
+        **dict.fromkeys(("done", "settled"), st.booleans()),
+        **dict.fromkeys(("text", "reasoning", "summary", "verdict", "model"), x),
+        **dict.fromkeys(("decision", "reason", "detail"), TEXT),
+    }
+
+    def built(kind: type[events.Event], **others: Any) -> st.SearchStrategy[events.Event]:
+        known = {name: drawn for name, drawn in fields.items() if name in kind.model_fields}
+        return st.builds(kind, **{**known, **others})
+
+    weights = st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), anyone)
     return st.one_of(
-        phase_events(opened, anyone),
-        moderation_events(anyone),
-        decision_events(anyone),
-        st.builds(
-            events.Spoke,
-            seat=anyone,
-            round=ROUNDS,
-            text=st.just("x"),
-            usage=USAGE,
-            seen=SEEN,
-            slot_index=st.integers(0, 3),
-            act=st.sampled_from(["argument", "question", "answer"]),
-            to=anyone | st.just(""),
-            hands_to=anyone | st.just(""),
-        ),
-        st.builds(
-            events.Failed,
-            seat=anyone,
-            round=ROUNDS,
-            cause=CAUSES,
-            detail=st.just("x"),
-            slot_index=st.integers(0, 2),
-            seen=SEEN,
-        ),
-        intervention_events(anyone),
-        st.builds(events.Paused, reason=st.just("x")),
-        st.builds(events.Resumed),
-        st.builds(
+        phase_events(opened),
+        built(events.PhaseEntered, phase=st.sampled_from([*(phase.name for phase in opened.phases), "x"])),
+        built(events.RoundOpened, seat=officer, slot_index=st.just(0)),
+        built(events.RoundClosed, seat=officer, slot_index=st.just(1)),
+        built(events.Audited, seat=officer, slot_index=st.just(0)),
+        built(events.DefaultPlanUsed),
+        built(events.HandedOff, to=anyone, because=st.sampled_from(["chosen", "drawn"])),
+        built(events.HandoffFailed, slot_index=st.just(0)),
+        built(events.Researched, lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),))),
+        built(events.Balloted, slot_index=st.just(0)),
+        built(events.Judged, margin=st.integers(0, 3)),
+        built(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
+        built(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
+        built(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
+        built(events.Failed, cause=CAUSES, detail=x),
+        built(interventions.NoteAdded),
+        built(interventions.Challenged),
+        built(interventions.InstructionGiven),
+        built(interventions.TalkConcluded, cause=st.sampled_from(["request", "budget"])),
+        built(interventions.RoundsExtended, rounds=st.integers(1, 2)),
+        built(interventions.LimitsChanged, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
+        built(interventions.WeightsChanged, weights=weights),
+        built(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
+        built(interventions.ModelReplaced),
+        built(interventions.TurnRetracted, turn_round=ROUNDS),
+        built(events.Paused, reason=x),
+        built(events.Resumed),
+        built(
             events.Ended,
             ending=st.sampled_from(["concluded", "truncated"]),
             cause=st.sampled_from(get_args(events.EndCause)),
-            detail=TEXT,
         ),
         st.just(opened),
     )

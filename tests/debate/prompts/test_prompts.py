@@ -49,24 +49,7 @@ def blocks(prompt_text: str) -> list[str]:
     return re.findall(r"^\[(?:[A-Z]: .*|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
 
 
-class TestLayout:
-    def test_a_complete_prompt(self) -> None:
-        request: dict[str, Any] = {
-            "debaters": [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no\nnever"}],
-            "documents": [{"title": "Costs", "text": "It costs\n100.", "url": "https://example.org"}],
-            "options": {"instructions": "Be kind.", "seed": 1},
-        }
-        at = simulate(
-            build_setup(**request), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly."
-        )
-        at.play_through_round(1).add_events(note("Mind the costs.")).play_to_round(2)
-        assert [message.role for message in render(at.debate, at.pending_calls()[0]).messages] == [
-            "system",
-            "user",
-        ]
-        assert (
-            render_prompts(at)[0]
-            == f"""\
+COMPLETE = f"""\
 {COMMON_RULES["advocate"]}
 # Question
 > Should a small team write its own scheduler?
@@ -102,7 +85,21 @@ Be kind.
 You are A. Your position: yes
 The question: "Should a small team write its own scheduler?"
 Round 2 of at most 2. Speak, in plain prose of at most about 180 words."""
+
+
+class TestLayout:
+    def test_a_complete_prompt(self) -> None:
+        request: dict[str, Any] = {
+            "debaters": [{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no\nnever"}],
+            "documents": [{"title": "Costs", "text": "It costs\n100.", "url": "https://example.org"}],
+            "options": {"instructions": "Be kind.", "seed": 1},
+        }
+        at = simulate(
+            build_setup(**request), script=lambda call: f"{'Yes' if call.seat == 'Ada' else 'No'}.\nTruly."
         )
+        at.play_through_round(1).add_events(note("Mind the costs.")).play_to_round(2)
+        assert [m.role for m in render(at.debate, at.pending_calls()[0]).messages] == ["system", "user"]
+        assert render_prompts(at)[0] == COMPLETE
 
     def test_without_documents_their_heading_is_absent(self) -> None:
         (prompt, _) = render_prompts(simulate().play_to_round(1))
