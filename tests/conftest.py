@@ -9,6 +9,9 @@ import pytest
 
 pytest_plugins = ["tests.support.servers"]
 
+PROVIDERS = ("openai", "deepseek", "mistral")
+"""Those that tests reach through litellm, on loopback."""
+
 os.environ["COUNTERPOINT_OFFLINE"] = "1"
 os.environ.pop("COUNTERPOINT_MODELS", None)
 for variable in [name for name in os.environ if name.endswith("_API_KEY")]:
@@ -27,17 +30,20 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def litellm_used() -> None:
-    """Import litellm and make its first call, which takes seconds, outside the timeouts of the tests."""
+    """Import litellm and call each provider once, which takes seconds, outside the timeouts of the tests."""
     from benchmarks.stub import Stub  # noqa: PLC0415  (slow imports that most tests do not need)
     from server.models.litellm.client import LitellmModel  # noqa: PLC0415
     from tests.contract.model import build_argument_request  # noqa: PLC0415
 
     async def use() -> None:
         async with Stub() as stub:
-            await LitellmModel("openai/m", api_base=stub.url).reply(build_argument_request(timeout=120))
+            for provider in PROVIDERS:
+                model = LitellmModel(f"{provider}/m", api_base=stub.url)
+                await model.reply(build_argument_request(timeout=120))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+        for provider in PROVIDERS:
+            patch.setenv(f"{provider.upper()}_API_KEY", "sk-test-0123456789abcdef")
         anyio.run(use)
 
 

@@ -108,55 +108,47 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) ->
         assert (await call(client, "step_round", debate_id=debate_id))["status"] == "concluded"
 
 
+UNKNOWN_STANCE = (
+    "`debaters[0].stance` must be text.\n`debaters[0].weight` is unknown. There are: name, stance,"
+)
+INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
+    ({"question": "  "}, "There is no question"),
+    ({"question": "x" * 300_000}, "300,000 characters; 10,000 are allowed"),
+    ({"question": None}, "`question` is missing: what the debate is to answer, in a sentence."),
+    ({"format": "duel"}, "Formats: second_opinion, verdict"),
+    ({"colour": "red"}, "`colour` is unknown. There are: question, format"),
+    ({"options": {"colour": "red"}}, "`options.colour` is unknown. There are: moderator, judges,"),
+    ({"debaters": [{"name": "a", "stance": 1, "weight": 2}]}, UNKNOWN_STANCE),
+    ({"debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
+    ({"debaters": "Ada, Ben"}, "`debaters` must be a list."),
+    ({"options": []}, "`options` must be an object."),
+    ({"run": "perhaps"}, "`run` must be true or false."),
+    ({"models": [None] * 9}, "`models[4]` must be text.\nAnd 4 more."),
+    ({"models": ["m"] * 27}, "may have 26 entries at most, and has 27."),
+    ({"models": ["m" * 201]}, "may have 200 characters at most."),
+    ({"models": ["two words"]}, "is not a model name"),
+    ({"models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
+    ({"max_rounds": 99}, "1 to 4"),
+    ({"x" * 9000: 1}, "x` is unknown"),
+]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        ("start_debate", {"question": "  "}, "There is no question"),
-        ("start_debate", {"question": "x" * 300_000}, "300,000 characters; 10,000 are allowed"),
-        ("start_debate", {"question": "Q", "format": "duel"}, "Formats: second_opinion, verdict"),
-        (
-            "start_debate",
-            {"question": "Q", "colour": "red"},
-            "`colour` is unknown. There are: question, format",
-        ),
-        (
-            "start_debate",
-            {"question": "Q", "options": {"colour": "red"}},
-            "`options.colour` is unknown. There are: moderator, judges,",
-        ),
-        (
-            "start_debate",
-            {"question": "Q", "debaters": [{"name": "a", "stance": 1, "weight": 2}]},
-            "`debaters[0].stance` must be text.\n`debaters[0].weight` is unknown. There are: name, stance,",
-        ),
-        ("start_debate", {"question": "Q", "debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
-        ("start_debate", {"question": "Q", "debaters": "Ada, Ben"}, "`debaters` must be a list."),
-        ("start_debate", {"question": "Q", "options": []}, "`options` must be an object."),
-        ("start_debate", {"question": "Q", "run": "perhaps"}, "`run` must be true or false."),
-        ("start_debate", {"question": "Q", "models": [None] * 9}, "`models[4]` must be text.\nAnd 4 more."),
-        ("start_debate", {"question": "Q", "models": ["m"] * 27}, "may have 26 entries at most, and has 27."),
-        (
-            "start_debate",
-            {"question": "Q", "models": ["m" * 201]},
-            "may have 200 characters at most.",
-        ),
-        ("start_debate", {"question": "Q", "x" * 9000: 1}, "x` is unknown"),
+        *(("start_debate", {"question": "Q", **wrong}, told) for wrong, told in INVALID_STARTS),
         ("step_round", {"debate_id": "x", "round": "two"}, "`round` must be a whole number."),
         ("step_round", {"debate_id": "x", "round": -1}, "`round` must be at least 0."),
         ("step_round", {"debate_id": ""}, "`debate_id` must not be empty."),
+        ("step_round", {"debate_id": "none"}, "Call find_debates"),
         ("get_verdict", {"debate_id": "x", "wait_seconds": 3600}, "must be at most 600."),
         ("get_verdict", {"debate_id": "x", "wait_seconds": 10**400}, "must be at most 600."),
+        ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),
         ("intervene", {"debate_id": "x"}, "`action` is missing: one of pause, resume"),
         ("intervene", {"debate_id": "x", "action": None}, "`action` is missing: one of pause, resume"),
-        ("find_debates", {"colour": None}, "`colour` is unknown"),
-        ("start_debate", {"question": "Q", "models": ["two words"]}, "is not a model name"),
-        ("start_debate", {"question": "Q", "models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
-        ("start_debate", {"question": "Q", "max_rounds": 99}, "1 to 4"),
-        ("start_debate", {}, "`question` is missing: what the debate is to answer, in a sentence."),
-        ("step_round", {"debate_id": "none"}, "Call find_debates"),
-        ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),
         ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
         ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
+        ("find_debates", {"colour": None}, "`colour` is unknown"),
         ("find_debates", {"status": "sleepy"}, "Statuses: running"),
         ("find_debates", {"cursor": "zz"}, "Leave it out"),
     ],

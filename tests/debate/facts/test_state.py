@@ -81,68 +81,49 @@ def over() -> simulation.DebateSimulation:
     return simulation.simulate().play()
 
 
+def after(*given: Event) -> Callable[[], simulation.DebateSimulation]:
+    """The first round, after these events."""
+    return lambda: in_round_1().add_events(*given)
+
+
+def judged_by(*given: Event) -> Callable[[], simulation.DebateSimulation]:
+    """The judges' round, after these events."""
+    return lambda: at_the_judges().add_events(*given)
+
+
+def entered(*order: str) -> events.PhaseEntered:
+    return FIRST.model_copy(update={"order": order})
+
+
+OF_PROPONENT, OF_JUDGE = "of Proponent is open for it", "of judge 1 is open for it"
+SKIPPED = simulation.build_phase_entered(new().debate, "opening", 2)
+SHOUTING = simulation.build_phase_entered(new().debate, "shouting")
 ILLEGAL: dict[str, tuple[Callable[[], simulation.DebateSimulation], Event, str]] = {
     "opened twice": (new, simulation.build_setup(), "opened already"),
-    "a round left out": (
-        new,
-        simulation.build_phase_entered(new().debate, "opening", 2),
-        "follow one another",
-    ),
+    "a round left out": (new, SKIPPED, "follow one another"),
     "a round entered twice": (in_round_1, FIRST, "follow one another"),
-    "an unknown phase": (new, simulation.build_phase_entered(new().debate, "shouting"), "no phase shouting"),
-    "a stranger in the order": (
-        new,
-        FIRST.model_copy(update={"order": ("Proponent", "Opponent", "Stranger")}),
-        "order",
-    ),
-    "a debater left out of the order": (new, FIRST.model_copy(update={"order": ("Proponent",)}), "order"),
-    "judges in the order of a round of talk": (
-        new,
-        FIRST.model_copy(update={"order": ("judge 1",)}),
-        "order",
-    ),
-    "a turn before the first round": (new, spoke(number=0), "of Proponent is open for it"),
+    "an unknown phase": (new, SHOUTING, "no phase shouting"),
+    "a stranger in the order": (new, entered("Proponent", "Opponent", "Stranger"), "order"),
+    "a debater left out of the order": (new, entered("Proponent"), "order"),
+    "judges in the order of a round of talk": (new, entered("judge 1"), "order"),
+    "a turn before the first round": (new, spoke(number=0), OF_PROPONENT),
     "a turn of another round": (in_round_1, spoke(number=2), "for round 2 in round 1"),
-    "a second turn in a round": (
-        lambda: in_round_1().add_events(spoke()),
-        spoke(text="More."),
-        "is open for it",
-    ),
+    "a second turn in a round": (after(spoke()), spoke(text="More."), "is open for it"),
     "a stranger's turn": (in_round_1, spoke("Stranger"), "of Stranger is open for it"),
-    "a judge who argues": (at_the_judges, spoke("judge 1", 3), "of judge 1 is open for it"),
-    "a debater at the judges' table": (at_the_judges, spoke(number=3), "of Proponent is open for it"),
-    "a turn of a seat that gave up": (
-        lambda: in_round_1().add_events(missed(), missed()),
-        spoke(),
-        "of Proponent is open for it",
-    ),
-    "a failure of a seat that answered": (
-        lambda: in_round_1().add_events(spoke()),
-        missed(),
-        "is open for it",
-    ),
-    "a third failure": (lambda: in_round_1().add_events(missed(), missed()), missed(), "is open for it"),
+    "a judge who argues": (at_the_judges, spoke("judge 1", 3), OF_JUDGE),
+    "a debater at the judges' table": (at_the_judges, spoke(number=3), OF_PROPONENT),
+    "a turn of a seat that gave up": (after(missed(), missed()), spoke(), OF_PROPONENT),
+    "a failure of a seat that answered": (after(spoke()), missed(), "is open for it"),
+    "a third failure": (after(missed(), missed()), missed(), "is open for it"),
     "a failure of a stranger": (in_round_1, missed("Stranger"), "of Stranger is open for it"),
-    "a judgment in a round of talk": (in_round_1, judged(number=1), "of judge 1 is open for it"),
-    "a judgment by a debater": (
-        in_round_1,
-        judged("Proponent", number=1, reading=0),
-        "of Proponent is open for it",
-    ),
-    "a third reading": (at_the_judges, judged(reading=3), "of judge 1 is open for it"),
-    "a reading given twice": (
-        lambda: at_the_judges().add_events(judged()),
-        judged(),
-        "of judge 1 is open for it",
-    ),
+    "a judgment in a round of talk": (in_round_1, judged(number=1), OF_JUDGE),
+    "a judgment by a debater": (in_round_1, judged("Proponent", number=1, reading=0), OF_PROPONENT),
+    "a third reading": (at_the_judges, judged(reading=3), OF_JUDGE),
+    "a reading given twice": (judged_by(judged()), judged(), OF_JUDGE),
     "a judgment for a stranger": (at_the_judges, judged(winner="Stranger"), "Stranger"),
     "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "Stranger"),
-    "a second verdict": (lambda: at_the_judges().add_events(concluded()), concluded(), "a verdict already"),
-    "a second pause": (
-        lambda: in_round_1().add_events(events.Paused(reason="a")),
-        events.Paused(reason="b"),
-        "paused already",
-    ),
+    "a second verdict": (judged_by(concluded()), concluded(), "a verdict already"),
+    "a second pause": (after(events.Paused(reason="a")), events.Paused(reason="b"), "paused already"),
     "a resumption of what runs": (in_round_1, events.Resumed(), "not paused"),
 }
 

@@ -1,19 +1,17 @@
 """One provider dead, one slow, one fine: a verdict in time that says so, and no storm of retries."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
 import pytest
 
 from benchmarks.stub import Stub
 from server.models import MAX_ATTEMPTS, Model
 from server.models.litellm.client import LitellmModel
 from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
-from tests.contract.model import build_argument_request
 from tests.support.client_calls import call, result_text
 from tests.support.servers import OpenClient
 
@@ -60,27 +58,11 @@ class Places:
         )
 
 
-@pytest.fixture(scope="module")
-def used_before() -> Iterator[None]:
-    """Litellm and what it imports at the first call to each provider: seconds that no test is about."""
-
-    async def use() -> None:
-        async with Stub() as stub:
-            for provider in PROVIDERS:
-                await LitellmModel(f"{provider}/m", api_base=stub.url).reply(
-                    build_argument_request(timeout=60)
-                )
-
-    with pytest.MonkeyPatch.context() as patch:
-        for provider in PROVIDERS:
-            patch.setenv(f"{provider.upper()}_API_KEY", "sk-test-0123456789abcdef")
-        anyio.run(use)
-        yield
-
-
 @pytest.fixture
-async def places(used_before: None) -> AsyncIterator[Places]:
-    _ = used_before
+async def places(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Places]:
+    _ = litellm_used
+    for provider in PROVIDERS:
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-test-0123456789abcdef")
     places = Places()
     async with AsyncExitStack() as open_:
         for stub in (places.fine, places.late, places.dead):

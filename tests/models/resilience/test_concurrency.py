@@ -30,26 +30,9 @@ def outcomes() -> guarded.RequestResults:
     return guarded.RequestResults()
 
 
-@pytest.fixture(scope="module")
-def used_before() -> None:
-    """Litellm and what it imports at the first call to each provider: seconds that no test is about."""
-
-    async def use() -> None:
-        async with Stub() as stub:
-            for provider in PROVIDERS:
-                await LitellmModel(f"{provider}/m", api_base=stub.url).reply(
-                    build_argument_request(timeout=60)
-                )
-
-    with pytest.MonkeyPatch.context() as patch:
-        for provider in PROVIDERS:
-            patch.setenv(f"{provider.upper()}_API_KEY", KEY)
-        anyio.run(use)
-
-
 @pytest.fixture
-async def stub(used_before: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
-    _ = used_before
+async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
+    _ = litellm_used
     async with Stub() as stub:
         for provider in PROVIDERS:
             monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
