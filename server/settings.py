@@ -189,12 +189,21 @@ def read_settings_file(path: str) -> dict[str, Any]:
     """The content of a file in TOML, or in JSON if its name ends in .json. Raises InvalidSettingsError."""
     if not path:
         return {}
+    name = f"The settings file {path} ({PREFIX}CONFIG)"
+    text = read_text_file(path, name)
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
         values = parse_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
-        if not isinstance(values, dict):
-            raise ValueError("it must hold an object")  # noqa: TRY301, TRY004  (reported as the other errors)
-    except (OSError, ValueError) as error:
-        text = f"The settings file {path} ({PREFIX}CONFIG) cannot be read: {error}."
-        raise InvalidSettingsError(text) from error
+    except ValueError as error:
+        raise InvalidSettingsError(f"{name} cannot be read: {error}.") from error
+    if not isinstance(values, dict):
+        raise InvalidSettingsError(f"{name} cannot be read: it must hold an object.")
     return values
+
+
+def read_text_file(path: str, name: str) -> str:
+    """The text of a file in UTF-8. Raises InvalidSettingsError, whose text begins with `name`."""
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InvalidSettingsError(f"{name} cannot be read: {reason}.") from error

@@ -227,8 +227,8 @@ class SqliteJournal:
                 batch = link_appends(appends, {name: Head(*head) for name, *head in stored})
                 await db.executemany(INSERT_ROW, batch.rows)
         self._cached_heads.update(batch.heads)
-        while len(self._cached_heads) > MAX_CACHED_HEADS:
-            del self._cached_heads[next(iter(self._cached_heads))]
+        if len(self._cached_heads) > MAX_CACHED_HEADS:
+            self._cached_heads = batch.heads
         return batch.results
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:

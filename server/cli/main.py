@@ -9,7 +9,6 @@ import click
 from server.cli import debate, doctor, install, models, session
 from server.cli.sanitize import sanitize_line, sanitize_text
 from server.debate.facts.errors import DebateError
-from server.debate.rules.decide import status
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries, transfer
@@ -116,7 +115,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     if as_json or not chosen.render:
         click.echo(session.format_json(chosen.build(source)))
     elif view == "verdict" and not markdown.has_result(source.debate):
-        raise click.ClickException(f"There is no verdict yet: the debate is {status(source.debate)}.")
+        raise click.ClickException(sanitize_line(chosen.render(source)))
     else:
         session.open_terminal().print_markdown(chosen.render(source))
 

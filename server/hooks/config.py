@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -24,9 +23,9 @@ from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT
 from server.hooks import matching
 from server.hooks.address_policy import is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml
-from server.settings import PREFIX, InvalidSettingsError
+from server.settings import PREFIX, InvalidSettingsError, read_text_file
 
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_LENGTH = 64 * 1024
 MAX_PROBLEMS = 30
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  (a prefix, not a secret)
@@ -260,7 +259,11 @@ class HooksConfig(ConfigModel):
 
 def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
     """Read a hooks file. Raises InvalidSettingsError, whose text lists all errors by line."""
-    document = parse_yaml(read_config_file(path))
+    name = f"The hooks file {path} ({PREFIX}HOOKS)"
+    text = read_text_file(path, name)
+    if len(text) > MAX_FILE_LENGTH:
+        raise InvalidSettingsError(f"{name} cannot be read: it has more than {MAX_FILE_LENGTH:,} characters.")
+    document = parse_yaml(text)
     problems = document.problems
     if not problems:
         try:
@@ -276,8 +279,7 @@ def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
     lines = [f"  line {line}: {message}" if line else f"  {message}" for line, message in problems]
     if len(lines) > MAX_PROBLEMS:
         lines[MAX_PROBLEMS:] = [f"  and {len(lines) - MAX_PROBLEMS} more"]
-    heading = f"The hooks file {path} ({PREFIX}HOOKS) cannot be used:"
-    raise InvalidSettingsError("\n".join([heading, *lines]))
+    raise InvalidSettingsError("\n".join([f"{name} cannot be used:", *lines]))
 
 
 def describe_problem(error: Any) -> str:
@@ -285,21 +287,6 @@ def describe_problem(error: Any) -> str:
     message = PROBLEM_TEXTS.get(error["type"], error["msg"].removeprefix("Value error, "))
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
     return f"{place.lstrip('.') or 'the file'}: {message[0].lower()}{message[1:]}"[:600]
-
-
-def read_config_file(path: str) -> str:
-    """Raises InvalidSettingsError if the file is missing, unreadable, too large or not UTF-8."""
-    file, problem = Path(path).expanduser(), "there is no such file"
-    try:
-        if file.is_file():
-            if file.stat().st_size <= MAX_FILE_BYTES:
-                return file.read_text(encoding="utf-8")
-            problem = f"it has more than {MAX_FILE_BYTES:,} bytes"
-    except OSError as error:
-        problem = error.strerror or "the disk reports an error"
-    except UnicodeDecodeError:
-        problem = "it is not UTF-8 text"
-    raise InvalidSettingsError(f"The hooks file {path} ({PREFIX}HOOKS) cannot be read: {problem}.")
 
 
 def decode_secret(secret: str) -> bytes:

@@ -6,8 +6,8 @@ wrote it, whatever view, round or format it names.
 """
 
 import logging
-import weakref
-from collections import Counter
+from collections import Counter, defaultdict
+from weakref import WeakSet
 
 import anyio
 from mcp import types
@@ -36,7 +36,7 @@ class UpdateBus(InMemorySubscriptionBus):
         super().__init__()
         self.listener_count = 0
         self.subscribed_uris: Counter[str] = Counter()
-        self.legacy_subscribers: dict[str, weakref.WeakSet[Connection]] = {}
+        self.legacy_subscribers: defaultdict[str, WeakSet[Connection]] = defaultdict(WeakSet)
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
 
@@ -68,16 +68,13 @@ class UpdateBus(InMemorySubscriptionBus):
             changed = {INDEX_ID, *streams}
             for uri in {*self.subscribed_uris, *self.legacy_subscribers}:
                 if uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0] in changed:
-                    await self.announce(uri)
+                    await self.publish(ResourceUpdated(uri=uri))
+                    for connection in list(self.legacy_subscribers[uri]):
+                        try:
+                            await connection.notify("notifications/resources/updated", {"uri": uri})
+                        except Exception:  # other subscribers are still notified
+                            logger.exception("Notifying a subscriber of %s failed", uri)
         return position
-
-    async def announce(self, uri: str) -> None:
-        await self.publish(ResourceUpdated(uri=uri))
-        for connection in list(self.legacy_subscribers.get(uri, ())):
-            try:
-                await connection.notify("notifications/resources/updated", {"uri": uri})
-            except Exception:  # other subscribers are still notified
-                logger.exception("Notifying a subscriber of %s failed", uri)
 
     async def listen(
         self, context: RequestContext, params: types.SubscriptionsListenRequestParams
@@ -96,16 +93,14 @@ class UpdateBus(InMemorySubscriptionBus):
         self, context: RequestContext, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """`resources/subscribe` of the earlier protocols."""
-        self.legacy_subscribers = {uri: who for uri, who in self.legacy_subscribers.items() if who}
-        followers = self.legacy_subscribers.setdefault(params.uri, weakref.WeakSet())
-        followers.add(find_connection(context))
+        self.legacy_subscribers[params.uri].add(find_connection(context))
         self.wake()
         return types.EmptyResult()
 
     async def unfollow(
         self, context: RequestContext, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        self.legacy_subscribers.get(params.uri, weakref.WeakSet()).discard(find_connection(context))
+        self.legacy_subscribers[params.uri].discard(find_connection(context))
         return types.EmptyResult()
 
 

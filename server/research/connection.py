@@ -137,7 +137,11 @@ class Connection:
             return ToolResult(error=f"there was no answer within {self.server.timeout:g} s")
         except MCPError as error:
             if error.code == types.CONNECTION_CLOSED:
-                return ToolResult(error=f"the call failed: {await self.find_close_reason()}")
+                # The task that owns the connection learns the cause a moment later.
+                with anyio.move_on_after(0 if self.problem else 1):
+                    await self.closed.wait()
+                self.drop("the connection to it broke")
+                return ToolResult(error=f"the call failed: {self.problem}")
             if error.code == types.INVALID_REQUEST or self.http_status:  # as after the end of a session
                 self.drop("the connection was closed after a rejected request")
             return ToolResult(error=f"the server rejected the call: {self.describe(error)}")
@@ -146,14 +150,6 @@ class Connection:
             self.drop(reason)
             return ToolResult(error=f"the call failed: {reason}")
         return parse_result(result, self.server)
-
-    async def find_close_reason(self) -> str:
-        """The task that owns the connection learns the cause a moment after the call has failed."""
-        if not self.problem:
-            with anyio.move_on_after(1):
-                await self.closed.wait()
-        self.drop("the connection to it broke")
-        return self.problem
 
     def describe(self, error: BaseException) -> str:
         """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)"."""

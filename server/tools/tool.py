@@ -114,19 +114,13 @@ class Tool:
             return build_error(f"Error executing tool {self.listed.name}")
 
     def parse_arguments(self, given: dict[str, Any]) -> ToolArguments:
-        """Some clients pass lists and objects as JSON text, and null for an argument left out."""
+        """Some clients pass lists and objects as JSON text."""
         for name, field in self.arguments.model_fields.items():
             if isinstance(text := given.get(name), str) and field.annotation is not str:
                 with suppress(ValueError, RecursionError):
                     if isinstance(value := json.loads(text), dict | list | None):
                         given = {**given, name: value}
-        try:
-            return self.arguments.model_validate(given)
-        except ValidationError as error:
-            for wrong in error.errors(include_url=False):
-                if wrong["input"] is None and wrong["type"] != "extra_forbidden":
-                    given = remove_path(given, wrong["loc"])
-            return self.arguments.model_validate(given)
+        return self.arguments.model_validate(given)
 
 
 def build_tool(
@@ -175,18 +169,6 @@ def simplify_schema(schema: Schema) -> Schema:
         lead = f"{simple['description']}. " if "description" in simple else ""
         simple["description"] = f"{lead}Default: {'true' if default is True else default}"
     return simple
-
-
-def remove_path(value: Any, path: ErrorPath) -> Any:
-    """A copy without the object member at this path. Items of lists stay: removing one would shift others."""
-    key, *rest = path
-    if isinstance(value, dict):
-        if not rest:
-            return {name: part for name, part in value.items() if name != key}
-        return {**value, key: remove_path(value[key], rest)}
-    if isinstance(value, list) and rest:
-        return [remove_path(part, rest) if index == key else part for index, part in enumerate(value)]
-    return value
 
 
 def describe_errors(error: ValidationError, schema: Schema) -> str:

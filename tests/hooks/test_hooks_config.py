@@ -196,9 +196,9 @@ def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
     big.write_text("#" * 70_000, "utf-8")
     binary.write_bytes(b"\xff\xfe\xff")
     for path, why in (
-        (tmp_path / "none.yaml", "there is no such file"),
-        (tmp_path, "there is no such file"),
-        (big, "it has more than 65,536 bytes"),
+        (tmp_path / "none.yaml", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (big, "it has more than 65,536 characters"),
         (binary, "it is not UTF-8 text"),
     ):
         with pytest.raises(InvalidSettingsError) as refused:

@@ -48,6 +48,16 @@ SchemaDocument = Annotated[
 class Input(BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def drop_nulls(cls, given: Any) -> Any:
+        """Some clients pass null for an argument left out."""
+        if not isinstance(given, dict):
+            return given
+        return {
+            key: value for key, value in given.items() if value is not None or key not in cls.model_fields
+        }
+
     @pydantic.field_validator("*", mode="before")
     @classmethod
     def check_number(cls, value: Any, info: pydantic.ValidationInfo) -> Any:

@@ -194,7 +194,7 @@ def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"debaters": [*TWO, {"name": "C", "stance": None}]},
+        {"debaters": [*TWO, {"name": "C", "stance": 3}]},
         {"debaters": [*TWO, {"stance": "C"}]},
         named("A" * 41, "B"),
         named("A", "B", stance="s" * 501),
