@@ -157,6 +157,7 @@ class ModelContract:
         assert all(replies.values())
 
 
-async def reply_in_time(model: Model, request: Request, on_text: OnText | None = None) -> Reply:
+async def reply_in_time(model: Model, request: Request | None = None, on_text: OnText | None = None) -> Reply:
+    """The reply to a request, an argument unless given."""
     with anyio.fail_after(TIMEOUT):
-        return await model.reply(request, on_text)
+        return await model.reply(request or build_argument_request(), on_text)

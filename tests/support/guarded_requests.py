@@ -96,8 +96,12 @@ class RequestResults(ChangeNotifier):
             self.failures[seat] = error
         self.notify()
 
+    def start(self, tasks: TaskGroup, model: GuardedModel, seats: Iterable[object]) -> None:
+        for seat in seats:
+            tasks.start_soon(self.collect, model, str(seat))
 
-def build_guarded_model(
+
+def build_model(
     guard: Guard, script: Callable[[Request], str | Awaitable[str]], provider: str = "acme"
 ) -> GuardedModel:
     return GuardedModel(f"{provider}/m", provider, ScriptedModel(script), guard)
@@ -107,13 +111,6 @@ async def let_tasks_run() -> None:
     """Yield until every task that can proceed has done so."""
     for _ in range(20):
         await anyio.lowlevel.checkpoint()
-
-
-def start_requests(
-    tasks: TaskGroup, results: RequestResults, model: GuardedModel, seats: Iterable[object]
-) -> None:
-    for seat in seats:
-        tasks.start_soon(results.collect, model, str(seat))
 
 
 def failing_script(cause: FailureCause) -> Callable[[Request], str]:
@@ -139,10 +136,6 @@ async def open_tasks() -> AsyncIterator[TaskGroup]:
     with anyio.fail_after(TIMEOUT):
         async with anyio.create_task_group() as tasks:
             yield tasks
-
-
-def has_no_attempts(failure: ModelError) -> bool:
-    return failure.attempts == 0
 
 
 async def cancel_request(model: GuardedModel, held_script: HeldScript, request_count: int) -> None:

@@ -230,16 +230,16 @@ async def test_latency_beyond_the_time_there_is_is_a_timeout() -> None:
 
 
 async def test_an_empty_reply_is_paid_for() -> None:
-    reply = await contract.reply_in_time(always("empty"), contract.build_argument_request())
+    reply = await contract.reply_in_time(always("empty"))
 
     assert (reply.text, reply.function_calls) == ("", ())
     assert reply.usage.output_tokens > 0
 
 
 async def test_a_truncated_reply_says_that_it_was_cut() -> None:
-    whole = await contract.reply_in_time(ScriptedModel(), contract.build_argument_request())
+    whole = await contract.reply_in_time(ScriptedModel())
 
-    reply = await contract.reply_in_time(always("truncated"), contract.build_argument_request())
+    reply = await contract.reply_in_time(always("truncated"))
 
     assert reply.cut
     assert whole.text.startswith(reply.text)

@@ -56,9 +56,7 @@ async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
 
 @pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
 async def test_an_argument_has_the_length_asked_for(chars: int) -> None:
-    reply = await contract.reply_in_time(
-        ScriptedModel.from_name(f"scripted?chars={chars}"), contract.build_argument_request()
-    )
+    reply = await contract.reply_in_time(ScriptedModel.from_name(f"scripted?chars={chars}"))
 
     assert len(reply.text) == chars
 
@@ -175,7 +173,7 @@ async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> 
     called, spoken = [
         await contract.reply_in_time(mine, contract.build_argument_request(seat)) for seat in "BC"
     ]
-    await contract.reply_in_time(ours, contract.build_argument_request())
+    await contract.reply_in_time(ours)
 
     assert (called.text, called.function_calls) == ("", (call,))
     assert (spoken.text, spoken.usage.model) == ("C speaks.", "mine")

@@ -66,7 +66,7 @@ class TestTheSmallModel:
         assert openings["SQLite"].startswith("My position is: SQLite. ")
 
     async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
-        said = await contract.reply_in_time(LocalModel(), contract.build_argument_request())
+        said = await contract.reply_in_time(LocalModel())
         judged = await contract.reply_in_time(LocalModel(), contract.build_judgment_request())
 
         assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")

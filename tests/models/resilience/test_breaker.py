@@ -30,7 +30,7 @@ async def test_a_model_that_fails_again_and_again_is_not_asked_for_a_while(
     inner = ScriptedModel(guarded.failing_script(cause))
     model = resilience.GuardedModel("acme/m", "acme", inner, resilience.Guard(now=clock.now))
     for _ in range(resilience.FAILURE_THRESHOLD):
-        assert not guarded.has_no_attempts(await guarded.expect_failure(model))
+        assert (await guarded.expect_failure(model)).attempts > 0
     clock.advance(10)
 
     failure = await guarded.expect_failure(model)
@@ -44,7 +44,7 @@ async def test_a_model_that_fails_again_and_again_is_not_asked_for_a_while(
 
 @pytest.mark.parametrize("cause", ["rate_limited", "bad_request", "refused", "crashed"])
 async def test_other_failures_keep_nobody_from_asking(clock: guarded.FakeClock, cause: FailureCause) -> None:
-    model = guarded.build_guarded_model(resilience.Guard(now=clock.now), guarded.failing_script(cause))
+    model = guarded.build_model(resilience.Guard(now=clock.now), guarded.failing_script(cause))
 
     causes = [(await guarded.expect_failure(model)).cause for _ in range(3 * resilience.FAILURE_THRESHOLD)]
 
@@ -67,26 +67,24 @@ async def test_whatever_shows_that_it_is_there_lets_the_count_begin_anew(
     def script(request: Request) -> str:
         return next(scripts)(request)
 
-    model = guarded.build_guarded_model(resilience.Guard(now=clock.now), script)
+    model = guarded.build_model(resilience.Guard(now=clock.now), script)
     for seat in range(2 * resilience.FAILURE_THRESHOLD):
         await outcomes.collect(model, str(seat))
 
     assert len(outcomes.replies) + len(outcomes.failures) == 2 * resilience.FAILURE_THRESHOLD
-    assert not any(guarded.has_no_attempts(failure) for failure in outcomes.failures.values())
-    assert guarded.has_no_attempts(await guarded.expect_failure(model))
+    assert not any(failure.attempts == 0 for failure in outcomes.failures.values())
+    assert (await guarded.expect_failure(model)).attempts == 0
 
 
 async def test_who_asks_in_vain_is_told_without_waiting_for_a_place(
     clock: guarded.FakeClock, outcomes: guarded.RequestResults
 ) -> None:
     guard, held = resilience.Guard(provider_concurrency=1, now=clock.now), guarded.HeldScript()
-    dead = guarded.build_guarded_model(guard, guarded.failing_script("unavailable"))
+    dead = guarded.build_model(guard, guarded.failing_script("unavailable"))
     await guarded.open_breaker(dead)
 
     async with guarded.open_tasks() as tasks:
-        guarded.start_requests(
-            tasks, outcomes, guarded.build_guarded_model(guard, held.answer), ["holds the place"]
-        )
+        outcomes.start(tasks, guarded.build_model(guard, held.answer), ["holds the place"])
         await guarded.let_tasks_run()
         failure = await guarded.expect_failure(dead)
         held.release.set()
@@ -95,18 +93,18 @@ async def test_who_asks_in_vain_is_told_without_waiting_for_a_place(
 
 
 async def test_a_model_that_was_given_little_time_is_not_blamed_for_it(clock: guarded.FakeClock) -> None:
-    model = guarded.build_guarded_model(resilience.Guard(now=clock.now), guarded.failing_script("timeout"))
+    model = guarded.build_model(resilience.Guard(now=clock.now), guarded.failing_script("timeout"))
 
     for _ in range(2 * resilience.FAILURE_THRESHOLD):
-        assert not guarded.has_no_attempts(
+        assert (
             await guarded.expect_failure(model, timeout_seconds=resilience.MIN_COUNTED_TIMEOUT - 1)
-        )
+        ).attempts > 0
 
 
 async def test_a_cancelled_request_is_neither_a_failure_nor_a_success(clock: guarded.FakeClock) -> None:
     held, dead = guarded.HeldScript(), guarded.failing_script("unavailable")
     hangs = False
-    model = guarded.build_guarded_model(
+    model = guarded.build_model(
         resilience.Guard(now=clock.now), lambda request: held.answer(request) if hangs else dead(request)
     )
 
@@ -117,17 +115,15 @@ async def test_a_cancelled_request_is_neither_a_failure_nor_a_success(clock: gua
         await guarded.cancel_request(model, held, number)
     hangs = False
 
-    assert not guarded.has_no_attempts(
-        await guarded.expect_failure(model)
-    )  # the fifth failure: it was not closed before
-    assert guarded.has_no_attempts(await guarded.expect_failure(model))  # and not counted anew
+    assert (await guarded.expect_failure(model)).attempts > 0  # the fifth failure: it was not closed before
+    assert (await guarded.expect_failure(model)).attempts == 0  # and not counted anew
 
 
 async def test_after_the_cool_down_one_request_tries_and_its_success_opens_the_way_for_all(
     clock: guarded.FakeClock, outcomes: guarded.RequestResults
 ) -> None:
     held, dead = guarded.HeldScript(), True
-    model = guarded.build_guarded_model(
+    model = guarded.build_model(
         resilience.Guard(now=clock.now),
         lambda request: guarded.failing_script("unavailable")(request) if dead else held.answer(request),
     )
@@ -137,7 +133,7 @@ async def test_after_the_cool_down_one_request_tries_and_its_success_opens_the_w
 
     with anyio.fail_after(guarded.TIMEOUT):
         async with anyio.create_task_group() as tasks:
-            guarded.start_requests(tasks, outcomes, model, range(20))
+            outcomes.start(tasks, model, range(20))
             await guarded.let_tasks_run()
             held.release.set()
         await outcomes.collect(model, "afterwards")
@@ -150,7 +146,7 @@ async def test_after_the_cool_down_one_request_tries_and_its_success_opens_the_w
 
 async def test_a_try_that_is_cancelled_leaves_it_to_the_next(clock: guarded.FakeClock) -> None:
     held, dead = guarded.HeldScript(), True
-    model = guarded.build_guarded_model(
+    model = guarded.build_model(
         resilience.Guard(now=clock.now),
         lambda request: guarded.failing_script("unavailable")(request) if dead else held.answer(request),
     )
@@ -164,15 +160,13 @@ async def test_a_try_that_is_cancelled_leaves_it_to_the_next(clock: guarded.Fake
 
 
 async def test_each_try_that_fails_doubles_the_cool_down_up_to_a_limit(clock: guarded.FakeClock) -> None:
-    model = guarded.build_guarded_model(
-        resilience.Guard(now=clock.now), guarded.failing_script("unavailable")
-    )
+    model = guarded.build_model(resilience.Guard(now=clock.now), guarded.failing_script("unavailable"))
     await guarded.open_breaker(model)
 
     cool_downs = []
     for _ in range(6):
         began = clock.time
-        while guarded.has_no_attempts(await guarded.expect_failure(model)):
+        while (await guarded.expect_failure(model)).attempts == 0:
             clock.advance(resilience.OPEN_SECONDS)
         cool_downs.append(clock.time - began)
 
@@ -181,7 +175,7 @@ async def test_each_try_that_fails_doubles_the_cool_down_up_to_a_limit(clock: gu
 
 async def test_models_of_one_provider_are_judged_apart(clock: guarded.FakeClock) -> None:
     guard = resilience.Guard(now=clock.now)
-    dead = guarded.build_guarded_model(guard, guarded.failing_script("unavailable"))
+    dead = guarded.build_model(guard, guarded.failing_script("unavailable"))
     await guarded.open_breaker(dead)
 
     assert (
@@ -202,4 +196,4 @@ async def test_a_key_that_was_refused_is_not_shown_again_at_once(clock: guarded.
     }
     assert len(inner.requests) == 1
     clock.advance(resilience.REFUSED_KEY_SECONDS)
-    assert not guarded.has_no_attempts(await guarded.expect_failure(model))
+    assert (await guarded.expect_failure(model)).attempts > 0

@@ -57,10 +57,10 @@ class TestPlaces:
         self, outcomes: guarded.RequestResults
     ) -> None:
         held = guarded.HeldScript()
-        model = guarded.build_guarded_model(resilience.Guard(provider_concurrency=2), held.answer)
+        model = guarded.build_model(resilience.Guard(provider_concurrency=2), held.answer)
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(tasks, outcomes, model, range(5))
+            outcomes.start(tasks, model, range(5))
             await guarded.let_tasks_run()
             first = list(held.requested_seats)
             held.release.set()
@@ -75,12 +75,8 @@ class TestPlaces:
         guard, held = resilience.Guard(concurrency=3, provider_concurrency=2), guarded.HeldScript()
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(
-                tasks, outcomes, guarded.build_guarded_model(guard, held.answer, "one"), ["1a", "1b", "1c"]
-            )
-            guarded.start_requests(
-                tasks, outcomes, guarded.build_guarded_model(guard, held.answer, "two"), ["2a", "2b", "2c"]
-            )
+            outcomes.start(tasks, guarded.build_model(guard, held.answer, "one"), ["1a", "1b", "1c"])
+            outcomes.start(tasks, guarded.build_model(guard, held.answer, "two"), ["2a", "2b", "2c"])
             await guarded.let_tasks_run()
             first = list(held.requested_seats)
             held.release.set()
@@ -107,10 +103,10 @@ class TestPlaces:
         self, outcomes: guarded.RequestResults, guard: resilience.Guard, what: str
     ) -> None:
         held = guarded.HeldScript()
-        model = guarded.build_guarded_model(guard, held.answer)
+        model = guarded.build_model(guard, held.answer)
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(tasks, outcomes, model, ["first"])
+            outcomes.start(tasks, model, ["first"])
             await guarded.let_tasks_run()
             failure = await guarded.expect_failure(model, timeout_seconds=0.05)
             held.release.set()
@@ -119,7 +115,7 @@ class TestPlaces:
         assert (
             failure.detail == f"acme/m was not asked: within its 0.05 seconds none of the {what} became free."
         )
-        assert guarded.has_no_attempts(failure)
+        assert failure.attempts == 0
         assert held.requested_seats == ["first"]
         assert "first" in outcomes.replies
 
@@ -130,9 +126,7 @@ class TestPlaces:
         guard.cooldown("acme").extend(15)
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(
-                tasks, outcomes, resilience.GuardedModel("acme/m", "acme", inner, guard), ["patient"]
-            )
+            outcomes.start(tasks, resilience.GuardedModel("acme/m", "acme", inner, guard), ["patient"])
             await clock.wait_for_sleepers(1)
             clock.advance(15)
 
@@ -146,11 +140,9 @@ class TestPlaces:
         guard.cooldown("acme").extend(15)
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(
-                tasks, outcomes, guarded.build_guarded_model(guard, lambda _: "Because."), ["waits"]
-            )
+            outcomes.start(tasks, guarded.build_model(guard, lambda _: "Because."), ["waits"])
             await clock.wait_for_sleepers(1)
-            await outcomes.collect(guarded.build_guarded_model(guard, lambda _: "Because.", "other"), "other")
+            await outcomes.collect(guarded.build_model(guard, lambda _: "Because.", "other"), "other")
             clock.advance(15)
 
         assert list(outcomes.replies) == ["other", "waits"]
@@ -161,13 +153,9 @@ class TestPlaces:
         guard, held = resilience.Guard(concurrency=1, now=clock.now, sleep=clock.sleep), guarded.HeldScript()
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(
-                tasks, outcomes, guarded.build_guarded_model(guard, held.answer, "other"), ["other"]
-            )
+            outcomes.start(tasks, guarded.build_model(guard, held.answer, "other"), ["other"])
             await guarded.let_tasks_run()
-            guarded.start_requests(
-                tasks, outcomes, guarded.build_guarded_model(guard, held.answer), ["waits"]
-            )
+            outcomes.start(tasks, guarded.build_model(guard, held.answer), ["waits"])
             await guarded.let_tasks_run()
             guard.cooldown("acme").extend(5)
             held.release.set()
@@ -181,15 +169,15 @@ class TestPlaces:
         self, outcomes: guarded.RequestResults
     ) -> None:
         held = guarded.HeldScript()
-        model = guarded.build_guarded_model(resilience.Guard(provider_concurrency=1), held.answer)
+        model = guarded.build_model(resilience.Guard(provider_concurrency=1), held.answer)
 
         with anyio.fail_after(guarded.TIMEOUT):
             async with anyio.create_task_group() as tasks, anyio.create_task_group() as given_up:
-                guarded.start_requests(tasks, outcomes, model, ["holds"])
+                outcomes.start(tasks, model, ["holds"])
                 await guarded.let_tasks_run()
-                guarded.start_requests(given_up, outcomes, model, ["gives up", "gives up too"])
+                outcomes.start(given_up, model, ["gives up", "gives up too"])
                 await guarded.let_tasks_run()
-                guarded.start_requests(tasks, outcomes, model, ["stays"])
+                outcomes.start(tasks, model, ["stays"])
                 await guarded.let_tasks_run()
                 held.release.set()
                 given_up.cancel_scope.cancel()
@@ -200,7 +188,7 @@ class TestPlaces:
 
     async def test_who_is_cancelled_while_it_is_answered_frees_its_places(self) -> None:
         guard, held = resilience.Guard(concurrency=1, provider_concurrency=1), guarded.HeldScript()
-        model = guarded.build_guarded_model(guard, held.answer)
+        model = guarded.build_model(guard, held.answer)
 
         with anyio.fail_after(guarded.TIMEOUT):
             async with anyio.create_task_group() as tasks:
@@ -222,10 +210,10 @@ class TestProviders:
         model = through(guarded.FakeClock(auto_advance=True))
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(tasks, outcomes, model("mistral/hang"), [f"slow {n}" for n in range(20)])
+            outcomes.start(tasks, model("mistral/hang"), [f"slow {n}" for n in range(20)])
             await stub.wait_until(in_flight=resilience.PROVIDER_CONCURRENCY)
-            guarded.start_requests(tasks, outcomes, model("deepseek/500"), [f"dead {n}" for n in range(20)])
-            guarded.start_requests(tasks, outcomes, model("openai/fine"), [f"fine {n}" for n in range(20)])
+            outcomes.start(tasks, model("deepseek/500"), [f"dead {n}" for n in range(20)])
+            outcomes.start(tasks, model("openai/fine"), [f"fine {n}" for n in range(20)])
             await outcomes.wait_until(lambda: len(outcomes.replies) + len(outcomes.failures) == 40)
             tasks.cancel_scope.cancel()
 
@@ -241,10 +229,10 @@ class TestProviders:
         stub.queue.append("429")
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(tasks, outcomes, model("openai/a"), ["a"])
+            outcomes.start(tasks, model("openai/a"), ["a"])
             await clock.wait_for_sleepers(1)
-            guarded.start_requests(tasks, outcomes, model("openai/b"), ["b"])
-            guarded.start_requests(tasks, outcomes, model("deepseek/c"), ["c"])
+            outcomes.start(tasks, model("openai/b"), ["b"])
+            outcomes.start(tasks, model("deepseek/c"), ["c"])
             hasty = await guarded.expect_failure(model("openai/b"), timeout_seconds=0.5)
             await clock.wait_for_sleepers(2)
             await outcomes.wait_until(lambda: "c" in outcomes.replies)
@@ -272,15 +260,10 @@ class TestProviders:
         model = LitellmModel("openai/500", sleep=clock.sleep, cooldown=guard.cooldown("openai"))
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(
-                tasks,
-                outcomes,
-                guarded.build_guarded_model(guard, held.answer, "openai"),
-                ["holds the place"],
-            )
+            outcomes.start(tasks, guarded.build_model(guard, held.answer, "openai"), ["holds the place"])
             await guarded.let_tasks_run()
             guard.cooldown("openai").extend(60)
-            queued = await guarded.expect_failure(guarded.build_guarded_model(guard, held.answer, "openai"))
+            queued = await guarded.expect_failure(guarded.build_model(guard, held.answer, "openai"))
             retried = await guarded.expect_failure(
                 resilience.GuardedModel("openai/500", "other", model, guard)
             )
@@ -297,9 +280,9 @@ class TestProviders:
         stub.retry_after = "3"
 
         async with guarded.open_tasks() as tasks:
-            guarded.start_requests(tasks, outcomes, model("openai/a"), ["a"])
+            outcomes.start(tasks, model("openai/a"), ["a"])
             await clock.wait_for_sleepers(1)
-            guarded.start_requests(tasks, outcomes, model("openai/b"), ["b"])
+            outcomes.start(tasks, model("openai/b"), ["b"])
             await clock.wait_for_sleepers(2)
             clock.advance(1)
             await clock.wait_for_sleepers(2)
