@@ -84,11 +84,7 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
     [
         (build_server_config("bad"), "die", "notes/die: the call failed: it ended (exit code 7)"),
         (build_server_config("bad"), "burn", "notes__burn: there is no such function; there are: notes__pid"),
-        (
-            build_server_config("broken"),
-            "pid",
-            "servers: The research server notes cannot be used: it ended (exit code 3).",
-        ),
+        (build_server_config("broken"), "pid", "servers: The research server notes cannot be used: it ended"),
     ],
 )
 async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
@@ -152,10 +148,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
             "The research server notes is not for debaters. To let them use it, set debaters = ",
         ),
         ({"options": {"moderator": {"tools": ["books"]}}}, "'books'. Configured: notes."),
-        (
-            {"options": {"moderator": {"tools": ["notes/die"]}}},
-            "has no allowed tool 'die'. Allowed: pid, big.",
-        ),
+        ({"options": {"moderator": {"tools": ["notes/die"]}}}, "no allowed tool 'die'. Allowed: pid, big."),
     ],
 )
 async def test_disallowed_tools_are_refused_before_the_debate(

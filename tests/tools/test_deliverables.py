@@ -58,14 +58,8 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (
-            {"output_schema": {"$ref": "https://example.org/s.json"}},
-            '"https://example.org/s.json" leads out of it',
-        ),
-        (
-            {"output_schema": "a list of reasons"},
-            "`options.output_schema` must be an object, or one as JSON text.",
-        ),
+        ({"output_schema": {"$ref": "https://example.org/s.json"}}, '"https://example.org/s.json" leads out'),
+        ({"output_schema": "a list of reasons"}, "`options.output_schema` must be an object, or one as JSON"),
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(

@@ -132,7 +132,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no question": ({"question": " \n"}, "There is no question. Pass `question`"),
     "a book for a question": (
         {"question": "x" * (MAX_QUESTION_LENGTH + 1)},
-        "The question has 10,001 characters; 10,000 are allowed. Put long material into `documents`",
+        "10,001 characters; 10,000 are allowed.",
     ),
     "an unknown format": (
         {"format": "brawl" * 50},
@@ -147,7 +147,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the caller as a fallback": (
         {"options": {"fallback_models": ["caller"]}},
-        "The caller cannot be a fallback for a model",
+        "cannot be a fallback for a model",
     ),
     "one debater": ({"debaters": build_debaters(1)}, "A debate has 2 to 26 debaters, not 1."),
     "a crowd": ({"debaters": build_debaters(27)}, "A debate has 2 to 26 debaters, not 27."),
@@ -155,30 +155,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a name of two lines": (named("Ada", "B\nob"), "cannot be called 'B\\nob': use one line"),
     "a name that hides": (named("Ada", "A\u200bda"), "use one line with letters or digits"),
     "no stance": (named("Ada", "Bob", stance=" "), "Ada has no stance. Say in `stance`"),
-    "a judge's name": (
-        named("Ada", "Judge 1"),
-        "A debater cannot be called 'Judge 1': another seat has this name.",
-    ),
-    "a judge's name behind a blank": (
-        named("Ada", " judge 1"),
-        "A debater cannot be called ' judge 1': another seat has this name.",
-    ),
-    "twice the same name": (
-        named("Ada", "Bob", " aDA"),
-        "Names must be unique, and Ada,  aDA are the same. Rename all but one.",
-    ),
+    "a judge's name": (named("Ada", "Judge 1"), "called 'Judge 1': another seat has this name."),
+    "a judge's name behind a blank": (named("Ada", " judge 1"), "' judge 1': another seat has this name."),
+    "twice the same name": (named("Ada", "Bob", " aDA"), "Names must be unique, and Ada,  aDA are the same."),
     "too many turns": (
         {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
         "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its default of 10.",
     ),
-    "too many rounds": (
-        {"max_rounds": 5},
-        "max_rounds=5 is out of range for second_opinion: 1 to 4, or 0 for its default of 2.",
-    ),
-    "too many rounds for a verdict": (
-        {"format": "verdict", "max_rounds": 21},
-        "max_rounds=21 is out of range for verdict: 1 to 20",
-    ),
+    "too many rounds": ({"max_rounds": 5}, "for second_opinion: 1 to 4, or 0 for its default of 2."),
+    "too many rounds for a verdict": ({"format": "verdict", "max_rounds": 21}, "for verdict: 1 to 20"),
 }
 
 

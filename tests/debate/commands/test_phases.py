@@ -144,28 +144,13 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         "[0] (cross_examination): messages and ballots are written together;",
     ),
     "a vote that repeats": (["opening", REPEATED[3]], "[1] (voting): only a phase of talk can repeat."),
-    "no talk at all": (
-        ["voting", "verdict"],
-        ": nobody argues in these phases. Add a phase of talk, such as opening.",
-    ),
-    "a verdict before anything was said": (
-        ["deliverable", "opening"],
-        "[0] (deliverable): a debate begins with talk or a vote; there is nothing to decide yet.",
-    ),
+    "no talk at all": (["voting", "verdict"], ": nobody argues in these phases. Add a phase of talk, such"),
+    "a verdict before anything was said": (["deliverable", "opening"], "[0] (deliverable): a debate begins"),
     "two phases that repeat": (REPEATED[:2], "[1] (rebuttal): only one phase can repeat, and opening does."),
     "two verdicts": (["opening", "verdict", "verdict"], "[2] (verdict 2): verdict can take place once."),
-    "two results": (
-        ["opening", "deliverable", "deliverable"],
-        "[2] (deliverable 2): deliverable can take place once.",
-    ),
-    "talk after the verdict": (
-        ["opening", "verdict", "rebuttal"],
-        "[1] (verdict): rebuttal comes after it, and only the deliverable can. Move",
-    ),
-    "a vote after the result": (
-        ["opening", "deliverable", "voting"],
-        "[1] (deliverable): voting comes after it, and only the deliverable can.",
-    ),
+    "two results": (["opening", "deliverable", "deliverable"], "[2] (deliverable 2): deliverable can take"),
+    "talk after the verdict": (["opening", "verdict", "rebuttal"], "[1] (verdict): rebuttal comes after it,"),
+    "a vote after the result": (["opening", "deliverable", "voting"], "[1] (deliverable): voting comes"),
     "a moderator nobody asked for": ([{"name": "opening", "order": "moderated"}], WITHOUT_MODERATOR),
 }
 
