@@ -1,6 +1,5 @@
 """`counterpoint doctor`: checks whether a debate can run here. Names of keys are shown, values never."""
 
-import json
 import os
 import platform
 import sys
@@ -157,7 +156,7 @@ def doctor(settings: Settings, as_json: bool) -> None:
     checks = anyio.run(run_checks, settings, os.environ)
     can_debate = all(check.ok for check in checks if check.needed)
     if as_json:
-        click.echo(json.dumps({"ok": can_debate, "checks": [asdict(check) for check in checks]}, indent=1))
+        click.echo(session.format_json({"ok": can_debate, "checks": [asdict(check) for check in checks]}))
         sys.exit(not can_debate)
     out = session.open_terminal()
     for check in checks:

@@ -1,5 +1,6 @@
 """Debates as MCP resources: every view under its address, listed newest first in pages, ids completed."""
 
+import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp import MCPError, types
@@ -13,7 +14,6 @@ from server.tools.tool import RequestContext
 
 PAGE_SIZE = 50
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
-MAX_DIGITS = 9
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"
 PATHS = {{"state": "", "round": "rounds"}.get(view.name, view.name): view for view in ALL_VIEWS}
@@ -83,7 +83,7 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
         raise InvalidRequestError(f"There is no format {query['format'][:40]!r}: markdown or json.")
     since, round_number = query.get("since", "0"), number or "0"
     for name, text in (("since", since), ("round", round_number)):
-        if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+        if not re.fullmatch("[0-9]{1,9}", text):
             raise InvalidRequestError(f"{name} must be a whole number, and {text[:40]!r} is none.")
     source = await load_view_source(
         manager, unquote(address.netloc), view, since_round=int(since), round_number=int(round_number)

@@ -101,8 +101,14 @@ class Tool:
 
     async def run(self, given: dict[str, Any], call: ToolCall) -> types.CallToolResult:
         """The result, or an error that tells the model in plain text what to do."""
+        for name, field in self.arguments.model_fields.items():
+            # Some clients pass lists and objects as JSON text.
+            if isinstance(text := given.get(name), str) and field.annotation is not str:
+                with suppress(ValueError, RecursionError):
+                    if isinstance(value := json.loads(text), dict | list | None):
+                        given = {**given, name: value}
         try:
-            arguments = self.parse_arguments(given)
+            arguments = self.arguments.model_validate(given)
         except ValidationError as error:
             return build_error(describe_errors(error, self.listed.input_schema))
         try:
@@ -112,15 +118,6 @@ class Tool:
         except Exception:
             logger.exception("Tool %s failed", self.listed.name)
             return build_error(f"Error executing tool {self.listed.name}")
-
-    def parse_arguments(self, given: dict[str, Any]) -> ToolArguments:
-        """Some clients pass lists and objects as JSON text."""
-        for name, field in self.arguments.model_fields.items():
-            if isinstance(text := given.get(name), str) and field.annotation is not str:
-                with suppress(ValueError, RecursionError):
-                    if isinstance(value := json.loads(text), dict | list | None):
-                        given = {**given, name: value}
-        return self.arguments.model_validate(given)
 
 
 def build_tool(
