@@ -269,19 +269,16 @@ class SqliteJournal:
         self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
     ) -> list[StreamListing]:
         until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
-        if query.strip():
-            words = query.replace('"', " ").replace("\0", " ").split()
-            # Each word is quoted, so that none is an operator.
-            wanted = " ".join(f'"{word}"' for word in words) + "*"
-            rows = (
-                await self._reader.fetch_all(SEARCH_LISTINGS, wanted, until, status, limit) if words else []
-            )
+        # Each word is quoted, so that none is an operator.
+        words = [f'"{word}"' for word in query.replace('"', " ").replace("\0", " ").split()]
+        statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
+        if words:
+            statement = (SEARCH_LISTINGS, " ".join(words) + "*", until, status, limit)
+        elif query.strip():
+            return []
         elif status:
-            rows = await self._reader.fetch_all(
-                SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit
-            )
-        else:
-            rows = await self._reader.fetch_all(SELECT_LISTINGS, until, limit)
+            statement = (SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit)
+        rows = await self._reader.fetch_all(*statement)
         return [_parse_listing(row) for row in rows]
 
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:

@@ -25,7 +25,7 @@ from server.hooks.address_policy import is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
 
-MAX_FILE_LENGTH = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 MAX_PROBLEMS = 30
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  (a prefix, not a secret)
@@ -261,8 +261,8 @@ def load_hooks_config(path: str, environ: Mapping[str, str]) -> HooksConfig:
     """Read a hooks file. Raises InvalidSettingsError, whose text lists all errors by line."""
     name = f"The hooks file {path} ({PREFIX}HOOKS)"
     text = read_text_file(path, name)
-    if len(text) > MAX_FILE_LENGTH:
-        raise InvalidSettingsError(f"{name} cannot be read: it has more than {MAX_FILE_LENGTH:,} characters.")
+    if len(text.encode()) > MAX_FILE_BYTES:
+        raise InvalidSettingsError(f"{name} cannot be read: it has more than {MAX_FILE_BYTES:,} bytes.")
     document = parse_yaml(text)
     problems = document.problems
     if not problems:

@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
     for path, why in (
         (tmp_path / "none.yaml", "No such file or directory"),
         (tmp_path, "Is a directory"),
-        (big, "it has more than 65,536 characters"),
+        (big, "it has more than 65,536 bytes"),
         (binary, "it is not UTF-8 text"),
     ):
         with pytest.raises(InvalidSettingsError) as refused:
