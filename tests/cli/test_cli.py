@@ -70,7 +70,7 @@ def test_quiet_prints_the_verdict_only(cli: Cli) -> None:
 )
 @pytest.mark.requirement("M5")
 @pytest.mark.asyncio
-async def test_replies_are_streamed_only_for_a_bar_below_the_turns(
+async def test_replies_are_streamed_only_for_a_bar(
     database: str, turns: bool, bar: bool, streams: bool
 ) -> None:
     streamed: set[bool] = set()
@@ -187,9 +187,7 @@ def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any])
 
 
 @pytest.mark.requirement("M3")
-def test_an_export_holds_every_event_and_the_hash_it_ends_with(
-    cli: Cli, finished: dict[str, Any], tmp_path: Path
-) -> None:
+def test_an_export_holds_every_event_and_its_hash(cli: Cli, finished: dict[str, Any], tmp_path: Path) -> None:
     target = tmp_path / "debate.json"
     target.write_text("something older", encoding="utf-8")
 
@@ -314,9 +312,7 @@ def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: p
 
 @pytest.mark.requirement("M8")
 @pytest.mark.asyncio
-async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_with_a_warning_before_it(
-    database: str,
-) -> None:
+async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_after_a_warning(database: str) -> None:
     class Small(ScriptedModel):
         async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
             return replace(await super().reply(request, on_text), informative=False)

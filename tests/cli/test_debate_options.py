@@ -77,9 +77,7 @@ def test_a_schema_in_a_file_shapes_the_result(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("C6")
-def test_tools_without_a_moderator_add_one_that_opens_rounds(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tools_without_a_moderator_add_one_that_opens(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": build_server_config("broken").model_dump()})
     )
@@ -144,9 +142,7 @@ def test_every_limit_can_be_set(cli: Cli) -> None:
         (["--on-budget", "conclude"], "The talk ended: budget: 2 of 4 calls spent"),
     ],
 )
-def test_a_debate_paused_by_its_budget_continues_with_other_limits(
-    cli: Cli, options: list[str], expected: str
-) -> None:
+def test_a_debate_paused_by_its_budget_can_continue(cli: Cli, options: list[str], expected: str) -> None:
     paused = cli("debate", "Ship it?", "--format", "verdict", "--max-calls", "4", "--on-budget", "pause")
     paused_id = paused.stderr.split("--continue ")[1].split()[0]
 

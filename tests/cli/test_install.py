@@ -85,9 +85,7 @@ def test_installing_twice_changes_nothing(install: Install, config: Path) -> Non
     assert files(config.parent) == ["mcp.json"]
 
 
-def test_fields_that_the_user_added_to_our_entry_stay(
-    install: Install, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_user_added_stays(install: Install, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"command": "/old/counterpoint", "disabled": False, "env": {"COUNTERPOINT_MODELS": "scripted"}}
     config.write_text(json.dumps({"mcpServers": {"counterpoint": ours}}), encoding="utf-8")
     monkeypatch.setenv("MISTRAL_API_KEY", "a-secret")
@@ -110,9 +108,7 @@ def test_fields_that_the_user_added_to_our_entry_stay(
         ('{"mcpServers": {"counterpoint": "x"}}', "no object of servers"),
     ],
 )
-def test_a_file_of_another_shape_is_not_changed(
-    install: Install, config: Path, text: str, expected: str
-) -> None:
+def test_another_shape_is_not_changed(install: Install, config: Path, text: str, expected: str) -> None:
     config.write_text(text, encoding="utf-8")
 
     result = install("cursor")
@@ -125,9 +121,7 @@ def test_a_file_of_another_shape_is_not_changed(
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe{\x00}\x00", b"\xef\xbb\xbf{}", b""])
-def test_encodings_are_read_or_refused_but_never_mangled(
-    install: Install, config: Path, content: bytes
-) -> None:
+def test_encodings_are_read_or_refused_not_mangled(install: Install, config: Path, content: bytes) -> None:
     config.write_bytes(content)
 
     result = install("cursor")
@@ -185,7 +179,7 @@ def test_a_link_stays_a_link_and_permissions_stay(install: Install, config: Path
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
-def test_a_project_has_a_file_of_its_own(
+def test_a_project_has_its_own_file(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -218,7 +212,7 @@ def test_the_command_for_claude_code_is_only_shown(install: Install) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_the_command_for_claude_code_is_run_with_yes(
+def test_with_yes_claude_code_is_called(
     install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = home / "bin" / "claude"

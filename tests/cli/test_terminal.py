@@ -88,9 +88,7 @@ def test_markdown_is_readable_without_its_marks(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_model_s_text_is_shown_and_never_read_as_mark_up_of_ours(
-    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
-) -> None:
+def test_a_model_s_text_is_never_read_as_mark_up(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
     text = "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) \x1b]8;;http://x\x1b\\e\x1b]8;;\x1b\\\r\x07f"
 
     shown = printed(text, "100", monkeypatch, is_terminal=is_terminal)

@@ -101,9 +101,7 @@ async def restore_three(journal: Journal, stream: str) -> None:
 @pytest.mark.asyncio
 class ConflictContract:
     @pytest.mark.parametrize("after", [0, 1, 3, -1])
-    async def test_an_append_that_does_not_follow_is_a_conflict_and_leaves_nothing(
-        self, journal: Journal, after: int
-    ) -> None:
+    async def test_an_append_that_does_not_follow_is_a_conflict(self, journal: Journal, after: int) -> None:
         before = await append_entries(
             journal, "s", 0, {}, {}, summary=StreamSummary("kept", "running", {}, "kept")
         )
@@ -185,7 +183,7 @@ class ConflictContract:
             assert len(await journal.read(f"others{steps}")) == 2
 
     @pytest.mark.parametrize("steps", range(16))
-    async def test_when_every_task_is_cancelled_nothing_is_left_by_halves(
+    async def test_when_all_is_cancelled_nothing_is_left_by_halves(
         self, journal: Journal, steps: int
     ) -> None:
         appends = [asyncio.create_task(append_entries(journal, f"s{n}", 0, {}, {})) for n in range(5)]

@@ -121,9 +121,7 @@ class SearchContract:
             "gpt-4", "4.1", "c++", "is? remote!", "100%", "日本語", '"remote"', "work !",
         ],
     )  # fmt: skip
-    async def test_a_search_finds_every_word_and_the_beginning_of_the_last(
-        self, journal: Journal, query: str
-    ) -> None:
+    async def test_a_search_finds_words_and_the_beginning_of_one(self, journal: Journal, query: str) -> None:
         await create_stream(
             journal, "s", "Is remote work better? Crème brûlée with GPT-4.1 in C++ at 100% 日本語"
         )

@@ -72,9 +72,7 @@ class RestoreContract:
         assert await journal.find_changes(position) == (position, [])
 
     @pytest.mark.parametrize("more", [0, 1])
-    async def test_another_stream_of_that_name_is_kept_and_where_they_part_is_told(
-        self, journal: Journal, more: int
-    ) -> None:
+    async def test_another_stream_of_that_name_is_kept_and_named(self, journal: Journal, more: int) -> None:
         await journal.restore("s", build_entries({"n": 1}, {"n": 2}, {"n": 3}), SUMMARY)
         before = await journal.read("s")
         others = build_entries({"n": 1}, {"n": "two"}, *[{"n": n} for n in range(3, 4 + more)])

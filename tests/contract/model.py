@@ -123,9 +123,7 @@ class ModelContract:
         assert failure.value.cause == "timeout"
         assert "0.05 seconds" in failure.value.detail
 
-    async def test_a_cancelled_request_ends_and_the_next_is_answered(
-        self, model: Model, endless: EndlessModel
-    ) -> None:
+    async def test_after_a_cancelled_request_comes_another(self, model: Model, endless: EndlessModel) -> None:
         replies: list[Reply] = []
 
         async def send_request() -> None:

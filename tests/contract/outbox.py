@@ -32,18 +32,14 @@ async def claim_id(
 
 @pytest.mark.asyncio
 class ReaderContract:
-    async def test_a_new_reader_begins_at_the_end_and_stays_where_it_is(
-        self, journal: Journal, outbox: Outbox
-    ) -> None:
+    async def test_a_new_reader_begins_at_the_end_and_stays(self, journal: Journal, outbox: Outbox) -> None:
         assert await outbox.register("early") == ReaderPosition(0, 0)
         await append_entries(journal, "s", 0, {}, {})
 
         assert await outbox.register("late") == ReaderPosition(2, 2)
         assert await outbox.register("early") == ReaderPosition(0, 0)
 
-    async def test_every_entry_is_told_of_once_in_the_order_it_was_written(
-        self, journal: Journal, outbox: Outbox
-    ) -> None:
+    async def test_every_entry_is_told_of_once_and_in_order(self, journal: Journal, outbox: Outbox) -> None:
         await append_entries(journal, "a", 0, {}, {})
         await append_entries(journal, "b", 0, {})
         await append_entries(journal, "a", 2, {})
@@ -151,9 +147,7 @@ class ItemContract:
         assert await outbox.delete_overdue(100) == 1
         assert [await claim_id(outbox) for _ in range(2)] == ["r-2-0", ""]
 
-    async def test_of_many_who_claim_one_wins_each_and_appends_are_not_disturbed(
-        self, journal: Journal, outbox: Outbox
-    ) -> None:
+    async def test_of_many_who_claim_an_item_one_wins_it(self, journal: Journal, outbox: Outbox) -> None:
         await put_items(outbox, *map(build_item, range(1, 11)))
         async with asyncio.timeout(TIMEOUT):
             found, _, _ = await asyncio.gather(

@@ -126,9 +126,7 @@ async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: SqliteJour
             assert (await manager.follow(snapshot.id, wait=60)).debate == snapshot.debate
 
 
-async def test_waiting_for_the_lease_ends_when_another_process_has_done_the_round(
-    journal: SqliteJournal,
-) -> None:
+async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: SqliteJournal) -> None:
     called, release, idle = anyio.Event(), anyio.Event(), ScriptedModel()
 
     async def answer(request: Request) -> str:
@@ -161,7 +159,7 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
     assert snapshot.debate.round == 1
 
 
-async def test_a_database_that_fails_costs_no_lease(
+async def test_a_failing_database_costs_no_lease(
     journal: SqliteJournal, caplog: pytest.LogCaptureFixture
 ) -> None:
     leases = Leases(journal, utc_now)

@@ -101,13 +101,13 @@ async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(open_client
 
 
 @pytest.mark.requirement("A1")
-async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(open_modern_client: Any) -> None:
+async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(open_modern: Any) -> None:
     bull, bear = ScriptedModel(), ScriptedModel()
     debaters = [
         {"name": "Bull", "role": "optimist", "system_prompt": "You are Bull.", "model": "bull"},
         {"name": "Bear", "role": "risk analyst", "system_prompt": "You are Bear.", "model": "bear"},
     ]
-    async with open_modern_client({"bull": bull, "bear": bear}) as client:
+    async with open_modern({"bull": bull, "bear": bear}) as client:
         asked = {"question": "Invest?", "format": "settle", "debaters": debaters, "run": True}
         ran = await call(client, "start_debate", **asked)
         said = [turn["text"] for turn in (await read_view(client, ran, "result"))["transcript"]]

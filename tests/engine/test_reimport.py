@@ -16,9 +16,7 @@ from tests.support.gated_model import Gate
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
 
 
-async def test_the_days_budget_forgets_nothing_when_a_debate_comes_back(
-    database: str, tmp_path: Path
-) -> None:
+async def test_the_day_s_budget_forgets_nothing_of_a_debate(database: str, tmp_path: Path) -> None:
     there, model = tmp_path / "there.db", ScriptedModel()
     async with (
         open_engine(database, model, daily_calls=100) as one,
@@ -39,9 +37,7 @@ def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:
 
 
 @pytest.mark.requirement("D7")
-async def test_what_came_from_elsewhere_spends_nothing_before_it_is_asked_for(
-    database: str, tmp_path: Path
-) -> None:
+async def test_what_came_from_elsewhere_spends_nothing_unasked(database: str, tmp_path: Path) -> None:
     gate = Gate()
     async with open_engine(database, gate.model) as one:
         snapshot = await start_debate(one, run=True)

@@ -108,11 +108,7 @@ async def test_readings_that_were_cut_are_paid_and_not_counted(
             caution.partition(" was shown")[0]
             for caution in verdict.cautions
             if "shown only a part" in caution
-        ] == [
-            "Proponent (ollama_chat/tiny)",
-            "Opponent (ollama_chat/tiny)",
-            "judge 1 (ollama_chat/tiny)",
-        ]
+        ] == ["Proponent (ollama_chat/tiny)", "Opponent (ollama_chat/tiny)", "judge 1 (ollama_chat/tiny)"]
 
 
 @pytest.mark.asyncio

@@ -85,9 +85,7 @@ CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
 """Events, conditions, and how often that happens in a second opinion."""
 
 
-async def test_a_hook_hears_the_events_it_names_under_the_conditions_it_sets(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_a_hook_hears_its_events_under_its_conditions(database: str, log_lines: LogLines) -> None:
     hooks = [
         hook(f"hook-{number}", on, logs("{hook}"), **when) for number, (on, when, _) in enumerate(CONDITIONS)
     ]
@@ -126,9 +124,7 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> No
     assert posted.json["event"]["actor"] == "hook stand-in"
 
 
-async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_what_a_hook_does_is_heard_and_moves_no_hook(database: str, log_lines: LogLines) -> None:
     again = {"intervene": {"action": "inject", "text": "Again."}}
     async with open_hooks(
         database,
@@ -149,9 +145,7 @@ async def test_what_a_hook_does_moves_no_hook_to_intervene_but_can_be_heard_of(
     ]
 
 
-async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_hooks_intervene_in_a_debate_twenty_times(database: str, log_lines: LogLines) -> None:
     resume = {"intervene": {"action": "resume"}}
     hooks = (hook("eager", "debate_pause", resume), hook("tell", "*", logs("{kind}"), kind="resumed"))
     async with open_hooks(database, *hooks) as manager:
@@ -167,9 +161,7 @@ async def test_hooks_intervene_twenty_times_in_a_debate_and_no_more(
     assert snapshot.status == "paused"
 
 
-async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_a_refused_intervention_is_not_tried_again(database: str, log_lines: LogLines) -> None:
     async with open_hooks(
         database, hook("late", "debate_end", {"intervene": {"action": "pause"}})
     ) as manager:
@@ -182,9 +174,7 @@ async def test_an_intervention_that_is_refused_is_told_and_not_tried_again(
     assert "The debate is over" in said
 
 
-async def test_a_webhook_that_hangs_holds_up_neither_the_debate_nor_other_hooks(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_a_webhook_that_hangs_holds_up_nothing_else(database: str, log_lines: LogLines) -> None:
     async with (
         open_receiver(hangs=True) as receiver,
         open_hooks(
@@ -201,9 +191,7 @@ async def test_a_webhook_that_hangs_holds_up_neither_the_debate_nor_other_hooks(
     assert snapshot.status == "concluded"
 
 
-async def test_what_was_not_delivered_when_the_process_was_killed_is_delivered_by_the_next(
-    database: str,
-) -> None:
+async def test_what_a_killed_process_did_not_deliver_the_next_delivers(database: str) -> None:
     async with open_receiver(hangs=True) as receiver:
         hooks = [post_at_start(receiver.url)]
         async with open_hooks(database, *hooks) as manager:
@@ -267,9 +255,7 @@ async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once
             await receiver.wait_for(2)
 
 
-async def test_an_intervention_is_not_made_twice_by_who_did_not_live_to_note_it(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_an_intervention_that_was_not_noted_is_made_once(database: str, log_lines: LogLines) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]
     async with open_hooks(database, *hooks) as manager:
@@ -298,9 +284,7 @@ async def outbox_of(database: str) -> AsyncIterator[Outbox]:
         await journal.close()
 
 
-async def test_debates_that_began_before_a_hook_was_first_there_are_left_alone(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_debates_that_began_before_a_hook_are_left_alone(database: str, log_lines: LogLines) -> None:
     async with open_hooks(database) as manager:
         old = await start_debate(manager)
     early = hook("early", "*", logs("early {debate_id} {kind}"))
@@ -333,9 +317,7 @@ async def test_what_happened_too_long_ago_is_left_alone(database: str, log_lines
     assert log_lines.messages == ["began Now?"]
 
 
-async def test_a_debate_whose_record_was_altered_keeps_no_other_from_being_heard_of(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_an_altered_record_keeps_no_other_from_being_heard(database: str, log_lines: LogLines) -> None:
     hooks = [hook("ops", "debate_start", logs("began {question}"))]
     async with open_hooks(database, *hooks):
         pass

@@ -30,9 +30,7 @@ from tests.support.simulation import build_request, build_usage, simulate
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
 
-async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can_be_checked(
-    database: str,
-) -> None:
+async def test_an_event_is_posted_with_its_debate_and_a_signature(database: str) -> None:
     async with open_receiver() as receiver:
         hooks = [hook("ops", "debate_end", webhook(receiver.url + "?to=ops"), tags="prod")]
         async with open_hooks(database, *hooks) as manager:
@@ -65,9 +63,7 @@ async def test_an_event_is_posted_whole_with_its_debate_and_a_signature_that_can
         ("a plain text", "v1,EMaO+BqfM9TTfEr3HGJRWMcbNKMCW3+XEhO0WbaXIOw="),
     ],
 )
-async def test_the_signature_is_what_the_reference_library_standardwebhooks_makes(
-    secret: str, signature: str
-) -> None:
+async def test_the_signature_is_what_the_standardwebhooks_library_makes(secret: str, signature: str) -> None:
     headers = build_headers("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}', secret)
 
     assert headers["webhook-id"] == "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -114,9 +110,7 @@ async def test_a_refusal_or_a_redirect_is_final(database: str, answer: str, log_
 
 
 @pytest.mark.parametrize("date", [False, True])
-async def test_attempts_wait_as_long_as_the_server_asks_and_go_on_after_a_restart(
-    database: str, date: bool
-) -> None:
+async def test_attempts_wait_as_asked_and_go_on_after_a_restart(database: str, date: bool) -> None:
     ahead = timedelta()
     wanted = format_datetime(utc_now() + timedelta(seconds=900), usegmt=True) if date else "900"
     async with open_receiver(status_lines=[f"429 Slow\r\nRetry-After: {wanted}", "500 Oh"]) as receiver:
@@ -168,9 +162,7 @@ async def test_a_host_whose_address_is_private_is_not_called_unless_that_is_allo
     assert said.endswith("attempt 1: localhost has a private address and is not under allow.private")
 
 
-async def test_a_name_with_one_private_address_among_public_ones_is_not_called(
-    database: str, log_lines: LogLines
-) -> None:
+async def test_a_name_with_one_private_address_is_not_called(database: str, log_lines: LogLines) -> None:
     async def two(_host: str, _port: int) -> list[str]:
         return ["93.184.216.34", "10.0.0.1"]
 

@@ -102,9 +102,7 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
     assert len(model.requests) == 2
 
 
-async def test_of_a_server_that_is_killed_two_others_take_over_what_ran_and_pay_once(
-    database: str, at: CallGate
-) -> None:
+async def test_two_servers_take_over_what_a_killed_one_ran(database: str, at: CallGate) -> None:
     async with start_server_process(database, at, "auto") as (server, client):
         own = await call(client, "start_debate", run=True, **ASKED)
         stepped = await call(client, "start_debate", **ASKED)

@@ -75,8 +75,8 @@ async def test_the_index_lists_debates_newest_first(finished: Any) -> None:
     assert [row["debate_id"] for row in index["debates"]] == [newer, debate_id]
 
 
-async def test_the_list_comes_in_pages_that_show_each_debate_once(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_the_list_comes_in_pages_that_show_each_debate_once(open_modern: Any) -> None:
+    async with open_modern() as client:
         ids = [
             (await call(client, "start_debate", question=f"Question {number}?"))["debate_id"]
             for number in range(PAGE_SIZE + 5)
@@ -182,9 +182,9 @@ async def test_events_are_read_from_a_round_on(finished: Any) -> None:
 
 
 @pytest.mark.parametrize(("question", "count"), [("猫" * 3000, 25), ("Ship it? " * 100, 25), ("猫" * 99, 2)])
-async def test_a_page_of_debates_stays_short(open_modern_client: Any, question: str, count: int) -> None:
+async def test_a_page_of_debates_stays_short(open_modern: Any, question: str, count: int) -> None:
     debaters = [{"name": name, "stance": f"{name} " + "猫" * 400} for name in ("Ada", "Ben")]
-    async with open_modern_client() as client:
+    async with open_modern() as client:
         for _ in range(count):
             await run_debate(client, question=question, debaters=debaters, wait_seconds=9)
         answer = await client.call_tool("find_debates", {})
@@ -208,16 +208,14 @@ async def test_a_result_links_to_the_transcript_and_stays_short(open_client: Any
 
 @pytest.mark.requirement("D3")
 @pytest.mark.parametrize("silent", [24, 26])
-async def test_many_failures_leave_room_for_what_was_said_and_for_what_to_do(
-    open_modern_client: Any, silent: int
-) -> None:
+async def test_many_failures_leave_room_for_the_talk_and_advice(open_modern: Any, silent: int) -> None:
     def answer(request: Request) -> str:
         if int(request.seat.split()[-1]) > 26 - silent:
             raise ModelError("unavailable", f"{request.seat}: " + "猫" * 900)
         return "猫" * 2000
 
     debaters = [{"name": f"{'猫' * 30} {number}", "stance": "猫" * 500} for number in range(1, 27)]
-    async with open_modern_client({"mine": ScriptedModel(answer)}, "mine") as client:
+    async with open_modern({"mine": ScriptedModel(answer)}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         step = await client.call_tool("step_round", {"debate_id": debate_id})
         verdict = await client.call_tool("get_verdict", {"debate_id": debate_id})

@@ -138,9 +138,7 @@ def test_serve_is_what_the_command_alone_does_and_closing_stdin_ends_it(serve: S
 @pytest.mark.requirement("M3", "N8")
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
-def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
-    serve: Start, name: str, code: int
-) -> None:
+def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code: int) -> None:
     served = serve()
     served.hello()
     arguments = {"question": "Tea?", "models": ["scripted?delay=0.2"], "format": "verdict", "run": True}
@@ -162,9 +160,7 @@ def test_a_signal_ends_the_server_though_stdin_is_open_and_a_debate_runs(
 @pytest.mark.requirement("M3", "N8")
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
-def test_a_signal_keeps_what_was_said_at_the_terminal_and_continue_says_only_the_rest(
-    cli: Cli, name: str, code: int
-) -> None:
+def test_after_a_signal_continue_says_only_what_is_missing(cli: Cli, name: str, code: int) -> None:
     debate = [*COMMAND, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
     with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

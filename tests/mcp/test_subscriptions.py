@@ -35,9 +35,9 @@ ADDRESSES = ["", "/transcript", "/rounds/1", "/verdict", "/transcript?format=jso
 @pytest.mark.parametrize("part", ADDRESSES)
 @pytest.mark.parametrize("is_own", [True, False], ids=["this process", "another process"])
 async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
-    open_modern_client: Any, part: str, is_own: bool
+    open_modern: Any, part: str, is_own: bool
 ) -> None:
-    async with open_modern_client() as client, open_modern_client() as other:
+    async with open_modern() as client, open_modern() as other:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         uri = f"debate://{debate_id}{part}"
 
@@ -65,9 +65,7 @@ class Ear:
 # The older protocol's way is the point here.
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 @pytest.mark.parametrize("part", ADDRESSES)
-async def test_a_subscriber_of_the_older_protocol_hears_until_it_has_had_enough(
-    database: str, part: str
-) -> None:
+async def test_a_subscriber_of_the_older_protocol_hears_until_it_stops(database: str, part: str) -> None:
     ear = Ear()
     async with connect_client(database, "legacy", message_handler=ear) as client:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]

@@ -99,9 +99,7 @@ async def test_no_more_than_32_functions_are_offered() -> None:
         (ResearchServer(url="http://127.0.0.1:9/mcp?key=mine"), "it cannot be reached (ConnectError)"),
     ],
 )
-async def test_a_server_that_cannot_be_used_offers_nothing_and_blocks_no_other(
-    server: ResearchServer, problem: str
-) -> None:
+async def test_an_unusable_server_blocks_no_other(server: ResearchServer, problem: str) -> None:
     async with open_research(bad=server, good=build_server_config("bad", tools=["pid"])) as research:
         functions = await research.list_functions(["bad", "good"])
         tried = research.connections["bad"]

@@ -47,9 +47,7 @@ async def run_moderated(client: Any, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.requirement("C3")
-async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_briefing(
-    open_client: Any,
-) -> None:
+async def test_what_a_moderator_looks_up_is_recorded_quoted_and_in_its_briefing(open_client: Any) -> None:
     moderator, debater = build_caller_of("big", size=3000), ScriptedModel()
     async with open_client(
         {"moderator": moderator, "mine": debater}, "mine", {"notes": build_server_config("bad")}
@@ -88,10 +86,10 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_to_it_and_in_its_bri
     ],
 )
 async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
-    open_modern_client: Any, notes: ResearchServer, function: str, failure: str
+    open_modern: Any, notes: ResearchServer, function: str, failure: str
 ) -> None:
     times = 0 if failure.startswith("servers: ") else 1
-    async with open_modern_client(
+    async with open_modern(
         {"moderator": build_caller_of(function, times=times)}, research={"notes": notes}
     ) as client:
         ran = await run_moderated(client)
@@ -105,9 +103,9 @@ async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
 
 
 @pytest.mark.anyio
-async def test_a_moderator_that_never_stops_calling_tools_loses_them(open_modern_client: Any) -> None:
+async def test_a_moderator_that_never_stops_calling_tools_loses_them(open_modern: Any) -> None:
     moderator = build_caller_of("pid", times=9, at_once=9)
-    async with open_modern_client(
+    async with open_modern(
         {"moderator": moderator}, research={"notes": build_server_config("bad")}
     ) as client:
         ran = await run_moderated(client)
@@ -120,14 +118,14 @@ async def test_a_moderator_that_never_stops_calling_tools_loses_them(open_modern
 
 
 @pytest.mark.anyio
-async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern_client: Any) -> None:
+async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern: Any) -> None:
     debaters = [
         {"name": "Ada", "stance": "yes", "model": "ada", "tools": ["notes/big"]},
         {"name": "Ben", "stance": "no"},
     ]
     ada, ben = build_caller_of("big", size=5), ScriptedModel()
     research = {"notes": build_server_config("bad", debaters=True)}
-    async with open_modern_client({"ada": ada, "ben": ben}, "ben", research) as client:
+    async with open_modern({"ada": ada, "ben": ben}, "ben", research) as client:
         asked = {"question": QUESTION, "format": "verdict", "debaters": debaters, "run": True}
         ran = await call(client, "start_debate", **asked)
         found = await read_events(client, ran, "researched")
@@ -152,11 +150,9 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
     ],
 )
 async def test_disallowed_tools_are_refused_before_the_debate(
-    open_modern_client: Any, options: dict[str, Any], expected: str
+    open_modern: Any, options: dict[str, Any], expected: str
 ) -> None:
-    async with open_modern_client(
-        research={"notes": build_server_config("bad", tools=["pid", "big"])}
-    ) as client:
+    async with open_modern(research={"notes": build_server_config("bad", tools=["pid", "big"])}) as client:
         asked = {"question": QUESTION, "format": "verdict", **options}
         assert expected in await expect_tool_error(client, "start_debate", **asked)
         assert (await call(client, "find_debates"))["debates"] == []
@@ -169,13 +165,13 @@ async def test_disallowed_tools_are_refused_before_the_debate(
     not MEMORY.exists() or shutil.which("node") is None,
     reason="needs Node.js and `npm install` in tests/node",
 )
-async def test_a_moderator_briefs_from_a_third_party_server(open_modern_client: Any, tmp_path: Path) -> None:
+async def test_a_moderator_briefs_from_a_third_party_server(open_modern: Any, tmp_path: Path) -> None:
     memory = tmp_path / "memory.jsonl"
     seen = {"type": "entity", "name": QUESTION, "entityType": "question", "observations": ["Staff of 4."]}
     memory.write_text(json.dumps(seen) + "\n", encoding="utf-8")
     server = ResearchServer(command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(memory)})
     moderator = ScriptedModel()
-    async with open_modern_client({"moderator": moderator}, research={"notes": server}) as client:
+    async with open_modern({"moderator": moderator}, research={"notes": server}) as client:
         ran = await run_moderated(
             client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}}
         )

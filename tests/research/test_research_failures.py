@@ -28,9 +28,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
         ("hang", "there was no answer within 1 s"),
     ],
 )
-async def test_a_call_that_breaks_the_connection_fails_and_the_next_opens_another(
-    function: str, failed: str
-) -> None:
+async def test_after_a_broken_connection_the_next_call_opens_another(function: str, failed: str) -> None:
     timeout = 1 if function == "hang" else 4
     async with open_research(bad=build_server_config("bad", timeout=timeout)) as research:
         before = int((await call_research_tool(research, "bad__pid")).result)

@@ -36,9 +36,9 @@ async def run(client: Any, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.anyio
-async def test_each_reading_of_a_judge_looks_up_on_its_own(open_modern_client: Any) -> None:
+async def test_each_reading_of_a_judge_looks_up_on_its_own(open_modern: Any) -> None:
     judge = Curious()
-    async with open_modern_client({"judge": judge}, research={"notes": build_server_config("bad")}) as client:
+    async with open_modern({"judge": judge}, research={"notes": build_server_config("bad")}) as client:
         ran = await run(client, options={"judges": {"models": ["judge"], "tools": ["notes/big"]}})
         found = await read_events(client, ran, "researched")
         shown = (await read_view(client, ran, "result"))["lookups"]
@@ -61,9 +61,9 @@ async def test_each_reading_of_a_judge_looks_up_on_its_own(open_modern_client: A
 
 
 @pytest.mark.anyio
-async def test_an_audience_looks_up_before_it_votes(open_modern_client: Any) -> None:
+async def test_an_audience_looks_up_before_it_votes(open_modern: Any) -> None:
     judge = Curious()
-    async with open_modern_client({"judge": judge}, research={"notes": build_server_config("bad")}) as client:
+    async with open_modern({"judge": judge}, research={"notes": build_server_config("bad")}) as client:
         options = {"judges": {"models": ["judge"], "tools": ["notes"]}}
         ran = await run(client, format="oxford", options=options)
         found = await read_events(client, ran, "researched")
@@ -74,10 +74,10 @@ async def test_an_audience_looks_up_before_it_votes(open_modern_client: Any) -> 
 
 
 @pytest.mark.anyio
-async def test_referee_and_synthesizer_look_things_up(open_modern_client: Any) -> None:
+async def test_referee_and_synthesizer_look_things_up(open_modern: Any) -> None:
     referee, writer, other = Curious(), Curious(), ScriptedModel()
     models = {"referee": referee, "writer": writer, "mine": other}
-    async with open_modern_client(models, "mine", {"notes": build_server_config("bad")}) as client:
+    async with open_modern(models, "mine", {"notes": build_server_config("bad")}) as client:
         options = {
             "referee": {"model": "referee", "tools": ["notes/big"]},
             "synthesizer": {"model": "writer", "tools": ["notes/big"]},
@@ -98,10 +98,8 @@ async def test_referee_and_synthesizer_look_things_up(open_modern_client: Any) -
 
 @pytest.mark.anyio
 @pytest.mark.requirement("C17")
-async def test_what_a_hidden_seat_looked_up_is_hidden_with_it(open_modern_client: Any) -> None:
-    async with open_modern_client(
-        {"judge": Curious()}, research={"notes": build_server_config("bad")}
-    ) as client:
+async def test_what_a_hidden_seat_looked_up_is_hidden_with_it(open_modern: Any) -> None:
+    async with open_modern({"judge": Curious()}, research={"notes": build_server_config("bad")}) as client:
         options = {
             "judges": {"models": ["judge"], "tools": ["notes"]},
             "visibility": {"hide_from_client": ["judges"]},
@@ -117,8 +115,8 @@ async def test_what_a_hidden_seat_looked_up_is_hidden_with_it(open_modern_client
 @pytest.mark.anyio
 @pytest.mark.parametrize("seat", ["judges", "referee", "synthesizer"])
 async def test_servers_that_are_not_configured_are_refused_for_every_seat(
-    open_modern_client: Any, seat: str
+    open_modern: Any, seat: str
 ) -> None:
-    async with open_modern_client(research={"notes": build_server_config("bad")}) as client:
+    async with open_modern(research={"notes": build_server_config("bad")}) as client:
         asked = {"question": QUESTION, "options": {seat: {"tools": ["books"]}}}
         assert "'books'. Configured: notes." in await expect_tool_error(client, "start_debate", **asked)

@@ -231,9 +231,7 @@ class TestRefusing:
         with pytest.raises(StorageError, match=r"file/a\.db cannot be opened: File exists"):
             await SqliteJournal.open(tmp_path / "file" / "a.db")
 
-    async def test_a_read_only_database_can_be_read_and_says_why_it_is_not_written(
-        self, tmp_path: Path
-    ) -> None:
+    async def test_a_read_only_database_can_be_read_and_says_that_it_is(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         async with open_journal(path) as journal:
             entries = await append_entries(journal, "s", 0, {})
@@ -249,9 +247,7 @@ class TestRefusing:
             with pytest.raises(StorageError, match="is read-only"):
                 await journal.acquire_lease("s", "me", now=0, seconds=1)
 
-    async def test_a_locked_database_fails_all_who_wait_and_works_again_afterwards(
-        self, tmp_path: Path
-    ) -> None:
+    async def test_a_locked_database_fails_all_who_wait_and_works_later(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         async with open_journal(path, lock_timeout=0.05) as journal:
             with closing(sqlite3.connect(path)) as other:

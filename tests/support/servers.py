@@ -59,7 +59,7 @@ def open_client(database: str, era: str) -> OpenClient:
 
 
 @pytest.fixture
-def open_modern_client(database: str) -> OpenClient:
+def open_modern(database: str) -> OpenClient:
     """As `open_client`, in one era: for behaviour that does not depend on the protocol."""
     return partial(connect_client, database, "auto")
 

@@ -83,8 +83,8 @@ async def test_a_debate_that_is_stopped_in_the_middle_is_played_on_after_a_resta
 
 
 @pytest.mark.requirement("M4")
-async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern: Any) -> None:
+    async with open_modern() as client:
         running = await call(client, "start_debate", question="Another?")
         step = await begun(client)
         found = await call(client, "find_debates", status="waiting")
@@ -105,8 +105,8 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
     assert none.content[0].text == "No turn of the caller's is awaited."
 
 
-async def test_a_turn_is_taken_once(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_a_turn_is_taken_once(open_modern: Any) -> None:
+    async with open_modern() as client:
         step = await begun(client, format="verdict")
         mine = {"debate_id": step["debate_id"], "speaker": " proponent", "text": "Yes."}
         await call(client, "submit_turn", **mine)
@@ -154,9 +154,9 @@ async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(ope
     assert [turn["agent"] for turn in result["transcript"]] == ["Me", "Bot", "Me", "Bot"]
 
 
-async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_modern_client: Any) -> None:
+async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_modern: Any) -> None:
     gate = Gate()
-    async with open_modern_client({"bot": gate.model}, "bot") as client:
+    async with open_modern({"bot": gate.model}, "bot") as client:
         started = await run_debate(client, debaters=TWO, wait_seconds=0)
         with anyio.fail_after(5):
             await gate.first_call.wait()
@@ -174,11 +174,9 @@ async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_m
     assert {turn["agent"] for turn in result["transcript"] if turn["round"] == 1} == {"Me", "Bot"}
 
 
-async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(
-    open_modern_client: Any,
-) -> None:
+async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(open_modern: Any) -> None:
     judge = ScriptedModel()
-    async with open_modern_client({"judge": judge}) as client:
+    async with open_modern({"judge": judge}) as client:
         step = await begun(client, format="verdict", options={"judges": {"models": ["judge"]}})
         mine = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Yes."}
         await call(client, "submit_turn", **mine)
@@ -211,7 +209,7 @@ async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(
     ],
 )
 async def test_every_seat_there_is_can_be_the_caller_s(
-    open_modern_client: Any, name: str, more: dict[str, Any], tasks: list[str]
+    open_modern: Any, name: str, more: dict[str, Any], tasks: list[str]
 ) -> None:
     written = {
         "closing": "SUMMARY: Clear.\nSTATUS: SETTLED\nDECISION: Ship.",
@@ -220,7 +218,7 @@ async def test_every_seat_there_is_can_be_the_caller_s(
         "ballot": json.dumps({"choice": "for"}),
     }
     asked = []
-    async with open_modern_client() as client:
+    async with open_modern() as client:
         step = await begun(client, format=name, run=True, **more)
         while step["status"] == "waiting":
             turn = step["awaited"][0]

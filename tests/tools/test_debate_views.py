@@ -47,9 +47,9 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
 
 
 @pytest.mark.requirement("N7")
-async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(open_modern_client: Any) -> None:
+async def test_a_prompt_that_is_too_long_for_a_result_can_be_read_whole(open_modern: Any) -> None:
     documents = [{"title": "Plan", "text": "A line of the plan.\n" * 1_000}]
-    async with open_modern_client() as client:
+    async with open_modern() as client:
         asked = {"question": "Q?", "models": ["caller"], "documents": documents, "run": True}
         step = await call(client, "start_debate", **asked)
         shown = await client.call_tool("step_round", {"debate_id": step["debate_id"]})

@@ -24,8 +24,8 @@ GOOD = {"decision": "wait", "reasons": ["No tests."], "months": 3}
 
 
 @pytest.mark.parametrize("name", ["verdict", "settle", "round_robin", "second_opinion"])
-async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name: str) -> None:
-    async with open_modern_client() as client:
+async def test_the_result_has_the_shape_asked_for(open_modern: Any, name: str) -> None:
+    async with open_modern() as client:
         options = {"output_schema": SCHEMA}
         ran = await mcp_debates.run_debate(client, format=name, options=options)
         result = await mcp_debates.read_view(client, ran, "result")
@@ -41,8 +41,8 @@ async def test_the_result_has_the_shape_asked_for(open_modern_client: Any, name:
     assert json.loads(shown.split("```json\n")[1].split("\n```")[0]) == made
 
 
-async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_off_the_raw_result_stands_alone(open_modern: Any) -> None:
+    async with open_modern() as client:
         ran = await mcp_debates.run_debate(
             client, question="Q?", format="round_robin", options={"synthesizer": False}
         )
@@ -63,9 +63,9 @@ async def test_off_the_raw_result_stands_alone(open_modern_client: Any) -> None:
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(
-    open_modern_client: Any, options: dict[str, Any], told: str
+    open_modern: Any, options: dict[str, Any], told: str
 ) -> None:
-    async with open_modern_client() as client:
+    async with open_modern() as client:
         said = await expect_tool_error(client, "start_debate", question="Q?", options=options, run=True)
         found = await call(client, "find_debates")
 
@@ -74,11 +74,9 @@ async def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_spent(
 
 
 @pytest.mark.parametrize("name", ["verdict", "round_robin"])
-async def test_a_model_that_never_satisfies_the_schema_costs_the_result_and_says_why(
-    open_modern_client: Any, name: str
-) -> None:
+async def test_a_model_that_never_satisfies_the_schema_costs_the_result(open_modern: Any, name: str) -> None:
     model = mcp_debates.build_scripted_model(deliverable={**GOOD, "months": 30})
-    async with open_modern_client({"mine": model}) as client:
+    async with open_modern({"mine": model}) as client:
         options = {"output_schema": SCHEMA, "synthesizer": {"model": "mine"}}
         ran = await client.call_tool(
             "start_debate", {"question": "Q?", "format": name, "options": options, "run": True}

@@ -80,16 +80,11 @@ async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> 
         ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
         ({"models": {"Ada": "no such model"}}, "no such model"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
-        (
-            {"judges": {"count": 99}},
-            "`changes.judges.count` must be at most 9",
-        ),
+        ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
     ],
 )
-async def test_what_cannot_be_changed_is_refused_and_opens_nothing(
-    open_modern_client: Any, changes: dict[str, Any], told: str
-) -> None:
-    async with open_modern_client(judges(), "mine") as client:
+async def test_bad_changes_open_no_fork(open_modern: Any, changes: dict[str, Any], told: str) -> None:
+    async with open_modern(judges(), "mine") as client:
         parent = await concluded(client)
         asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
         assert told in await expect_tool_error(client, "fork_debate", **asked)
@@ -98,8 +93,8 @@ async def test_what_cannot_be_changed_is_refused_and_opens_nothing(
     assert [row["debate_id"] for row in page["debates"]] == [parent["debate_id"]]
 
 
-async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern_client: Any) -> None:
-    async with open_modern_client(judges(), "mine") as client:
+async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern: Any) -> None:
+    async with open_modern(judges(), "mine") as client:
         parent = await concluded(client)
         asked = {"debate_id": parent["debate_id"], "at_round": 1}
         one, other = [await call(client, "fork_debate", **asked) for _ in range(2)]
@@ -120,9 +115,7 @@ async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern
     ]
 
 
-async def test_a_fork_that_is_to_run_does_so_without_being_asked_and_knows_its_predicate(
-    database: str,
-) -> None:
+async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(database: str) -> None:
     async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
         parent = await manager.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
         await manager.step(parent.id, wait=5)

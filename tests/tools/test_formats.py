@@ -38,10 +38,8 @@ async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(open_client: A
 
 @pytest.mark.requirement("M4", "D1")
 @pytest.mark.parametrize("name", FORMATS)
-async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_says(
-    open_modern_client: Any, name: str
-) -> None:
-    async with open_modern_client() as client:
+async def test_doing_what_next_says_steps_any_format_to_its_end(open_modern: Any, name: str) -> None:
+    async with open_modern() as client:
         started = await call(
             client,
             "start_debate",
@@ -60,16 +58,14 @@ async def test_a_debate_of_any_format_is_stepped_to_its_end_by_doing_what_next_s
 
 
 @pytest.mark.requirement("A2", "A3")
-async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(
-    open_modern_client: Any,
-) -> None:
+async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_it(open_modern: Any) -> None:
     moderator = mcp_debates.build_scripted_model(
         closing=[
             "SUMMARY: Bull names a contract; Bear has not answered it.\nSTATUS: CONTINUE",
             "**SUMMARY**\nBoth sides are clear.\n\n**STATUS**: Settled\n\n**DECISION**: Put in half.",
         ]
     )
-    async with open_modern_client({"moderator": moderator}) as client:
+    async with open_modern({"moderator": moderator}) as client:
         ran = await mcp_debates.run_debate(
             client,
             question="Invest $1M?",
@@ -93,12 +89,12 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
 
 
 @pytest.mark.requirement("C3", "C5", "C11")
-async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_client: Any) -> None:
+async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern: Any) -> None:
     first = {"next_speakers": ["Ben", "Ada", "Ben"], "briefing": "Load is 3x.", "new_angle": None}
     last = {"next_speakers": ["Ada"], "briefing": None, "new_angle": "Latency?", "done": True}
     moderator = mcp_debates.build_scripted_model(opening=[first | {"done": False}, last])
     debater = ScriptedModel()
-    async with open_modern_client({"moderator": moderator, "debater": debater}, "debater") as client:
+    async with open_modern({"moderator": moderator, "debater": debater}, "debater") as client:
         ran = await mcp_debates.run_debate(
             client,
             format="verdict",
@@ -123,11 +119,9 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern_clien
 
 
 @pytest.mark.requirement("C15")
-async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
-    open_modern_client: Any,
-) -> None:
+async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(open_modern: Any) -> None:
     referee, debater = ScriptedModel(), ScriptedModel()
-    async with open_modern_client({"referee": referee, "debater": debater}, "debater") as client:
+    async with open_modern({"referee": referee, "debater": debater}, "debater") as client:
         ran = await mcp_debates.run_debate(
             client,
             question="How do we store it?",
@@ -148,8 +142,8 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(
 
 
 @pytest.mark.requirement("D1", "D5")
-async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_a_full_debate_holds_its_seven_phases(open_modern: Any) -> None:
+    async with open_modern() as client:
         started = await call(client, "start_debate", question="Ship it?", format="full", max_rounds=5)
         rounds = await mcp_debates.step_all_rounds(client, started)
         transcript = await mcp_debates.read_transcript(client, started)
@@ -172,14 +166,14 @@ async def test_a_full_debate_holds_its_seven_phases(open_modern_client: Any) -> 
 
 
 @pytest.mark.requirement("D1")
-async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any) -> None:
+async def test_phases_of_ones_own_are_held_as_instructed(open_modern: Any) -> None:
     model = ScriptedModel()
     phases = [
         "opening",
         {"name": "premortem", "instruction": "It failed. Say why.", "order": "declared"},
         "voting",
     ]
-    async with open_modern_client({"mine": model}, "mine") as client:
+    async with open_modern({"mine": model}, "mine") as client:
         ran = await mcp_debates.run_debate(client, options={"phases": phases})
         transcript = await mcp_debates.read_transcript(client, ran)
 
@@ -191,9 +185,7 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern_client: Any
 
 
 @pytest.mark.requirement("C1", "C8")
-async def test_three_judges_choose_between_sides_that_are_neither_for_nor_against(
-    open_modern_client: Any,
-) -> None:
+async def test_three_judges_choose_between_sides_that_are_neither_for_nor_against(open_modern: Any) -> None:
     def finding(winner: str | None, verdict: str) -> ScriptedModel:
         return mcp_debates.build_scripted_model(
             judgment={"verdict": verdict, "winner": winner, "reasoning": "Why.", "margin": 2}
@@ -204,7 +196,7 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
         "two": finding("by rail", "Rails are faster."),
         "three": finding("Ada", "Rivers flood less than rails break."),
     }
-    async with open_modern_client(judges) as client:
+    async with open_modern(judges) as client:
         ran = await mcp_debates.run_debate(
             client,
             question="How do we ship it?",
@@ -224,8 +216,8 @@ async def test_three_judges_choose_between_sides_that_are_neither_for_nor_agains
 
 
 @pytest.mark.requirement("D21")
-async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_modern_client: Any) -> None:
-    async with open_modern_client() as client:
+async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_modern: Any) -> None:
+    async with open_modern() as client:
         ran = await mcp_debates.run_debate(client, format="full")
         found = await mcp_debates.read_events(
             client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"

@@ -39,9 +39,7 @@ async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any
         ),
     ],
 )
-async def test_a_choice_is_read_and_shown(
-    open_client: Any, how: HandoffMode, said: mcp_debates.TaskAnswer
-) -> None:
+async def test_a_choice_is_read(open_client: Any, how: HandoffMode, said: mcp_debates.TaskAnswer) -> None:
     async with open_client({"first": mcp_debates.build_scripted_model(argument=said)}) as client:
         ran = await handed(client, how)
         transcript = await mcp_debates.read_transcript(client, ran)
@@ -70,10 +68,10 @@ async def test_a_choice_is_read_and_shown(
     ],
 )
 async def test_a_choice_that_cannot_be_used_is_told_and_the_next_is_drawn_by_the_seed(
-    open_modern_client: Any, how: HandoffMode, said: mcp_debates.TaskAnswer, told: str
+    open_modern: Any, how: HandoffMode, said: mcp_debates.TaskAnswer, told: str
 ) -> None:
     model = mcp_debates.build_scripted_model(argument=said)
-    async with open_modern_client({"first": model}) as client:
+    async with open_modern({"first": model}) as client:
         ran, again = await handed(client, how), await handed(client, how)
         transcript = await mcp_debates.read_transcript(client, ran)
         drawn = [(await mcp_debates.read_events(client, each, "handed_off"))[0] for each in (ran, again)]

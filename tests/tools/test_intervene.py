@@ -130,10 +130,7 @@ async def test_a_turn_that_was_retracted_is_not_read_by_who_speaks_next(open_cli
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "fly"}, "There is no action 'fly'. Actions: pause, resume, "),
-    (
-        {"action": "extend", "rounds": -1},
-        "`rounds` must be at least 0",
-    ),
+    ({"action": "extend", "rounds": -1}, "`rounds` must be at least 0"),
     ({"action": "extend", "rounds": 99}, "Pass `rounds`: how many more, 1 to 20"),
     ({"action": "extend", "limits": {"max_calls": "x"}}, "`limits.max_calls` must be a whole number"),
     ({"action": "extend", "limits": {"nope": 1}}, "`limits.nope` is unknown. There are: max_calls,"),
@@ -141,10 +138,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "extend", "limits": {"on_budget": "stop"}}, "must be one of conclude, pause"),
     ({"action": "weights", "weights": {"judge 1": [1]}}, "must be text"),
     ({"action": "weights", "weights": {"Ada": 2}}, "Nobody here is called 'Ada'. Voters: judge 1."),
-    (
-        {"action": "threshold", "threshold": "1/" + "9" * 50},
-        "`threshold` may have 20 characters at most.",
-    ),
+    ({"action": "threshold", "threshold": "1/" + "9" * 50}, "`threshold` may have 20 characters at most."),
     ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),
     ({"action": "replace_model", "to": "Zed", "model": "mine"}, "Nobody here is called 'Zed'."),
     ({"action": "challenge", "to": "Zed", "text": "?"}, "Nobody here is called 'Zed'."),

@@ -32,10 +32,10 @@ async def moderated(client: Any, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_a_decision_that_cannot_be_used_is_told_to_the_user_and_to_the_moderator_who_is_asked_again(
-    open_modern_client: Any, decision: mcp_debates.TaskAnswer, told: str
+    open_modern: Any, decision: mcp_debates.TaskAnswer, told: str
 ) -> None:
     moderator = mcp_debates.build_scripted_model(opening=[decision, BOTH | {"next_speakers": ["Ben"]}])
-    async with open_modern_client({"moderator": moderator}) as client:
+    async with open_modern({"moderator": moderator}) as client:
         ran = await moderated(client, max_rounds=1)
         transcript = await mcp_debates.read_transcript(client, ran)
         result = await mcp_debates.read_view(client, ran, "result")
@@ -48,9 +48,9 @@ async def test_a_decision_that_cannot_be_used_is_told_to_the_user_and_to_the_mod
 
 
 @pytest.mark.requirement("A2", "C3")
-async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_modern_client: Any) -> None:
+async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_modern: Any) -> None:
     moderator = ScriptedModel()
-    async with open_modern_client({"moderator": moderator}) as client:
+    async with open_modern({"moderator": moderator}) as client:
         ran = await moderated(
             client, format="settle", options={"moderator": {"model": "moderator", "opens": True}}
         )
@@ -64,10 +64,10 @@ async def test_a_moderator_may_open_and_close_the_rounds_of_one_debate(open_mode
 
 
 @pytest.mark.requirement("A2")
-async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(open_modern_client: Any) -> None:
+async def test_a_summary_that_cannot_be_read_is_told_and_asked_for_again(open_modern: Any) -> None:
     closing, told = "SUMMARY: Fine.\nSTATUS: perhaps", '"status" must be SETTLED or CONTINUE'
     good = {"summary": "Ada has it.", "status": "SETTLED", "decision": "Ship."}
-    async with open_modern_client(
+    async with open_modern(
         {"moderator": mcp_debates.build_scripted_model(closing=[closing, good])}
     ) as client:
         ran = await moderated(client, format="settle")

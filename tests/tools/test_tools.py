@@ -61,9 +61,7 @@ async def test_a_round_that_is_not_the_next_is_refused(open_client: Any) -> None
 
 
 @pytest.mark.requirement("D3")
-async def test_a_debate_that_nobody_answers_pauses_with_the_cause_and_can_be_resumed(
-    open_client: Any,
-) -> None:
+async def test_a_debate_that_nobody_answers_pauses_with_cause_and_resumes(open_client: Any) -> None:
     down = True
 
     def answer(_: object) -> str:
@@ -154,9 +152,9 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ],
 )
 async def test_wrong_input_is_told_what_to_do_and_the_server_lives(
-    open_modern_client: Any, tool: str, arguments: dict[str, Any], told: str
+    open_modern: Any, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
-    async with open_modern_client() as client:
+    async with open_modern() as client:
         text = await expect_tool_error(client, tool, **arguments)
         assert told in text
         assert not re.search("pydantic|validation error|type=|input_value", text)
@@ -180,7 +178,7 @@ STAGES = ["opened", "said", "paused", "said paused", "run paused", "judging paus
 
 @pytest.mark.requirement("M4")
 @pytest.mark.parametrize("stage", STAGES)
-async def test_no_call_that_is_named_as_the_next_is_refused(open_modern_client: Any, stage: str) -> None:
+async def test_no_call_that_is_named_as_the_next_is_refused(open_modern: Any, stage: str) -> None:
     def answer(request: Request) -> str:
         if request.seat.startswith("judge"):
             raise ModelError("unavailable", "the judge is away")
@@ -189,7 +187,7 @@ async def test_no_call_that_is_named_as_the_next_is_refused(open_modern_client: 
     # Slow enough for the pause to arrive before the first answer.
     slow = 0.5 if stage == "run paused" else 0.01
     model = ScriptedModel(answer) if "judging" in stage else ScriptedModel(delay=slow)
-    async with open_modern_client({"mine": model}, "mine") as client:
+    async with open_modern({"mine": model}, "mine") as client:
 
         async def reach() -> dict[str, Any]:
             run, wait = stage in ("run paused", "judging paused", "over"), 0 if "run" in stage else 45

@@ -112,10 +112,8 @@ async def everything(client: Client, debate_id: str) -> list[str]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", HIDDEN)
-async def test_what_is_hidden_from_the_client_is_in_nothing_it_can_ask_for(
-    open_modern_client: Any, kind: SeatKind
-) -> None:
-    async with open_modern_client(seats(), "debater") as client:
+async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind: SeatKind) -> None:
+    async with open_modern(seats(), "debater") as client:
         step, returned = await debated(client, hide_from_client=[kind])
         texts = [*returned, *await everything(client, step["debate_id"])]
         by_word = {
@@ -131,8 +129,8 @@ async def test_what_is_hidden_from_the_client_is_in_nothing_it_can_ask_for(
 
 
 @pytest.mark.anyio
-async def test_an_outcome_is_shown_whatever_is_hidden(open_modern_client: Any) -> None:
-    async with open_modern_client(seats(), "debater") as client:
+async def test_an_outcome_is_shown_whatever_is_hidden(open_modern: Any) -> None:
+    async with open_modern(seats(), "debater") as client:
         step, _ = await debated(client, hide_from_client=list(HIDDEN))
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
         state = await read_view(client, step, "state")
@@ -145,8 +143,8 @@ async def test_an_outcome_is_shown_whatever_is_hidden(open_modern_client: Any) -
 
 
 @pytest.mark.anyio
-async def test_what_is_hidden_can_be_proven_all_the_same(open_modern_client: Any) -> None:
-    async with open_modern_client(seats(), "debater") as client:
+async def test_what_is_hidden_can_be_proven_all_the_same(open_modern: Any) -> None:
+    async with open_modern(seats(), "debater") as client:
         step, _ = await debated(client, hide_from_client=["debaters"])
         rows = (await read_view(client, step, "events"))["events"]
         receipt = await read_view(client, step, "receipt")
@@ -162,13 +160,11 @@ async def test_what_is_hidden_can_be_proven_all_the_same(open_modern_client: Any
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["debaters", "moderator", "referee"])
-async def test_what_is_hidden_from_seats_is_in_no_other_debater_s_prompt(
-    open_modern_client: Any, kind: SeatKind
-) -> None:
+async def test_what_is_hidden_from_seats_is_in_no_prompt(open_modern: Any, kind: SeatKind) -> None:
     open_to_all, hidden = seats(), seats()
-    async with open_modern_client(open_to_all, "debater") as client:
+    async with open_modern(open_to_all, "debater") as client:
         await debated(client)
-    async with open_modern_client(hidden, "debater") as client:
+    async with open_modern(hidden, "debater") as client:
         await debated(client, hide_from_seats=[kind])
 
     word = {"debaters": "zebra argument", "moderator": "quokka", "referee": "walrus"}[kind]

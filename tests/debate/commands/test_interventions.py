@@ -265,18 +265,14 @@ def test_an_instruction_is_shown_with_the_other_interventions() -> None:
         ("x", "Nobody", "Nobody here is called 'Nobody'"),
     ],
 )
-def test_an_instruction_needs_a_text_of_fair_length_and_a_seat_that_exists(
-    text: str, to: str, problem: str
-) -> None:
+def test_an_instruction_needs_a_text_of_fair_length_and_a_seat(text: str, to: str, problem: str) -> None:
     with pytest.raises(InvalidRequestError, match=problem):
         simulate().intervene("instruct", text=text, to=to)
 
 
 @pytest.mark.requirement("N9")
 @pytest.mark.parametrize(("changes", "kept"), [({}, [TEXT]), ({"instructions": "Be brief."}, [])])
-def test_instructions_of_a_fork_replace_those_that_its_parent_was_given(
-    changes: dict[str, Any], kept: list[str]
-) -> None:
+def test_instructions_of_a_fork_replace_those_of_before(changes: dict[str, Any], kept: list[str]) -> None:
     parent = simulate()
     parent.intervene("instruct", text=TEXT)
     parent.play_through_round(1)

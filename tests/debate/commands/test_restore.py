@@ -51,9 +51,7 @@ def refusal(change: Callable[[Bodies], object], **asked: Any) -> str:
         (lambda found: found[0].update(forked_at_round=9), "forked after rounds that are not there"),
     ],
 )
-def test_what_tells_no_debate_is_refused_at_its_first_entry(
-    change: Callable[[Bodies], object], told: str
-) -> None:
+def test_what_is_no_debate_is_refused_at_its_entry(change: Callable[[Bodies], object], told: str) -> None:
     assert told in refusal(change)
 
 

@@ -94,9 +94,7 @@ class TestReaders:
             ("**Anna**", "Anna"),
         ],
     )
-    def test_the_next_speaker_is_known_by_name_letter_or_stance(
-        self, how: How, chosen: str, name: str
-    ) -> None:
+    def test_the_next_is_known_by_name_letter_or_stance(self, how: How, chosen: str, name: str) -> None:
         made = turn(how, says(how, "It pays.", chosen))
         assert (made.hands_to, made.no_handoff) == (name, "")
         assert made.text.startswith("It pays.")

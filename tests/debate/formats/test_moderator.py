@@ -166,9 +166,7 @@ class TestRefused:
 
     @pytest.mark.requirement("D3")
     @pytest.mark.parametrize("answer", ["Well.", ProviderFailure("timeout")])
-    def test_a_moderator_who_gives_up_is_stood_in_for_and_that_is_recorded(
-        self, answer: ScriptAnswer
-    ) -> None:
+    def test_a_moderator_who_gives_up_is_stood_in_for_on_record(self, answer: ScriptAnswer) -> None:
         at = moderated(rounds=1)
         at.script = task_script({"opening": lambda _: answer})
         at.play()

@@ -78,9 +78,7 @@ UNCLEAR = "the reply holds no clear finding; answer with JSON, and with one of"
         ((NONE, PROSE), "undecided", "", "No finding: Speaker 1 abstained; Speaker 2 gave no usable ballot."),
     ],
 )
-def test_the_outcome_follows_from_the_ballots(
-    ballots: tuple[ScriptAnswer, ...], outcome: str, winner: str, told: str
-) -> None:
+def test_the_ballots_decide(ballots: tuple[ScriptAnswer, ...], outcome: str, winner: str, told: str) -> None:
     found = verdict(*ballots)
     assert (found.outcome, found.winner, found.verdict) == (outcome, winner, told)
 

@@ -187,7 +187,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
     assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
 
 
-async def test_a_bug_stops_the_recovery_of_one_debate_and_nothing_else(
+async def test_a_bug_stops_the_recovery_of_one_debate(
     database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
@@ -221,9 +221,7 @@ async def finished(manager: DebateManager, debate_id: str) -> str:
         return ""
 
 
-async def test_a_damaged_debate_keeps_no_other_from_going_on(
-    database: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_debate_stops_no_other(database: str, caplog: pytest.LogCaptureFixture) -> None:
     broken, whole = await left_behind(
         database, DebateRequest(question="Break?", run=True), DebateRequest(question="Ship?", run=True)
     )

@@ -10,9 +10,7 @@ from benchmarks.crashes.soak_checks import check_results
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16", "N8", "D3")]
 
 
-async def test_debates_under_chaos_survive_kills_and_the_checks_notice_altered_results(
-    tmp_path: Path,
-) -> None:
+async def test_debates_under_chaos_survive_kills_and_checks_notice_changes(tmp_path: Path) -> None:
     plan = Plan(debates=6, kills=1, seed=3)
 
     report = await run_soak(plan, tmp_path)

@@ -98,9 +98,7 @@ async def test_the_same_debate_under_the_same_chaos_meets_the_same_faults(tmp_pa
     ],
 )
 @pytest.mark.asyncio
-async def test_where_nobody_ever_answers_the_debate_pauses_with_the_cause(
-    fault: str, causes: set[str], tmp_path: Path
-) -> None:
+async def test_where_nobody_answers_the_debate_pauses(fault: str, causes: set[str], tmp_path: Path) -> None:
     async with open_engine(tmp_path, Chaos.from_mapping({fault: "1"})) as running:
         snapshot = await run_debate(running, options={"seed": 1})
 

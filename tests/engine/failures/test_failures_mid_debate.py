@@ -111,9 +111,7 @@ async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_
     assert len(model.requests) == 2
 
 
-async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_nobody_chose(
-    database: str,
-) -> None:
+async def test_debaters_who_bring_their_models_are_judged_by_none_but_these(database: str) -> None:
     debaters = [DebaterInput(name=name, stance=name, model="scripted") for name in ("Ada", "Ben")]
     async with open_engine(database, default="") as running:
         snapshot = await start_debate(running, debaters=debaters)
@@ -121,9 +119,7 @@ async def test_debaters_who_bring_their_models_are_not_judged_by_another_that_no
     assert snapshot.debate.setup.judges.models == ("scripted",)
 
 
-async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded_whichever_comes_first(
-    database: str,
-) -> None:
+async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded(database: str) -> None:
     first, second = Gate(), Gate()
     debaters = [
         DebaterInput(name="Ada", stance="ship", model="first"),

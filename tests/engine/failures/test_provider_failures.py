@@ -70,9 +70,7 @@ async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
     assert all(turn.seat != "Cy" for turn in snapshot.debate.turns)
 
 
-async def test_prose_in_place_of_a_verdict_is_asked_again_once_and_is_never_a_vote(
-    database: str, stub: Stub
-) -> None:
+async def test_prose_in_place_of_a_verdict_is_never_a_vote(database: str, stub: Stub) -> None:
     snapshot = await debated(database, stub, "fine", judge="prose")
 
     assert snapshot.status == "paused"

@@ -86,10 +86,10 @@ async def go_on(client: Any, opened: dict[str, Any]) -> None:
     await call(client, "intervene", debate_id=opened["debate_id"], action="resume")
 
 
-async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
-    open_modern_client: OpenClient, places: Places
+async def test_a_debate_of_them_ends_and_names_who_was_silent(
+    open_modern: OpenClient, places: Places
 ) -> None:
-    async with open_modern_client(places.models()) as client:
+    async with open_modern(places.models()) as client:
         opened = await call(client, "start_debate", **wanted("Ship it?", PATIENCE))
         assert opened["status"] == "paused"
         await go_on(client, opened)
@@ -104,11 +104,9 @@ async def test_a_debate_of_them_ends_in_time_and_names_who_did_not_answer(
     assert places.asked == {"fine": ROUNDS + 2, "late": ROUNDS, "500": (ROUNDS + 1) * MAX_ATTEMPTS}
 
 
-async def test_of_many_debates_at_once_a_few_ask_the_dead_one_and_all_end(
-    open_modern_client: OpenClient, places: Places
-) -> None:
+async def test_of_many_debates_a_few_ask_the_dead_one(open_modern: OpenClient, places: Places) -> None:
     many = 6
-    async with open_modern_client(places.models()) as client:
+    async with open_modern(places.models()) as client:
         opened = [await call(client, "start_debate", **wanted(f"Ship {n}?", 0)) for n in range(many)]
         for one in opened:
             await call(client, "get_verdict", debate_id=one["debate_id"], wait_seconds=PATIENCE)

@@ -82,9 +82,7 @@ async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, strea
 @pytest.mark.parametrize(
     "request_", [build_judgment_request(), build_deliverable_request()], ids=["ours", "the caller's"]
 )
-async def test_a_schema_that_is_refused_is_left_to_the_words_of_the_prompt(
-    stub: Stub, request_: Request
-) -> None:
+async def test_a_refused_schema_is_left_to_the_words_of_the_prompt(stub: Stub, request_: Request) -> None:
     stub.queue.extend(["plain", "plain"])
 
     reply = await reply_in_time(through(stub, "gpt-5.4-mini"), request_)

@@ -55,9 +55,7 @@ class APIError(Exception):
         (500, "unavailable", True),
     ],
 )
-def test_an_error_without_a_class_of_its_own_means_its_status(
-    status: int, cause: str, is_transient: bool
-) -> None:
+def test_an_error_without_its_own_class_means_its_status(status: int, cause: str, is_transient: bool) -> None:
     failure = classify_error(APIError(status), "openai/m")
 
     assert (failure.cause, failure.is_transient) == (cause, is_transient)

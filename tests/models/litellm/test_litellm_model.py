@@ -112,9 +112,7 @@ async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(stub: Stub
         ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub [2J ? of today ".ljust(200, "x")),
     ],
 )
-async def test_the_model_that_answered_is_named_in_one_clean_line_of_some_length(
-    stub: Stub, reported: str, named: str
-) -> None:
+async def test_the_model_that_answered_is_named_in_a_line(stub: Stub, reported: str, named: str) -> None:
     stub.reported_model = reported
 
     assert (await ask(through(stub))).usage.model == named

@@ -165,9 +165,7 @@ anyio.run(main, sys.argv[1])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
-def test_what_is_not_installed_is_named_with_its_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_has_its_command_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     with pytest.raises(ModelError) as failure:

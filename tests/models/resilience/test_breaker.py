@@ -24,9 +24,7 @@ def outcomes() -> guarded.RequestResults:
 
 
 @pytest.mark.parametrize("cause", ["unavailable", "timeout"])
-async def test_a_model_that_fails_again_and_again_is_not_asked_for_a_while(
-    clock: guarded.FakeClock, cause: FailureCause
-) -> None:
+async def test_a_model_that_keeps_failing_gets_a_rest(clock: guarded.FakeClock, cause: FailureCause) -> None:
     inner = ScriptedModel(guarded.failing_script(cause))
     model = resilience.GuardedModel("acme/m", "acme", inner, resilience.Guard(now=clock.now))
     for _ in range(resilience.FAILURE_THRESHOLD):

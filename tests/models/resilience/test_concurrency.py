@@ -69,9 +69,7 @@ class TestPlaces:
         assert held.requested_seats == ["0", "1", "2", "3", "4"]
         assert len(outcomes.replies) == 5
 
-    async def test_the_places_of_the_process_are_for_all_providers_together(
-        self, outcomes: guarded.RequestResults
-    ) -> None:
+    async def test_all_providers_share_places_of_the_process(self, outcomes: guarded.RequestResults) -> None:
         guard, held = resilience.Guard(concurrency=3, provider_concurrency=2), guarded.HeldScript()
 
         async with guarded.open_tasks() as tasks:
@@ -204,7 +202,7 @@ class TestPlaces:
 
 class TestProviders:
     @pytest.mark.requirement("D3")
-    async def test_a_dead_and_a_slow_provider_hold_up_nobody_else(
+    async def test_a_dead_provider_holds_up_nobody(
         self, stub: Stub, outcomes: guarded.RequestResults
     ) -> None:
         model = through(guarded.FakeClock(auto_advance=True))
