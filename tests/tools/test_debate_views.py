@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.models import ModelError
-from tests.support.client_calls import call
+from tests.support.client_calls import call, read_resource
 from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
@@ -91,7 +91,9 @@ async def test_every_field_of_a_verdict_is_there_before_there_is_one(open_client
     async with open_client() as client:
         opened = await call(client, "start_debate", question="Ship it?")
         found = await call(client, "get_verdict", debate_id=opened["debate_id"], wait_seconds=0)
+        shown = await read_resource(client, f"debate://{opened['debate_id']}/verdict")
 
     nobody = {"asked": 0, "voted": 0, "abstained": 0, "failed": 0, "support": "", "against": "", "voices": 0}
     assert found["panel"] == {**nobody, "proven": []}
     assert (found["ahead"], found["outcome"], found["cautions"]) == ("", "", [])
+    assert "No verdict yet" in shown

@@ -275,6 +275,17 @@ class TestRetractions:
         at.intervene("retract", to="Opponent", round=1)
         assert "it spoke in round 1" in refused(at, "retract", to="Opponent", round=1)
 
+    def test_votes_on_a_turn_that_is_retracted_meanwhile_are_paid_for_and_asked_for_again(self) -> None:
+        at = simulate(build_setup(options={"judges": {"count": 2}})).play_to_round(3)
+        first, second, *_ = at.pending_calls()
+        late = at.answer(second)
+        at.add_events(at.answer(first))
+        at.intervene("retract", to="Opponent", round=1)
+        at.add_events(late)
+        assert (at.debate.judgments, len(at.debate.superseded), len(at.debate.usage)) == ((), 2, 6)
+        assert [call.seat for call in at.pending_calls()] == ["judge 1", "judge 2"] * 2
+        assert at.play().status == "concluded"
+
     def test_what_was_not_said_cannot_be_retracted(self) -> None:
         assert "no turn of 'Nobody' in round 1" in refused(
             simulate().play_through_round(1), "retract", to="Nobody", round=1

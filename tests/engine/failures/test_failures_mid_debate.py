@@ -2,12 +2,14 @@
 
 import asyncio
 import sqlite3
+from datetime import timedelta
 from typing import Any
 
 import anyio
 import pytest
 
 from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesInput, OptionsInput
+from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_round, start_debate
@@ -29,6 +31,25 @@ class Odd:
         done = self.act()
         reply: Reply = await done if asyncio.isfuture(done) else done
         return reply
+
+
+async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
+    slept, awake = Gate(), ScriptedModel()
+    question = DebateRequest(question="Ship it?", format="verdict", max_rounds=3, run=True)
+    async with (
+        open_engine(database, slept.model) as one,
+        open_engine(database, awake, clock=lambda: utc_now() + timedelta(seconds=60)) as two,
+    ):
+        snapshot = await one.start(question, actor=ACTOR)
+        with anyio.fail_after(5):
+            await slept.first_call.wait()
+            finished = await two.follow(snapshot.id, wait=5)
+            seen = await one.follow(snapshot.id, wait=5)
+
+        assert finished.status == "concluded"
+        assert seen.debate == finished.debate
+        assert len(slept.model.requests) == 1
+        assert len(awake.requests) == 8
 
 
 async def cancelled() -> None:
