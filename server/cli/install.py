@@ -7,6 +7,7 @@ is not plain JSON is not changed.
 import json
 import os
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -107,11 +108,28 @@ def update_config_file(
         shutil.copy2(path, backup)
     indent = re.search(r"^\{\s*?\n([ \t]+)", text)
     content = json.dumps(config, ensure_ascii=False, indent=indent[1] if indent else 2)
-    if server_config.get("env"):
-        path.touch(0o600)  # a new file with keys is its owner's alone; replacing it keeps its permissions
-    with click.open_file(str(path), "w", encoding="utf-8", errors="replace", atomic=True) as file:
-        file.write(content + "\n")
+    write_atomically(path, content + "\n", private=bool(server_config.get("env")))
     return True, backup
+
+
+def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
+    """Replace a file, or leave it as it was. Its permissions are kept; a new private one is its owner's alone.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        copy.touch(0o600 if private or path.exists() else 0o666, exist_ok=False)
+        with copy.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, copy)
+        copy.replace(path)
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 @click.command()

@@ -2,7 +2,8 @@
 
 import signal
 import sys
-from typing import Any, BinaryIO, TextIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import click
 
@@ -125,15 +126,9 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @click.option(
     "--as", "file_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.File("w", encoding="utf-8", errors="replace", atomic=True),
-    metavar="FILE",
-    help="A file, not stdout.",
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
-def export(settings: Settings, debate_id: str, file_format: str, output: TextIO | None) -> None:
+def export(settings: Settings, debate_id: str, file_format: str, output: Path | None) -> None:
     """Write a debate as Markdown, or as JSON that `counterpoint import` reads.
 
     The JSON contains every entry with its hash, and the receipt. A running debate can be exported, too.
@@ -146,7 +141,13 @@ def export(settings: Settings, debate_id: str, file_format: str, output: TextIO 
     else:
         data = session.run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
         text = session.format_json(data)
-    click.echo(text, file=output)
+    if output is None:
+        click.echo(text)
+        return
+    try:
+        install.write_atomically(output, text + "\n")
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
 
 
 @counterpoint.command("import")
