@@ -97,7 +97,8 @@ async def fill_journal(journal: Journal) -> None:
         for number in range(start, start + 200):
             rare = f" {RARE_WORD}" if number % 100 == 0 else ""
             request = DebateRequest(
-                question=f"Should we do number {number}{rare}?", options={"tags": ["stored"]}
+                question=f"Should we do number {number}{rare}?",
+                options={"tags": ["stored"], "framing": False},
             )
             setup = open_debate(request, models=["scripted"], seed=number + 1)
             debate, events = writer.generate_events(apply(None, setup))

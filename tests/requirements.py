@@ -168,6 +168,10 @@ BUILT: dict[str, str] = {
         "opener is told what tools there are, to fold what it finds into the briefing, and that round 1 wants "
         "the whole roster"
     ),
+    "N24": (
+        "a question that is not yes or no gets positions of its own, proposed by a model and recorded, or "
+        "named by the caller"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -220,10 +224,6 @@ PLANNED: dict[str, str] = {
         "judgments imported"
     ),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
-    "N24": (
-        "a question that is not yes or no gets positions of its own, proposed by a model and recorded, or "
-        "named by the caller"
-    ),
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
     "N27": (

@@ -33,9 +33,9 @@ PRINTED: dict[str, list[str]] = {
         "leaning: ",
     ],
     "unattended": [
-        "Estimate: 14 calls",
+        "Estimate: 15 calls",
         "It may take 10 calls.",
-        "concluded after 10 calls: budget: 8 of 10 calls spent",
+        "concluded after 9 calls: budget: 7 of 10 calls spent",
         "they share round 1.",
     ],
     "caller_seat": [

@@ -93,7 +93,7 @@ LIBRARIES: dict[str, str] = {
     "models.windows": "anyio",
     "engine": "anyio pydantic",
     "hooks": "anyio httpx2 pydantic yaml",
-    "tools": "mcp pydantic",
+    "tools": "anyio mcp pydantic",
     "mcp": "anyio mcp pydantic",
     "cli": "anyio click mcp platformdirs pydantic rich",
 }

@@ -89,6 +89,8 @@ DEBATE_OPTIONS = combine_options(
         "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
     ),
     click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
+    click.option("--no-framing", is_flag=True, help="Without debaters: for and against, unasked."),
+    click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
     click.option(
@@ -141,7 +143,7 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
     "--continue", "continue_id", metavar="ID", help="Continue this debate; a paused one is resumed."
 )
 @click.option("--format", type=click.Choice([*FORMATS]), default="second_opinion", show_default=True)
-@debaters_option("A debater", "Default: one for, one against.")
+@debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
 @SEAT_OPTIONS
 @DEBATE_OPTIONS
@@ -277,8 +279,10 @@ def run_debate(
 
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
-    names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models", "quorum"]
+    names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
+    names += ["quorum", "same_stance"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
+    options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
     if duty := given["moderator"] or ("opens" if given["tools"] else ""):
         options["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": given["tools"]}

@@ -20,13 +20,14 @@ from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events, interventions
 from server.debate.facts.errors import DebateError
 from server.debate.facts.labels import name_sides
+from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
 from server.debate.views.names import name_event
-from server.debate.views.state import awaited_seats, awaited_turns, is_visible
+from server.debate.views.state import awaited_seats, awaited_turns, framing_line, is_visible, known_debaters
 from server.debate.views.warnings import describe_lost_predicate, has_uninformative_decision
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
@@ -82,7 +83,7 @@ class LiveDisplay:
         """Start with a debate whose earlier events are not printed again."""
         self.snapshot, self.shown_count = snapshot, snapshot.debate.version
         if self.show_turns:
-            print_setup(self.out, snapshot)
+            print_setup(self.out, snapshot, snapshot.debate.setup)
             turns = format_count(len(snapshot.debate.turns), "turn")
             self.out.print_line(f"{turns} so far: counterpoint show {snapshot.id}")
 
@@ -104,7 +105,7 @@ class LiveDisplay:
     def build_bar(self, bar: Terminal, debate: Debate) -> Table:
         """One line: replies received and expected, seconds, phase, and who is asked or what is being written."""
         done = len(debate.transcript_events) - len(debate.notes) + len(debate.ballots)
-        done += len(debate.judgments) + (debate.deliverable is not None)
+        done += len(debate.judgments) + (debate.deliverable is not None) + (debate.framed is not None)
         total = max(count_expected_calls(debate), 1)
         phase = f" {debate.phase.name}:" if debate.phase else ""
         head = f"{done}/{total} {int(monotonic() - self.start_time)}s{phase}"
@@ -221,7 +222,11 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event := name_event(snapshot.debate, event):
         case events.Opened():
-            print_setup(out, snapshot)
+            print_setup(out, snapshot, event)
+        case events.PositionsFramed():
+            print_positions(out, snapshot.debate.setup)
+        case DefaultPositionsUsed():
+            print_note(out, f"The positions are those of the format: {event.reason}.", "! ", "yellow")
         case events.PhaseEntered():
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
@@ -278,12 +283,18 @@ def describe_action(event: events.Paused | events.Resumed | interventions.Interv
     return event.kind.capitalize()
 
 
-def print_setup(out: Terminal, snapshot: DebateSnapshot) -> None:
-    """The question, the debaters, the other seats with their models, the estimate and its warnings."""
-    setup = snapshot.debate.setup
-    out.print_heading(markdown.format_heading(setup.question), 1)
-    for debater in setup.debaters:
+def print_positions(out: Terminal, setup: events.Opened) -> None:
+    """Who stands for what, and how that came about."""
+    if (line := framing_line(setup)) and line not in find_setup_warnings(setup, 0):
+        out.print_wrapped(line, "  ")
+    for debater in known_debaters(setup):
         out.print_wrapped(f"{debater.name}: {debater.stance} ({debater.model})", "  ")
+
+
+def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:
+    """The question, the debaters, the other seats with their models, the estimate and its warnings."""
+    out.print_heading(markdown.format_heading(setup.question), 1)
+    print_positions(out, setup)
     parts = []
     if count := len(setup.judges.models):
         models = ", ".join(dict.fromkeys(setup.judges.models))

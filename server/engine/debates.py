@@ -18,6 +18,7 @@ import anyio
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
 from server.debate.commands.open import add_prices, add_windows, open_debate
+from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
@@ -26,7 +27,7 @@ from server.debate.facts.state import Debate
 from server.debate.rules.advance import TerminateWhen
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import is_round_over, is_unattended
-from server.debate.rules.schedule import is_talk_over
+from server.debate.rules.schedule import find_models, is_talk_over
 from server.engine.daily_budget import DailyBudget
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
@@ -105,17 +106,40 @@ class DebateManager:
         await self._task_group.__aexit__(None, None, None)
 
     async def start(
-        self, request: DebateRequest, *, actor: str, terminate_when: TerminateWhen | None = None
+        self,
+        request: DebateRequest,
+        *,
+        actor: str,
+        terminate_when: TerminateWhen | None = None,
+        hold: bool = False,
     ) -> DebateSnapshot:
-        """Open a debate, and run it if `request.run` is set.
+        """Open a debate, have its positions named, and run it if `request.run` is set.
 
-        `terminate_when` is called after each round of talk, by this process only.
+        `terminate_when` is called after each round of talk, by this process only. `hold`: do not run it yet, so
+        that positions can be confirmed.
         """
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
         setup = open_debate(request, models=models, seed=seed, find_price=self._prices.find_price)
-        return await self._create(setup, (), actor, terminate_when)
+        return await self._create(setup, (), actor, terminate_when, hold=hold)
+
+    async def wait_for_positions(
+        self, snapshot: DebateSnapshot, *, wait: float, on_change: OnChange = None
+    ) -> DebateSnapshot:
+        """Wait until the positions of a debate that was just opened are named."""
+        run = self._driver.runs.get(snapshot.id)
+        return await self._driver.wait(run, wait, on_change, through_round=0) if run else snapshot
+
+    async def revise_positions(
+        self, debate_id: str, stances: Mapping[str, str], *, actor: str
+    ) -> DebateSnapshot:
+        """Put proposed positions into other words before the first round. `stances`: by debater."""
+        snapshot = await self.load(debate_id)
+        snapshot, _ = await self._record_with_retry(
+            snapshot, lambda debate: build_revision(debate, stances), actor
+        )
+        return snapshot
 
     async def fork(
         self,
@@ -133,12 +157,18 @@ class DebateManager:
         return await self._create(setup, inherited, actor, terminate_when)
 
     async def _create(
-        self, setup: Opened, inherited: Sequence[Event], actor: str, terminate_when: TerminateWhen | None
+        self,
+        setup: Opened,
+        inherited: Sequence[Event],
+        actor: str,
+        terminate_when: TerminateWhen | None,
+        *,
+        hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
         setup = setup.model_copy(update={"has_predicate": terminate_when is not None})
         officers = (setup.moderator, setup.referee, setup.synthesizer)
-        names = [*(d.model for d in setup.debaters), *setup.judges.models, *(o.model for o in officers if o)]
+        names = find_models(setup)
         for name in dict.fromkeys((*names, *setup.fallback_models)):
             self._models.check(name, self.environ)
         for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
@@ -151,8 +181,10 @@ class DebateManager:
         self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self._driver.predicates[snapshot.id] = terminate_when
-        if setup.run:
+        if setup.run and not hold:
             self._driver.ensure_running(snapshot, TO_END)
+        elif setup.needs_framing:
+            self._driver.ensure_running(snapshot, 0)
         return snapshot
 
     async def step(

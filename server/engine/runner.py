@@ -228,6 +228,7 @@ class Runner:
 
 
 def has_reached(debate: Debate, through_round: float) -> bool:
-    """Whether a debate is over, or as far as wanted."""
-    is_through = debate.round == through_round and is_round_over(debate)
+    """Whether a debate is over, or as far as wanted: for round 0, whether its positions are known."""
+    is_done = is_round_over(debate) if debate.round else not debate.setup.needs_framing
+    is_through = debate.round == through_round and is_done
     return debate.ended is not None or debate.round > through_round or is_through

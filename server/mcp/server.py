@@ -12,7 +12,7 @@ from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
 from server.tools.debates import build_all_tools
-from server.tools.tool import RequestContext, ToolCall, build_error
+from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -40,9 +40,9 @@ def build_server(manager: DebateManager) -> Server[DebateManager]:
     async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed for tool in tools.values()])
 
-    async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> ToolOutput:
         if tool := tools.get(params.name):
-            return await tool.run(params.arguments or {}, ToolCall(context))
+            return await tool.run(params.arguments or {}, ToolCall(context, params))
         return build_error(f"Unknown tool: {params.name}")
 
     return Server(

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Annotated
 
-from mcp.types import CallToolResult, ToolAnnotations
+import anyio
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from server.debate.commands import formats, requests
@@ -13,8 +14,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import catalog
 from server.debate.views.state import fork_origin_line
 from server.engine import queries
-from server.tools import results
-from server.tools.tool import Tool, ToolArguments, ToolCall, build_tool
+from server.tools import positions, results
+from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
 
 READ = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -39,11 +40,15 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     format: Annotated[str, Field(json_schema_extra={"enum": [*formats.FORMATS]})] = "second_opinion"
     wait_seconds: WaitSeconds = 45
 
-    async def execute(self, call: ToolCall) -> CallToolResult:
-        snapshot = await call.manager.start(self, actor=call.actor)
+    async def execute(self, call: ToolCall) -> ToolOutput:
+        deadline = anyio.current_time() + self.wait_seconds
+        found = await positions.find_answered(call, self) or await positions.start(call, self, deadline)
+        if isinstance(found, InputRequiredResult):
+            return found
         if self.run:
-            snapshot = await call.manager.follow(snapshot.id, wait=self.wait_seconds, on_change=call.report)
-        return results.build_progress_result(call.manager, snapshot)
+            wait = max(deadline - anyio.current_time(), 0)
+            found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
+        return results.build_progress_result(call.manager, found)
 
 
 class ForkDebate(ToolArguments):

@@ -33,6 +33,13 @@ MIN_TURN_BYTES = 20
 Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
 
 
+class Position(BaseModel):
+    """Who stands for what."""
+
+    debater: str
+    stance: str
+
+
 class ProgressResult(BaseModel):
     """How far a debate is, with the turns of its last round."""
 
@@ -40,6 +47,8 @@ class ProgressResult(BaseModel):
     status: str
     working: Annotated[bool, Field(description="The server goes on with it at this moment")]
     reason: Annotated[str, Field(description="Why it stands where it stands")]
+    positions: Annotated[list[Position], Field(description="Empty until they are named")]
+    framing: Annotated[str, Field(description="How the positions came about, if not from you")]
     round: int
     phase: str
     turns: list[verdict.Turn]
@@ -98,6 +107,8 @@ def build_progress_result(
         status=snapshot.status,
         working=working,
         reason=state.status_reason(debate),
+        positions=[Position(debater=d.name, stance=d.stance) for d in state.known_debaters(debate.setup)],
+        framing=state.framing_line(debate.setup),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in verdict.visible_turns(debate, shown) if turn.round == shown],
@@ -161,6 +172,7 @@ def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: s
     ending = "\n\n" + progress.next
     parts = [part for part in (extra, format_standing(snapshot, working=progress.working)) if part]
     if progress.round == debate.setup.forked_at_round:  # just opened or forked
+        parts += format_positions(progress)
         parts += [f"Warning: {warning}" for warning in progress.warnings]
         parts.append(progress.estimate)
     parts += [
@@ -183,6 +195,15 @@ def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: s
             parts.append(shorten_to_bytes(text, max(share, MIN_TURN_BYTES)))
         parts += [shorten_to_bytes(progress.moderator, share)] if progress.moderator else []
     return shorten_to_bytes("\n\n".join(parts), TEXT_LIMIT - count_bytes(ending)) + ending
+
+
+def format_positions(progress: ProgressResult) -> list[str]:
+    """Who stands for what, and how that came about, in equal shares of the bytes they may have."""
+    share = markdown.MAX_POSITIONS_BYTES // max(len(progress.positions), 1)
+    rows = [f"- {row.debater}: {markdown.format_heading(row.stance)}" for row in progress.positions]
+    listed = "\n".join(shorten_to_bytes(row, share) for row in rows)
+    is_problem = progress.framing in progress.warnings
+    return list(filter(None, ["" if is_problem else progress.framing, listed]))
 
 
 def format_standing(snapshot: DebateSnapshot, *, working: bool) -> str:

@@ -63,6 +63,8 @@ PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
 RequestContext = ServerRequestContext[DebateManager, Any]
+ToolOutput = types.CallToolResult | types.InputRequiredResult
+"""A result, or what the client has to ask a person first; it then repeats the call with the answer."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +72,9 @@ logger = logging.getLogger(__name__)
 class ToolCall:
     """The debate manager, the caller's name for the journal, and progress reports, for one call of a tool."""
 
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, context: RequestContext, params: types.CallToolRequestParams) -> None:
         client = context.session.client_params
+        self.context, self.params = context, params
         self.manager = context.lifespan_context
         self.actor = f"client {client.client_info.name[:60] if client else ''}".strip()
         self._report_progress = context.session.report_progress
@@ -91,7 +94,7 @@ class ToolArguments(requests.Input):
     """The arguments of a tool, and what it does with them."""
 
     @abstractmethod
-    async def execute(self, call: ToolCall) -> types.CallToolResult: ...
+    async def execute(self, call: ToolCall) -> ToolOutput: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Tool:
     listed: types.Tool
     arguments: type[ToolArguments]
 
-    async def run(self, given: dict[str, Any], call: ToolCall) -> types.CallToolResult:
+    async def run(self, given: dict[str, Any], call: ToolCall) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
         for name, field in self.arguments.model_fields.items():
             # Some clients pass lists and objects as JSON text.

@@ -19,11 +19,11 @@ from server.cli.live import LiveDisplay, print_summary, run_and_display
 from server.cli.main import counterpoint
 from server.cli.terminal import Terminal
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.servers import Cli
+from tests.support.simulation import build_request
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_replies_are_streamed_only_for_a_bar(
             streamed.add(on_text is not None)
             return await super().reply(request, on_text)
 
-    request = DebateRequest(question="Tabs?", models=["mine"], run=True)
+    request = build_request(question="Tabs?", models=["mine"], run=True)
     async with open_manager(Settings(db=database), {"mine": StreamRecorder()}) as manager:
         out = Terminal(io.StringIO(), is_terminal=True)
         display = LiveDisplay(out, bar=out if bar else None, show_turns=turns)
@@ -291,7 +291,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert checks["today"]["detail"] == "6 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
-    assert checks["a debate"]["detail"].startswith("6 calls, ")
+    assert checks["a debate"]["detail"].startswith("7 calls, ")
     assert "secret" not in result.output
 
 
@@ -318,7 +318,7 @@ async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_after_a_warnin
             return replace(await super().reply(request, on_text), informative=False)
 
     out = Terminal(io.StringIO())
-    request = DebateRequest(question="Tabs?", models=["mine"], format="verdict", max_rounds=1, run=True)
+    request = build_request(question="Tabs?", models=["mine"], format="verdict", max_rounds=1, run=True)
     async with open_manager(Settings(db=database), {"mine": Small()}) as manager:
         starter = partial(start_debate, request)
         print_summary(await run_and_display(starter, LiveDisplay(out), manager), out)

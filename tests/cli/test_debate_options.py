@@ -203,3 +203,39 @@ def test_a_debate_goes_on_with_its_next_turn_after_stdin_was_closed(cli: Cli) ->
     assert (going_on.exit_code, going_on.stderr) == (0, "")
     assert "Because it is ready." in going_on.stdout
     assert "Verdict: Leaning" in going_on.stdout
+
+
+@pytest.mark.requirement("N24")
+def test_positions_are_named_and_shown_before_the_first_turn(cli: Cli) -> None:
+    shown = cli("debate", "Which database should we use for events?", framing=True).stdout
+
+    parts = ["A model names the positions before round 1.", "The question was read as an open question."]
+    parts += ["Debater 3: the cheapest answer: Which database", "== Round 1: opening =="]
+    assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
+    assert "Proponent" not in shown
+
+
+@pytest.mark.requirement("N24")
+def test_no_framing_debates_for_and_against(cli: Cli) -> None:
+    shown = cli("debate", "Ship it?", "--no-framing", framing=True).stdout
+
+    assert "Proponent: for (scripted)" in shown
+    assert "A model names" not in shown
+
+
+@pytest.mark.requirement("N24")
+def test_a_question_that_could_not_be_framed_is_debated_with_a_caution(cli: Cli) -> None:
+    shown = cli("debate", "Ship it?", "--chaos", "empty=1", framing=True).stdout
+
+    assert "The positions are those of the format: the question could not be framed" in shown
+
+
+@pytest.mark.requirement("N24")
+def test_the_same_stance_twice_has_to_be_meant(cli: Cli) -> None:
+    sides = ["--debater", "Ada: ship it", "--debater", "Bob: Ship it"]
+
+    refused = cli("debate", "Ship it?", *sides)
+    meant = cli("debate", "Ship it?", *sides, "--same-stance")
+
+    assert (refused.exit_code, meant.exit_code) == (1, 0)
+    assert "Ada and Bob stand for the same" in refused.output

@@ -13,10 +13,10 @@ from server.cli.live import LiveDisplay
 from server.cli.sanitize import sanitize_text
 from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
-from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
 from server.engine.store import DebateSnapshot
+from tests.support.simulation import build_request
 
 if sys.platform != "win32":
     import pty
@@ -27,7 +27,7 @@ on_a_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has 
 
 
 def snapshot_with(*events: PhaseEntered | Spoke) -> DebateSnapshot:
-    setup = open_debate(DebateRequest(question="Tea?"), models=["scripted"], seed=1)
+    setup = open_debate(build_request(question="Tea?"), models=["scripted"], seed=1)
     history = (setup, *events)
     log = tuple(Recorded(seq, "", "", "", event) for seq, event in enumerate(history, 1))
     return DebateSnapshot("abc", replay(history), log)

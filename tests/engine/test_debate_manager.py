@@ -20,6 +20,7 @@ from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
 
@@ -65,7 +66,7 @@ async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str
 async def test_a_predicate_ends_the_talk_after_a_round(database: str) -> None:
     async with open_engine(database, default="scripted") as running:
         snapshot = await running.start(
-            DebateRequest(question="Ship it?", format="verdict", max_rounds=4, run=True),
+            build_request(question="Ship it?", format="verdict", max_rounds=4, run=True),
             actor=ACTOR,
             terminate_when=lambda debate: len(debate.turns) >= 4,
         )
@@ -82,7 +83,7 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
         raise ZeroDivisionError
 
     async with open_engine(database, default="scripted") as running:
-        snapshot = await running.start(DebateRequest(question="Ship it?"), actor=ACTOR, terminate_when=broken)
+        snapshot = await running.start(build_request(question="Ship it?"), actor=ACTOR, terminate_when=broken)
         await running.step(snapshot.id, wait=5)
         with pytest.raises(ZeroDivisionError):
             await running.step(snapshot.id, wait=5)

@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.requests import DebateRequest
 from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import StorageUnavailableError
@@ -25,11 +24,12 @@ from server.research import Research
 from storage.sqlite import SqliteJournal
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
 
 ACTOR = "test"
-STEPPED = DebateRequest(question="Ship it?", format="verdict")
+STEPPED = build_request(question="Ship it?", format="verdict")
 
 
 def build_manager(journal: SqliteJournal, model: Model) -> DebateManager:

@@ -44,7 +44,7 @@ async def debate_on(
     fields = {
         "question": "Build it?",
         "documents": documents,
-        "options": options,
+        "options": {"framing": False, **options},
         "max_rounds": 2,
         "run": True,
     }

@@ -147,7 +147,7 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
 @pytest.mark.parametrize("view", ["transcript", "events"])
 async def test_a_debate_of_any_length_is_read_whole_by_tool(open_client: Any, view: str) -> None:
     long = ScriptedModel(lambda request: f"猫 {request.seat} " * 700)
-    debaters = [{"name": f"N{number}", "stance": "s"} for number in range(20)]
+    debaters = [{"name": f"N{number}", "stance": f"s{number}"} for number in range(20)]
     async with open_client({"mine": long}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         await call(client, "step_round", debate_id=debate_id)
@@ -214,7 +214,9 @@ async def test_many_failures_leave_room_for_the_talk_and_advice(open_modern: Any
             raise ModelError("unavailable", f"{request.seat}: " + "猫" * 900)
         return "猫" * 2000
 
-    debaters = [{"name": f"{'猫' * 30} {number}", "stance": "猫" * 500} for number in range(1, 27)]
+    debaters = [
+        {"name": f"{'猫' * 30} {number}", "stance": f"{number}" + "猫" * 490} for number in range(1, 27)
+    ]
     async with open_modern({"mine": ScriptedModel(answer)}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         step = await client.call_tool("step_round", {"debate_id": debate_id})

@@ -161,7 +161,8 @@ def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code
 @pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_after_a_signal_continue_says_only_what_is_missing(cli: Cli, name: str, code: int) -> None:
-    debate = [*COMMAND, "debate", "Tabs?", "--format", "verdict", "--model", "scripted?delay=0.3"]
+    debate = [*COMMAND, "debate", "Tabs?", "--no-framing", "--format", "verdict"]
+    debate += ["--model", "scripted?delay=0.3"]
     with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert any("Proponent (for)" in line for line in child.stdout)

@@ -7,7 +7,6 @@ import anyio
 import pytest
 from mcp import Client
 
-from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.mcp.subscriptions import UpdateBus
 from server.models.registry import ModelRegistry
@@ -15,6 +14,7 @@ from storage.journal import StorageError
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.servers import connect_client
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2", "D2")]
 
@@ -124,10 +124,10 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
         manager.start_task(updates.run, manager)
         with anyio.fail_after(5):
             while not gone.told.is_set():
-                await manager.start(DebateRequest(question="Ship it?"), actor="test")
+                await manager.start(build_request(question="Ship it?"), actor="test")
                 with anyio.move_on_after(0.1):
                     await gone.told.wait()
-            await manager.start(DebateRequest(question="Another?"), actor="test")
+            await manager.start(build_request(question="Another?"), actor="test")
             await more.wait()
     await journal.close()
 

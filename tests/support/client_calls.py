@@ -5,8 +5,18 @@ from typing import Any
 from mcp import Client
 
 
+def without_framing(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of start_debate with which no model is asked for positions, unless they say so themselves."""
+    return {**arguments, "options": {"framing": False, **arguments.get("options", {})}}
+
+
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool and return its structured result. A tool error fails the test."""
+    """Call a tool and return its structured result. A tool error fails the test.
+
+    Positions are those of the format, unless the options say so: a test of them asks for framing.
+    """
+    if tool == "start_debate":
+        arguments = without_framing(arguments)
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result_text(result)
     assert result.structured_content is not None

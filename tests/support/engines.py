@@ -11,11 +11,11 @@ import anyio
 
 from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager, utc_now
 from server.engine.store import DebateSnapshot
 from server.models import Model
 from server.settings import Settings
+from tests.support.simulation import build_request
 
 
 def open_engine(
@@ -33,8 +33,8 @@ def open_engine(
     return open_manager(configured, named, environ={}, recover=recover, clock=clock)
 
 
-async def start_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
-    return await manager.start(DebateRequest(**{"question": "Ship it?", **fields}), actor="test")
+async def start_debate(manager: DebateManager, *, hold: bool = False, **fields: Any) -> DebateSnapshot:
+    return await manager.start(build_request(**{"question": "Ship it?", **fields}), actor="test", hold=hold)
 
 
 async def run_round(manager: DebateManager, **fields: Any) -> DebateSnapshot:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
 from server.debate.facts.config import Limits
+from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
@@ -37,6 +38,7 @@ SETUPS: dict[str, events.Opened] = {
     "round robin": build_setup(format="round_robin", options={"output_schema": SCHEMA}),
     "votes": build_setup(options={"phases": ["opening", "voting", "cross_examination", "voting"]}),
     "oxford": build_setup(format="oxford"),
+    "framed": build_setup(format="handoff", options={"framing": True}),
     "few turns": build_setup(format="full", debaters=build_debaters(3), options={"limits": {"max_turns": 8}}),
     "caller": build_setup(
         ["scripted", "caller"],
@@ -51,7 +53,9 @@ CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 def any_seat_name(opened: events.Opened) -> st.SearchStrategy[str]:
     names = [debater.name for debater in opened.debaters]
-    return st.sampled_from([*names, *judge_seats(opened), "moderator", "referee", "synthesizer", "x"])
+    return st.sampled_from(
+        [*names, *judge_seats(opened), "framer", "moderator", "referee", "synthesizer", "x"]
+    )
 
 
 def phase_events(opened: events.Opened) -> st.SearchStrategy[events.Event]:
@@ -88,6 +92,8 @@ def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
         known = {name: drawn for name, drawn in fields.items() if name in kind.model_fields}
         return st.builds(kind, **{**known, **others})
 
+    labels = st.sampled_from([("A", "B"), ("A", "B", "C"), ("A", "A", "C")])
+    revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
     weights = st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), anyone)
     return st.one_of(
         phase_events(opened),
@@ -95,6 +101,17 @@ def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
         built(events.RoundOpened, seat=officer, slot_index=st.just(0)),
         built(events.RoundClosed, seat=officer, slot_index=st.just(1)),
         built(events.Audited, seat=officer, slot_index=st.just(0)),
+        built(
+            events.PositionsFramed,
+            seat=st.just("framer"),
+            slot_index=st.just(0),
+            round=st.integers(0, 1),
+            question_kind=st.sampled_from(["yes_no", "open"]),
+            debaters=st.sampled_from([opened.debaters, opened.debaters[:2]]),
+            labels=labels,
+        ),
+        built(DefaultPositionsUsed),
+        built(interventions.PositionsRevised, stances=st.tuples(revised), labels=labels),
         built(events.DefaultPlanUsed),
         built(events.HandedOff, to=anyone, because=st.sampled_from(["chosen", "drawn"])),
         built(events.HandoffFailed, slot_index=st.just(0)),
@@ -143,6 +160,7 @@ def valid_answer(draw: st.DataObject, call: Call) -> ScriptAnswer:
     """A reply of the requested shape with a drawn choice."""
     choice = draw.draw(CHOICES)
     data: dict[str, Any] = {
+        "framing": {"kind": "open", "positions": draw.draw(st.lists(TEXT | st.just("y"), max_size=3))},
         "ballot": {"choice": choice},
         "message": {"to": choice or "A", "text": "Why?"},
         "opening": {"next_speakers": [choice] if choice else [], "done": draw.draw(st.booleans())},

@@ -8,6 +8,7 @@ from typing import Any
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
+from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
 from server.debate.facts.events import Event, Lookup, Opened, Paused, Researched, Resumed
@@ -94,6 +95,27 @@ def play_verdict() -> list[Event]:
     intervene(at, "resume", reason="the provider is back")
     at.script = lambda call: answer_verdict(call) if call.reading else "Because."
     return intervene(at.play_through_round(1), "conclude", reason="enough").play().events
+
+
+def play_positions() -> list[Event]:
+    """Positions are named, and put into other words, before anybody speaks."""
+    said = {
+        "kind": "open",
+        "positions": ["Buy it", "Żółć: lease it", "日本語で待つ"],
+        "assumption": "A year.",
+    }
+    at = simulate(
+        build_setup(["vendor/a", "vendor/b"], question="Which one?", max_rounds=1, options={"framing": True}),
+        task_script({"framing": said}),
+    ).play(lambda debate: debate.framed is not None)
+    at.add_events(*build_revision(at.debate, {"Debater 1": "Buy it in spring"}).events)
+    return at.play().events
+
+
+def play_default_positions() -> list[Event]:
+    """A question that could not be framed."""
+    prose = task_script({"framing": "Buy it."})
+    return simulate(build_setup(max_rounds=1, options={"framing": True}), prose).play().events
 
 
 def answer_moderated(call: Call) -> ScriptAnswer:
@@ -253,6 +275,8 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "without a plan": play_default_plan,
         "oxford": play_oxford,
         "blocks": play_blocks,
+        "positions": play_positions,
+        "without positions": play_default_positions,
     },
     "_interventions": {"steered": play_interventions, "forked": play_fork},
 }

@@ -33,11 +33,19 @@ def database(tmp_path: Path) -> str:
 
 @pytest.fixture
 def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs a command on the test's database, in this process."""
+    """Runs a command on the test's database, in this process. `framing`: have positions named by a model."""
     from server.cli.main import counterpoint  # noqa: PLC0415  (slow, and few tests need it)
 
     monkeypatch.setenv("COUNTERPOINT_DB", database)
-    return lambda *args, **more: CliRunner().invoke(counterpoint, args, prog_name="counterpoint", **more)
+
+    def run(*args: str, framing: bool = False, **more: Any) -> Result:
+        is_new = args[:1] == ("debate",) and not {"--continue", "--help"} & {*args}
+        options = ("--no-framing",) if is_new and not framing else ()
+        return CliRunner().invoke(
+            counterpoint, (*args[:1], *options, *args[1:]), prog_name="counterpoint", **more
+        )
+
+    return run
 
 
 @pytest.fixture

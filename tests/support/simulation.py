@@ -69,6 +69,7 @@ def default_script(call: Call) -> ScriptAnswer:
     """
     text = f"Argument {call.key.encode().hex()} of round {call.round}."
     data: dict[str, Any] = {
+        "framing": {"kind": "yes_no", "positions": ["Write it", "Do not write it"], "assumption": ""},
         "judgment": json.loads(render_finding()),
         "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": text},
         "ballot": {"choice": "A", "reasoning": "Costs were never answered."},
@@ -98,7 +99,13 @@ def task_script(answers: dict[str, Any], fallback: Script = default_script) -> S
 
 
 def build_request(**fields: Any) -> DebateRequest:
-    return DebateRequest.model_validate({"question": QUESTION, **fields})
+    """A request whose positions nobody has to name, unless its options say so."""
+    given = fields.pop("options", {})
+    options = {
+        "framing": False,
+        **(given if isinstance(given, dict) else given.model_dump(exclude_unset=True)),
+    }
+    return DebateRequest.model_validate({"question": QUESTION, **fields, "options": options})
 
 
 def build_setup(models: Sequence[str] = ("scripted",), seed: int = 7, **fields: Any) -> Opened:

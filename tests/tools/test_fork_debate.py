@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from server.compose import open_manager
-from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.commands.requests import ChangesInput
 from server.engine.errors import DebateNotFoundError
 from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
@@ -16,6 +16,7 @@ from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.mcp_debates import build_scripted_model, call_next, read_view, run_debate
 from tests.support.servers import Cli
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N9")]
 
@@ -117,7 +118,7 @@ async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern
 
 async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(database: str) -> None:
     async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
-        parent = await manager.start(DebateRequest(question="Ship it?", max_rounds=3), actor="test")
+        parent = await manager.start(build_request(question="Ship it?", max_rounds=3), actor="test")
         await manager.step(parent.id, wait=5)
         child = await manager.fork(
             parent.id, 1, ChangesInput(), actor="me", terminate_when=lambda _debate: True

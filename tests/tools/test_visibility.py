@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest, OptionsInput, VisibilityInput
+from server.debate.commands.requests import OptionsInput, VisibilityInput
 from server.debate.facts.config import SeatKind
 from server.debate.views.catalog import VIEWS
 from server.models import Request
@@ -18,6 +18,7 @@ from server.settings import Settings
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, call_next, read_view
 from tests.support.servers import Cli
+from tests.support.simulation import build_request
 
 pytestmark = pytest.mark.requirement("C17")
 
@@ -185,7 +186,7 @@ def told(model: ScriptedModel, seat: str, kind: SeatKind, word: str) -> bool:
 @pytest.mark.requirement("M5")
 def test_the_terminal_hides_it_too(database: str, cli: Cli) -> None:
     options = OptionsInput(visibility=VisibilityInput(hide_from_client=["debaters"]))
-    request = DebateRequest(question="Ship it?", models=["scripted"], options=options)
+    request = build_request(question="Ship it?", models=["scripted"], options=options)
 
     async def begin() -> str:
         async with open_manager(Settings(db=database)) as manager:

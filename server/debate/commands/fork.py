@@ -10,11 +10,13 @@ from typing import Any
 
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import build_documents
+from server.debate.commands.positions import find_same_stance
 from server.debate.commands.requests import ChangesInput, JudgesInput
-from server.debate.facts import events, interventions
+from server.debate.facts import config, events, interventions
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
+from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
 from server.debate.rules.advance import find_talk_end, next_phase
@@ -74,6 +76,10 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
             case interventions.TalkConcluded() | events.Concluded() | events.Ended() | events.PredicateLost():
                 pass
             case events.BlockEnded(round=number) if number == at_round:
+                pass
+            case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
+                pass  # they are in the setup
+            case events.Failed(seat=config.FRAMER):
                 pass
             case _:
                 inherited.append(entry)
@@ -166,6 +172,8 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         "seed": changes.seed or setup.seed,
         "documents": build_documents(changes.documents, setup.documents),
     }
+    if setup.framing or changes.stances:
+        other["framer"] = None
     if changes.judges:
         other["judges"] = build_changed_panel(debate, changes.judges, at_round)
     if changes.moderator:
@@ -193,6 +201,11 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
             require(name in updates, f"changes.{field}s: nobody is called {name!r}. Debaters: {known}.")
             require(value, f"changes.{field}s: there is nothing for {name}. Leave it out.")
             updates[name][field] = value
+    stances = [(debater.name, debater.stance) for debater in setup.debaters]
+    if changes.stances and not find_same_stance(stances):
+        stances = [(d.name, updates[d.name].get("stance", d.stance)) for d in setup.debaters]
+        problem = find_same_stance(stances)
+        require(not problem, f"{problem} Give each a position of its own in changes.stances.")
     return tuple(debater.model_copy(update=updates[debater.name]) for debater in setup.debaters)
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.facts import interventions
-from server.debate.facts.config import Limits, Price
+from server.debate.facts.config import FRAMER, Limits, Price
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.state import Debate
@@ -103,6 +103,7 @@ def challenge(debate: Debate, request: InterventionRequest) -> Change:
 def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters: bool) -> None:
     phases, phase = debate.setup.phases, debate.phase
     if request.to:
+        check_framed(debate)
         check_known(request.to, debate.names, "Debaters")
     if phase is None or not is_talk_over(debate):
         return
@@ -116,9 +117,24 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
 
 def instruct(debate: Debate, request: InterventionRequest) -> Change:
     if request.to:
-        check_known(request.to, seat_models(debate.setup), "Seats")
+        check_framed(debate)
+        check_known(request.to, find_seats(debate), "Seats")
     event = interventions.InstructionGiven(**check_text(request, "instruct"))
     return [event], f"{request.to or 'Every seat'} follows it from the next round on."
+
+
+def check_framed(debate: Debate) -> None:
+    problem = (
+        "Who debates is not known before the positions are named. Call step_round first, or leave `to` out."
+    )
+    require(not debate.setup.needs_framing, problem)
+
+
+def find_seats(debate: Debate) -> list[str]:
+    """The seats that will be asked: the framer before the debaters are known, then everybody else."""
+    if debate.setup.needs_framing:
+        return [seat for seat in seat_models(debate.setup) if seat not in debate.names]
+    return [seat for seat in seat_models(debate.setup) if seat != FRAMER]
 
 
 def check_known(name: str, known: Iterable[str], kind: str) -> None:
@@ -197,6 +213,8 @@ def find_uncounted_voters(debate: Debate) -> tuple[str, ...]:
 
 def set_weights(debate: Debate, request: InterventionRequest) -> Change:
     voters = find_uncounted_voters(debate)
+    if set(voters) & set(debate.names):
+        check_framed(debate)
     require(request.weights, f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
     weights = []
     for name, value in request.weights.items():
@@ -225,7 +243,7 @@ def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
 
 
 def replace_model(debate: Debate, request: InterventionRequest) -> Change:
-    check_known(request.to, seat_models(debate.setup), "Seats")
+    check_known(request.to, find_seats(debate), "Seats")
     model = request.model.strip()
     require(model, "Pass `model`: the name of the model that is to take the seat.")
     check_prices_known(debate.limits, [model], filter(None, (*debate.prices, request.price)))

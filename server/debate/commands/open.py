@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import build_custom_phases
+from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import (
     CALLER,
@@ -20,13 +21,13 @@ from server.debate.facts.config import (
 )
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
-from server.debate.facts.labels import draw_labels
+from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate, count_passes, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import check_prices_known, find_round_shortfall
-from server.debate.rules.schedule import seat_models, verdict_source
+from server.debate.rules.schedule import find_models, verdict_source
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.schemas.output_schema import check_schema
 
@@ -58,29 +59,29 @@ def open_debate(
     check_setup(setup, request.options)
     setup = add_prices(setup, find_price)
     first = next(phase for phase in setup.phases if phase.is_talk)
-    reason = find_round_shortfall(Debate(setup), build_phase_entered(Debate(setup), first, None))
+    entered = build_phase_entered(Debate(setup), first, None)
+    reason = find_round_shortfall(Debate(setup), entered, before=setup.needs_framing)
     require(not reason, f"The limits do not allow one round of talk ({reason}). Raise them.")
     return setup
 
 
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
-    debaters = build_debaters(request.debaters, row, models)
+    debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
     documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
     phases = build_phases(options, row, moderator)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    material = [request.question, *(document.text for document in documents)]
-    material += [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
-    return Opened(
+    panel = build_panel(options.judges or requests.JudgesInput(), row, phases, pool)
+    setup = Opened(
         question=request.question,
         format=row.name,
         phases=phases,
         debaters=debaters,
-        labels=draw_labels(options.seed or seed, len(debaters), material),
-        judges=build_panel(options.judges or requests.JudgesInput(), row, phases, pool),
+        labels=(),
+        judges=panel,
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
         quorum=options.quorum,
         seed=options.seed or seed,
@@ -104,7 +105,9 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         on_window=options.on_window,
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
+        **build_framing(request, models, panel),
     )
+    return setup.model_copy(update={"labels": label_debaters(setup, debaters)})
 
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
@@ -127,7 +130,7 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     Raises:
         InvalidRequestError: a cost limit needs a price that is unknown.
     """
-    models = tuple(dict.fromkeys([*seat_models(setup).values(), *setup.fallback_models]))
+    models = tuple(dict.fromkeys((*find_models(setup), *setup.fallback_models)))
     prices = tuple(map(find_price, models)) if find_price else ()
     check_prices_known(setup.limits, models, prices)
     return setup.model_copy(update={"prices": prices})
@@ -166,10 +169,13 @@ def build_documents(
 
 
 def build_debaters(
-    requested: Sequence[DebaterInput], row: Format, models: Sequence[str]
+    requested: Sequence[DebaterInput], row: Format, models: Sequence[str], *, same_stance: bool
 ) -> tuple[Debater, ...]:
     requested = requested or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
     check_debaters(requested, row)
+    problem = "" if same_stance else find_same_stance((row.name, row.stance) for row in requested)
+    advice = "Give each a position of its own, or pass options.same_stance=true if it is meant."
+    require(not problem, f"{problem} {advice}")
     debaters = []
     for index, debater in enumerate(requested):
         name, model = debater.name.strip(), debater.model or models[index % len(models)]
@@ -306,6 +312,8 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
         warnings.append(f"Later prompts may not fit: {'; '.join(outgrown)}. Such calls fail.")
     if setup.forked_restanced:
         warnings.append(describe_stance_changes(setup))
+    if problem := describe_framing_problem(setup):
+        warnings.append(problem)
     if not verdict_source(setup) and not setup.synthesizer:
         warnings.append("No phase decides the debate: it ends without a verdict.")
     if family_count == 1 and any(debater.model != CALLER for debater in setup.debaters):

@@ -132,20 +132,20 @@ class VisibilityInput(Input):
 class BudgetInput(Input):
     """What a debate may spend. Everything is unlimited unless set, and can be changed while it runs."""
 
-    max_calls: Annotated[int, Field(ge=1, le=100_000, description="With retries")] = 0
+    max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
     max_input_tokens: Tokens = 0
     max_output_tokens: Tokens = 0
     max_cost_usd: Annotated[float, Field(gt=0, le=1_000_000)] = 0
-    max_seconds: Annotated[int, Field(ge=1, le=10**7, description="Since opening")] = 0
+    max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
     round_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
-    on_budget: Annotated[Literal["conclude", "pause"], Field(description="At a limit")] = "conclude"
+    on_budget: Literal["conclude", "pause"] = "conclude"
 
 
 class LimitsInput(BudgetInput):
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 120
     max_turn_tokens: TurnTokens = 0
     max_turn_words: Annotated[int, Field(ge=20, le=2000)] = 180
-    max_turns: Annotated[int, Field(ge=1, le=1000, description="In all")] = 0
+    max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
 
 
 class OptionsInput(Input):
@@ -167,6 +167,8 @@ class OptionsInput(Input):
     limits: LimitsInput = LimitsInput()
     visibility: VisibilityInput = VisibilityInput()
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
+    framing: bool = True
+    same_stance: bool = False
     seed: Seed = 0
     tags: Annotated[list[Annotated[Cleaned, Field(max_length=60)]], Field(max_length=20)] = []
 
@@ -179,7 +181,7 @@ class DebateRequest(Input):
 
     question: Cleaned
     format: str = "second_opinion"
-    debaters: Annotated[list[DebaterInput], Field(description="Empty: one for, one against")] = []
+    debaters: Annotated[list[DebaterInput], Field(description="Empty: a model names the positions")] = []
     documents: Annotated[list[DocumentInput], Field(max_length=20, description="Quoted to all")] = []
     models: Annotated[list[ModelName], Field(max_length=26, description=MODELS_HELP)] = []
     max_rounds: Rounds = 0

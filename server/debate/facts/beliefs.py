@@ -19,3 +19,14 @@ class Criterion(Fact):
 
     name: str
     better: str  # a debater's name; "" for neither
+
+
+class Vote(Fact):
+    """What the readings or the ballots of one voter come to."""
+
+    judge: str
+    winner: str  # a debater's name; "" for none
+    margin: int
+    abstains: str = ""  # why it does not count; "" when it does
+    weight: str = "1"  # an exact fraction
+    for_synthesis: bool = False  # no winner, but a position made of the others

@@ -12,6 +12,8 @@ HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
+AnySeatKind = SeatKind | Literal["framer"]
+"""Those that a debate may hide, and the framer, who cannot be hidden."""
 
 
 class Fact(BaseModel):
@@ -30,7 +32,10 @@ Dollars = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")]
 CALLER = "caller"
 """The model of a seat whose turns the caller submits with `submit_turn`."""
 
-MODERATOR, REFEREE, SYNTHESIZER = "moderator", "referee", "synthesizer"
+EMBEDDED = "local"
+"""The embedded model, which is too small for decisions."""
+
+MODERATOR, REFEREE, SYNTHESIZER, FRAMER = "moderator", "referee", "synthesizer", "framer"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
-from server.debate.facts.beliefs import Belief, Criterion
-from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
+from server.debate.facts.beliefs import Belief, Criterion, Vote
+from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
 from server.debate.facts.interventions import InterventionEvent
+from server.debate.facts.positions import DefaultPositionsUsed, Framer, Framing
 from server.debate.facts.text import clean, collapse_whitespace
 
-Task = Literal[
-    "argument", "message", "answer", "ballot", "judgment", "opening", "closing", "audit", "deliverable"
-]
+OfficerTask = Literal["framing", "opening", "closing", "audit", "deliverable"]
+Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
@@ -110,6 +110,8 @@ class Opened(Fact):
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
+    framer: Framer | None = None  # proposes positions in place of those of `debaters`
+    framing: Framing | None = None  # how they came about, where that is known
     limits: config.Limits = config.Limits()
     prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     windows: tuple[config.Window, ...] = ()  # of the models whose window is known
@@ -122,6 +124,10 @@ class Opened(Fact):
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry
     forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
+
+    @property
+    def needs_framing(self) -> bool:
+        return self.framer is not None and self.framing is None
 
 
 class PhaseEntered(Fact):
@@ -163,6 +169,17 @@ class SlotFact(Fact):
 
 class Answer(SlotFact):
     usage: Usage
+
+
+class PositionsFramed(Answer):
+    """What the debate is about: the kind of question, and who stands for which answer to it."""
+
+    kind: Literal["positions_framed"] = "positions_framed"
+    seat: str = FRAMER
+    question_kind: Literal["yes_no", "open"]
+    debaters: tuple[config.Debater, ...]
+    labels: tuple[str, ...]
+    assumption: str = ""  # what is taken for given where the question leaves it open
 
 
 class Spoke(Answer):
@@ -302,17 +319,6 @@ class HandoffFailed(SlotFact):
     detail: str
 
 
-class Vote(Fact):
-    """What the readings or the ballots of one voter come to."""
-
-    judge: str
-    winner: str  # a debater's name; "" for none
-    margin: int
-    abstains: str = ""  # why it does not count; "" when it does
-    weight: str = "1"  # an exact fraction
-    for_synthesis: bool = False  # no winner, but a position made of the others
-
-
 class Concluded(Fact):
     """The verdict."""
 
@@ -365,10 +371,10 @@ def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
     return detail or END_CAUSE_TEXTS.get(cause, cause)
 
 
-AnswerEvent = RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+AnswerEvent = PositionsFramed | RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
-RoundEvent = PhaseEntered | BlockEnded | PredicateLost | DefaultPlanUsed | HandedOff
+RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | PredicateLost | DefaultPlanUsed | HandedOff
 CourseEvent = RoundEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

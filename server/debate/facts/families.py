@@ -2,6 +2,8 @@
 
 import re
 
+from server.debate.facts.config import EMBEDDED
+
 _PATTERNS = {  # matched anywhere in a model's name, except after a letter
     "openai": r"gpt|chatgpt|o[1345](?![a-z0-9])",
     "anthropic": r"claude",
@@ -24,7 +26,7 @@ _HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile hu
 
 def family(model: str) -> str:
     """Who trained the model. Two models of one family count as less than two independent voices."""
-    if model == "local":
+    if model == EMBEDDED:
         return "smollm2"
     provider, *path = model.casefold().partition("?")[0].split("/")
     own_name = path[-1] if path else provider

@@ -27,6 +27,22 @@ class TextIntervention(InterventionFact):
     to: str = ""
 
 
+class StanceRevised(Fact):
+    """What a debater stands for from now on."""
+
+    debater: str
+    stance: str
+
+
+class PositionsRevised(InterventionFact):
+    """Positions in other words, before the first round, by who was asked to confirm those proposed."""
+
+    kind: Literal["positions_revised"] = "positions_revised"
+    action = "revise_positions"
+    stances: tuple[StanceRevised, ...]  # those that change
+    labels: tuple[str, ...]  # of all debaters
+
+
 class NoteAdded(TextIntervention):
     """A note for the debaters. `to`: one of them, "" for all."""
 
@@ -120,7 +136,9 @@ class TurnRetracted(InterventionFact):
 
 
 RuleEvent = TalkConcluded | RoundsExtended | LimitsChanged | WeightsChanged | ThresholdChanged
-InterventionEvent = NoteAdded | Challenged | InstructionGiven | RuleEvent | ModelReplaced | TurnRetracted
+InterventionEvent = (
+    PositionsRevised | NoteAdded | Challenged | InstructionGiven | RuleEvent | ModelReplaced | TurnRetracted
+)
 
 
 def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911  (a table of cases)
@@ -128,6 +146,8 @@ def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911
     match made:
         case TextIntervention():
             return made.to, made.text
+        case PositionsRevised():
+            return "", "; ".join(f"{revised.debater}: {revised.stance}" for revised in made.stances)
         case ModelReplaced():
             return made.seat, made.model
         case TurnRetracted():

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 
+from server.debate.facts.config import Debater
+from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
 
 SECOND_READING = 2
@@ -38,6 +40,13 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
     )
     free = (word for word in dict.fromkeys((*words, *invented)) if word.casefold() not in material)
     return tuple(word for word, _ in zip(free, range(count), strict=False))
+
+
+def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
+    """Draw labels for these debaters of a debate."""
+    rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
+    documents = (document.text for document in setup.documents)
+    return draw_labels(setup.seed, len(rows), (setup.question, *documents, *rows))
 
 
 def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:

@@ -9,14 +9,15 @@ from typing import TypeVar
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
 from server.debate.facts.config import (
+    FRAMER,
     MODERATOR,
     REFEREE,
     SYNTHESIZER,
+    AnySeatKind,
     Debater,
     Limits,
     Phase,
     Price,
-    SeatKind,
 )
 from server.debate.facts.events import AnswerEvent, Failed, Opened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
@@ -32,8 +33,9 @@ JUDGE_PREFIX = "judge "
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    setup: Opened
+    setup: Opened  # as opened, with the positions that were framed since
     version: int = 1  # number of events
+    framed: events.PositionsFramed | None = None
     rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
@@ -209,8 +211,8 @@ class Debate:
     def answers(self) -> tuple[AnswerEvent, ...]:
         """Every answer, those of the inherited rounds of a fork included."""
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
-        result = () if self.deliverable is None else (self.deliverable,)
-        return (*spoken, *self.ballots, *self.judgments, *self.superseded, *result)
+        single = (answer for answer in (self.framed, self.deliverable) if answer)
+        return (*spoken, *self.ballots, *self.judgments, *self.superseded, *single)
 
     @property
     def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:
@@ -220,8 +222,11 @@ class Debate:
     def usage(self) -> tuple[events.Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
         paid = (*self.answers, *self.research, *self.failures)
-        own = (fact for fact in paid if fact.round > self.setup.forked_at_round)
-        return tuple(fact.usage for fact in own if fact.usage is not None)
+        return tuple(fact.usage for fact in paid if self.is_own(fact) and fact.usage is not None)
+
+    def is_own(self, fact: events.SlotFact) -> bool:
+        """Whether a call was made in this debate, and is not inherited with the rounds of a fork."""
+        return fact.round > self.setup.forked_at_round or not fact.round
 
 
 def find_phase(setup: Opened, name: str) -> Phase:
@@ -251,8 +256,13 @@ def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
     return seats[phase.participants]
 
 
-def seat_kind(seat: str) -> SeatKind:
-    officers: dict[str, SeatKind] = {MODERATOR: "moderator", REFEREE: "referee", SYNTHESIZER: "synthesizer"}
+def seat_kind(seat: str) -> AnySeatKind:
+    officers: dict[str, AnySeatKind] = {
+        FRAMER: "framer",
+        MODERATOR: "moderator",
+        REFEREE: "referee",
+        SYNTHESIZER: "synthesizer",
+    }
     return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
 
 

@@ -38,6 +38,7 @@ from server.debate.prompts.transcript import (
 from server.debate.rules.advance import find_talk_end
 from server.debate.rules.blocks import is_in_moderated_block
 from server.debate.rules.decide import Call
+from server.debate.rules.framing import SIDES, find_position_limit
 from server.debate.rules.schedule import current_model, find_tools, slot_failures
 
 MAX_RESTATED_LENGTH = 400
@@ -97,14 +98,16 @@ def render(debate: Debate, call: Call) -> Prompt:
 
 
 def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
-    phase = debate.round_phase(call.round)
-    return debate.setup.handoff if call.task == "argument" and phase.order == "handoff" else None
+    is_handed_over = call.task == "argument" and debate.round_phase(call.round).order == "handoff"
+    return debate.setup.handoff if is_handed_over else None
 
 
 def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:
     """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
     schema: dict[str, Any] | None = None
     match call.task:
+        case "framing":
+            schema = replies.framing_schema(find_position_limit(debate))
         case "judgment":
             schema = replies.judgment_schema(debate.setup.labels)
         case "ballot":
@@ -164,6 +167,8 @@ def find_own_prompt(debate: Debate, call: Call) -> tuple[str, bool]:
         "deliverable": setup.synthesizer,
     }
     seat = officers.get(call.task) or setup.judges
+    if call.task == "framing":
+        return "", False
     return seat.prompt, seat.replaces_task and bool(seat.prompt)
 
 
@@ -192,6 +197,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote; null abstains."
         case "ballot":
             yield "You are in the audience. Vote; null abstains."
+        case "framing":
+            most = find_position_limit(debate)
+            yield wording.FRAMER_STEPS.format(most=f"two to {most}" if most > SIDES else "two")
+            yield from render_question_line(debate)
         case "judgment":
             yield f"You are a judge. {describe_record(debate)}"
         case "opening":
@@ -254,6 +263,8 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
         case "closing":
             yield format_legend(debate)
             yield replies.json_instruction("closing")
+        case "framing":
+            yield replies.json_instruction("framing")
         case "deliverable":
             yield from render_verdict_material(debate)
         case "argument" if handoff_mode := find_handoff_mode(debate, call):
@@ -358,7 +369,7 @@ def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
         round=call.round,
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
-        positions=() if call.task == "argument" else positions,
+        positions=() if call.task in ("argument", "framing") else positions,
         choices=choices,
         handoff_mode=handoff_mode,
     )

@@ -15,6 +15,8 @@ from server.debate.prompts.tool_schemas import Function, build_function
 CRITERIA = ("support", "response", "relevance", "consequences")
 
 RESPONSE_TEMPLATES: dict[str, str] = {
+    "framing": '{"kind": "yes_no or open", "positions": ["the first position", "the second", …], "assumption": "what '
+    'is taken for given, or an empty text"}',
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better code word, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
     '"winner": "{choices}, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
@@ -58,6 +60,13 @@ def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def framing_schema(most: int) -> dict[str, Any]:
+    positions = {"type": "array", "items": text_schema(300), "minItems": 2, "maxItems": most}
+    return object_schema(
+        kind=enum_schema(("yes_no", "open")), positions=positions, assumption=text_schema(400)
+    )
 
 
 def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:

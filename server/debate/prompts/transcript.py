@@ -30,7 +30,12 @@ def render_preamble(debate: Debate, call: Call) -> list[str]:
     for number, document in enumerate(debate.setup.documents, start=1):
         title = collapse_whitespace(f"{document.title} {document.url}".strip())
         parts.append(f"# Document {number}\n{quote(title)}\n>\n{quote(document.text)}")
-    return [*parts, "# Positions\n" + quote("\n".join(position_lines(debate, call.reading)))]
+    if call.task == "framing":
+        return parts
+    parts.append("# Positions\n" + quote("\n".join(position_lines(debate, call.reading))))
+    if (framing := debate.setup.framing) and framing.assumption:
+        parts.append("# Taken for given where the question leaves it open\n" + quote(framing.assumption))
+    return parts
 
 
 def position_lines(debate: Debate, reading: int = 0) -> list[str]:

@@ -78,6 +78,19 @@ NEUTRAL_STEPS = (
     'between them. Never argue "neutral".'
 )
 
+FRAMER_STEPS = """\
+You are the framer. Nobody has spoken yet: say what this debate is about, without answering the question.
+- First the kind of question. "yes_no": whether to do one thing, or whether one thing is so; a motion is one too.
+  "open": everything else: which, what, how, when, who, or a choice that the question names.
+- yes_no has two positions: first the yes, then the no, each spelled out as what it recommends or holds, such as
+  "Ship on Friday" and "Do not ship on Friday".
+- open has {most} positions: answers that somebody informed would give and act on, each of which excludes the
+  others. What the question or the documents name comes first, in their words. Never "for" and "against" here, and
+  no "it depends".
+- Each position is one phrase of at most 20 words, without reasons, in the language of the question.
+- assumption: what to take for given where the question leaves open what the answer depends on, in one sentence in
+  the language of the question; else an empty text."""
+
 MODERATOR_OPENING_STEPS = (
     "You are the moderator and open this round. Choose who speaks in it, by name and in order; a name may come twice. "
     "A briefing gives all speakers the same facts{tools}. A new angle names at most three points that are attacked and "

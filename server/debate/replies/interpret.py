@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from server.debate.facts import events
+from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
@@ -22,18 +23,29 @@ from server.debate.replies.extract import (
     find_debaters,
     find_json,
     find_sections,
+    normalize_name,
     shorten_turn,
 )
 from server.debate.replies.handoffs import parse_handoff
 from server.debate.replies.votes import parse_ballot, parse_judgment
 from server.debate.rules.decide import Call
+from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
+MAX_POSITION_LENGTH = MAX_ASSUMPTION_LENGTH = 500
 MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
-DECIDING_TASKS = ("judgment", "ballot", "closing")  # whose answers count only if the whole prompt was read
+DECIDING_TASKS = (
+    "framing",
+    "judgment",
+    "ballot",
+    "closing",
+)  # whose answers count only if the whole prompt was read
+
+QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "open"}
+"""The kind of question by what models write for it, letters only."""
 
 ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
 
@@ -82,6 +94,12 @@ class LenientModel(BaseModel):
     model_config = ConfigDict(populate_by_name=True, alias_generator=to_camel, loc_by_alias=False)
 
 
+class FramedQuestion(LenientModel):
+    kind: OptionalText = ""
+    positions: list[RequiredText]
+    assumption: OptionalText = ""
+
+
 class DirectMessage(LenientModel):
     to: str
     text: RequiredText
@@ -99,6 +117,26 @@ class Closing(LenientModel):
     summary: RequiredText
     status: str
     decision: OptionalText = ""
+
+
+def parse_framing(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    if not reply.informative:
+        raise ValueError("the model is too small to frame a question")
+    read = FramedQuestion.model_validate(find_json(text, ("positions",)))
+    kind = QUESTION_KINDS.get("".join(filter(str.isalpha, read.kind.casefold())), "")
+    if not kind:
+        raise ValueError('"kind" must be yes_no or open')
+    positions = [collapse_whitespace(position)[:MAX_POSITION_LENGTH] for position in read.positions]
+    if len({normalize_name(position) for position in positions}) < len(positions):
+        raise ValueError("positions: two of them are the same, and each has to exclude the others")
+    most = SIDES if kind == "yes_no" else find_position_limit(debate)
+    if not SIDES <= len(positions) <= most:
+        wanted = "the yes and the no" if kind == "yes_no" else f"{SIDES} to {most}"
+        raise ValueError(f"positions: {wanted} are wanted for {kind}, and there are {len(positions)}")
+    debaters = seat_positions(debate.setup, kind, positions)
+    labels = label_debaters(debate.setup, debaters)
+    assumption = collapse_whitespace(read.assumption)[:MAX_ASSUMPTION_LENGTH]
+    return {"question_kind": kind, "debaters": debaters, "labels": labels, "assumption": assumption}
 
 
 def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
@@ -177,6 +215,7 @@ def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> d
 
 
 REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
+    "framing": (events.PositionsFramed, parse_framing),
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),

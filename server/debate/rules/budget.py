@@ -80,7 +80,7 @@ class Remaining:
 def compute_spending(debate: Debate) -> Spending:
     """What this debate spent. Answers without token counts are estimated at the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]
-    own = [failure for failure in debate.failures if failure.round > debate.setup.forked_at_round]
+    own = [failure for failure in debate.failures if debate.is_own(failure)]
     unanswered = [failure.attempts for failure in own if failure.usage is None]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
     tokens = estimate_next_call(debate) if uncounted else (0, 0)
@@ -174,13 +174,16 @@ def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[P
 
 
 def find_round_shortfall(
-    debate: Debate, entered: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME
+    debate: Debate, entered: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME, *, before: int = 0
 ) -> str:
-    """Why a round of talk that is to begin cannot be paid for as a whole; "" where it can."""
+    """Why a round of talk that is to begin cannot be paid for as a whole; "" where it can.
+
+    `before`: the number of calls that are made before it.
+    """
     phase = find_phase(debate.setup, entered.phase)
     calls = count_round_calls(debate, entered) if phase.is_talk else 0
     remaining = compute_remaining(debate, elapsed, phase, calls) if calls else Remaining(UNBOUNDED)
-    if remaining.calls >= calls:
+    if remaining.calls >= calls + before:
         return ""
     too_few = f", too few for the {format_count(calls, 'call')} of another round" if remaining.calls else ""
     return remaining.reason + too_few
@@ -280,7 +283,7 @@ def count_expected_calls(debate: Debate) -> int:
     leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
     each_round = leading + (setup.referee is not None)
     deciding = reserved_for_verdict(Debate(setup)) - (verdict_source(setup) == "moderator")
-    return turns + answers + each_round * debate.max_rounds + deciding + repeated
+    return (setup.framer is not None) + turns + answers + each_round * debate.max_rounds + deciding + repeated
 
 
 def estimate(setup: Opened) -> Estimate:

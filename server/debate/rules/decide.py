@@ -7,7 +7,7 @@
 
 The rounds of a debate follow the phases of its setup:
 
-    (opened) -> phase 1 -> phase 2 -> ... -> ballots, judges or the moderator -> Concluded, Ended
+    (opened) -> framing -> phase 1 -> phase 2 -> ... -> ballots, judges or the moderator -> Concluded, Ended
 
 Which phase follows is decided in `advance`. A round with too few answers pauses the debate, and so does a debater
 who was never heard; resuming calls the missing seats again. A round of talk begins only when the budget allows
@@ -41,6 +41,7 @@ from server.debate.rules.budget import (
     count_open_calls,
     find_round_shortfall,
 )
+from server.debate.rules.framing import build_default_positions
 from server.debate.rules.quorum import MAX_LISTED_CAUSES, compute_quorum, find_quorum_shortfall, find_unheard
 from server.debate.rules.schedule import (
     Slot,
@@ -123,8 +124,8 @@ def decide(
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    following = build_fallback_round_plan(debate) or build_predicate_lost(debate, terminate_when)
-    following = following or advance(debate, terminate_when)
+    following = build_default_positions(debate) or build_fallback_round_plan(debate)
+    following = following or build_predicate_lost(debate, terminate_when) or advance(debate, terminate_when)
     return Record(events_before_round(debate, following[-1], elapsed) or following)
 
 

@@ -59,7 +59,8 @@ def find_unheard(debate: Debate) -> tuple[str, ...]:
     """
     if debate.is_concluding:
         return ()
-    failed = {failure.seat for failure in debate.failures if debate.round_phase(failure.round).is_talk}
+    asked = [failure for failure in debate.failures if failure.seat in debate.names]
+    failed = {failure.seat for failure in asked if debate.round_phase(failure.round).is_talk}
     heard = {turn.seat for turn in debate.turns} | debate.unheard
     return tuple(name for name in debate.names if name in failed - heard)
 

@@ -4,6 +4,7 @@ A round has slots, one for each answer. Slots form groups: the slots of a group 
 group starts when each slot of the previous one is answered or exhausted. Where somebody chooses the
 speakers, the slots follow from that choice, which is an event of the debate.
 
+    framing      [framer], before the first round
     together     [A B C]
     declared     [A] [B] [C]
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
@@ -19,7 +20,7 @@ After the turns of a round follow [referee] and [closing moderator], where the d
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.debate.facts.config import CALLER, MODERATOR, REFEREE, SYNTHESIZER, Phase
+from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, FailureCause, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, count_passes, judge_seats, phase_seats, seat_kind
@@ -44,6 +45,7 @@ class Slot:
 
 SlotGroups = tuple[tuple[Slot, ...], ...]
 
+FRAMING_SLOT = Slot(FRAMER, 0, "framing")
 CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
 
 
@@ -51,7 +53,7 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     """The slots of this round that are known so far."""
     phase = debate.phase
     if phase is None:
-        return ()
+        return ((FRAMING_SLOT,),) if debate.setup.needs_framing else ()
     if phase.is_judgment:
         return (judge_slots(debate.setup),)
     if phase.participants == "synthesizer":
@@ -220,7 +222,12 @@ def seat_models(setup: Opened) -> dict[str, str]:
     """The model of every seat in the setup."""
     models = {debater.name: debater.model for debater in setup.debaters}
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
-    officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
+    officers = {
+        FRAMER: setup.framer,
+        MODERATOR: setup.moderator,
+        REFEREE: setup.referee,
+        SYNTHESIZER: setup.synthesizer,
+    }
     return models | {name: officer.model for name, officer in officers.items() if officer}
 
 
@@ -237,6 +244,14 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
             return setup.referee.tools if setup.referee else ()
         case "synthesizer":
             return setup.synthesizer.tools if setup.synthesizer else ()
+        case "framer":
+            return ()
+
+
+def find_models(setup: Opened) -> tuple[str, ...]:
+    """Every model that a seat has, or may get with the positions that are to be named."""
+    later = setup.framer.models if setup.framer else ()
+    return tuple(dict.fromkeys((*seat_models(setup).values(), *later)))
 
 
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:

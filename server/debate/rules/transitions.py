@@ -31,6 +31,7 @@ from server.debate.facts.events import (
     Opened,
     Paused,
     PhaseEntered,
+    PositionsFramed,
     PredicateLost,
     Researched,
     Resumed,
@@ -48,11 +49,15 @@ from server.debate.facts.interventions import (
     InterventionFact,
     ModelReplaced,
     NoteAdded,
+    PositionsRevised,
     TalkConcluded,
     TurnRetracted,
 )
+from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats
+from server.debate.rules import framing
 from server.debate.rules.schedule import (
+    FRAMING_SLOT,
     Slot,
     current_model,
     final_closing_slots,
@@ -92,6 +97,10 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return apply_phase_entered(debate, event)
         case SlotFact():
             return apply_slot_event(debate, event)
+        case DefaultPositionsUsed():
+            check(debate.setup.needs_framing, "nobody frames the question now")
+            check(is_exhausted(debate, FRAMING_SLOT.key), "the framer may still answer")
+            return replace(debate, setup=framing.keep_positions(debate.setup, event))
         case DefaultPlanUsed():
             check_round_plan(debate, event)
             check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
@@ -130,6 +139,11 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
 
 def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR0911  (a table of cases)
     match event:
+        case PositionsFramed():
+            check_open_slot(debate, event, "framing")
+            problem = framing.find_framing_problem(debate.setup, event)
+            check(not problem, problem)
+            return fill_slot(debate, event, framed=event, setup=framing.apply_positions(debate.setup, event))
         case RoundOpened() | Spoke() | Audited() | RoundClosed():
             check_transcript_answer(debate, event)
             return fill_slot(debate, event, transcript_events=(*debate.transcript_events, event))
@@ -256,6 +270,10 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             transcript_events=(*debate.transcript_events, event),
             note_versions=(*debate.note_versions, debate.version + 1),
         )
+    if isinstance(event, PositionsRevised):
+        problem = framing.find_revision_problem(debate, event)
+        check(not problem, problem)
+        return replace(after, setup=framing.revise_positions(debate.setup, event))
     if isinstance(event, TalkConcluded):
         return replace(after, paused=None)
     if isinstance(event, TurnRetracted):

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
+from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import CALLER
-from server.debate.facts.events import Concluded, Event, Judged, Outcome, Vote
+from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.labels import name_sides

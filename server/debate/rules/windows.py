@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
-from server.debate.rules.schedule import seat_models
+from server.debate.rules.schedule import find_models
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -80,8 +80,10 @@ def find_misfits(setup: Opened) -> list[str]:
     """Each model of a seat whose window the first prompts do not fit, with tokens."""
     windows = Debate(setup).windows
     first = estimate_prompt(Debate(setup))
-    models = dict.fromkeys(seat_models(setup).values())
-    misfits = (describe_misfit(name, windows.get(name, 0), first, setup.max_turn_tokens) for name in models)
+    misfits = (
+        describe_misfit(name, windows.get(name, 0), first, setup.max_turn_tokens)
+        for name in find_models(setup)
+    )
     return [misfit for misfit in misfits if misfit]
 
 
@@ -92,6 +94,6 @@ def find_outgrown_windows(setup: Opened) -> list[str]:
     whole = estimate_prompt(debate) + int(turns * setup.turn_words * TOKENS_PER_WORD)
     return [
         f"{name} reads {window:,} tokens, and the whole debate may have {whole:,}"
-        for name in dict.fromkeys(seat_models(setup).values())
+        for name in find_models(setup)
         if (window := debate.windows.get(name, 0)) and whole + ANSWER_TOKENS > window
     ]

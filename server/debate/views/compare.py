@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from server.debate.commands.fork import find_inherited_entries
-from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed
+from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed, SlotFact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.decide import status
@@ -103,14 +103,21 @@ def count_shared_rounds(one: StoredDebate, other: StoredDebate, forks: list[Stor
 
 
 def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
-    """The events of the rounds without interventions, which may follow after the fork."""
+    """The events of the rounds without interventions, which may follow after the fork.
+
+    What an answer had seen is a version, and a fork that inherits fewer facts has others.
+    """
     inherited = (entry.event for entry in find_inherited_entries(log, last_round))
-    return [event for event in inherited if not isinstance(event, InterventionFact | Paused | Resumed)]
+    return [
+        event.model_copy(update={"seen": 1}) if isinstance(event, SlotFact) else event
+        for event in inherited
+        if not isinstance(event, InterventionFact | Paused | Resumed)
+    ]
 
 
 def find_differences(one: Opened, other: Opened) -> list[dict[str, str]]:
     """The fields that differ in the two setups, apart from the origin and the running of the debate."""
-    excluded = {"kind", "run", "tags", "prices"}
+    excluded = {"kind", "run", "tags", "prices", "framer"}
     excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
     ours, theirs = (
         {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.config import SeatKind
+from server.debate.facts.config import AnySeatKind, SeatKind
 from server.debate.facts.events import AnswerEvent, Event, Paused, Recorded, Researched, Resumed
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import seat_kind
@@ -14,6 +14,8 @@ from server.debate.views.state import StoredDebate
 
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
+    "positions_framed": "agent_message",
+    "default_positions_used": "agent_message",
     "phase_entered": "phase_start",
     "block_ended": "block_end",
     "predicate_lost": "condition_lost",
@@ -61,7 +63,7 @@ def build_event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> d
     }
 
 
-def find_seat_kind(event: Event) -> SeatKind | None:
+def find_seat_kind(event: Event) -> AnySeatKind | None:
     """The kind of seat whose answer an event is; None for events that no seat's visibility hides."""
     return seat_kind(event.seat) if isinstance(event, AnswerEvent | Researched) else None
 

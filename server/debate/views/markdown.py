@@ -18,7 +18,15 @@ from server.debate.rules.decide import status
 from server.debate.rules.readings import order_turns
 from server.debate.rules.schedule import current_model
 from server.debate.views.names import name_debate
-from server.debate.views.state import UsageSum, fork_origin_line, is_visible, status_reason, sum_usage
+from server.debate.views.state import (
+    UsageSum,
+    fork_origin_line,
+    framing_line,
+    is_visible,
+    known_debaters,
+    status_reason,
+    sum_usage,
+)
 from server.debate.views.verdict import (
     Verdict,
     build_verdict,
@@ -59,7 +67,8 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {format_heading(debate.setup.question)}"]
     if since_round <= 1:
-        parts += [f"- **{d.name}**: {format_heading(d.stance)}" for d in debate.setup.debaters]
+        parts += [f"- **{d.name}**: {format_heading(d.stance)}" for d in known_debaters(debate.setup)]
+        parts += [f"\n{line}" for line in filter(None, [framing_line(debate.setup)])]
         opened = f"Format {debate.setup.format}, opened {entries[0].at}."
         parts.append(f"\n{opened} {fork_origin_line(debate)}".rstrip())
     for entered in debate.rounds:

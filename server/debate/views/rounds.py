@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from server.debate.facts import events
-from server.debate.facts.config import MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
+from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
@@ -15,6 +15,7 @@ from server.debate.views.verdict import Turn, build_moderator_decision, visible_
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
 
 ANSWER_TASKS = {
+    "positions_framed": "framing",
     "round_opened": "opening",
     "round_closed": "closing",
     "audited": "audit",
@@ -85,7 +86,7 @@ def build_task(
 ) -> dict[str, Any]:
     return {
         "round": slot.round,
-        "phase": debate.rounds[slot.round - 1].phase,
+        "phase": debate.rounds[slot.round - 1].phase if slot.round else "",
         "seat": slot.seat,
         "task": task,
         "state": state,
@@ -97,6 +98,8 @@ def build_task(
 
 
 def failed_task(debate: Debate, failure: events.Failed) -> str:
+    if failure.seat == FRAMER:
+        return "framing"
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
     wants = debate.round_phase(failure.round).wants

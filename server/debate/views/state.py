@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.facts.config import SeatKind
-from server.debate.facts.events import Recorded, Usage
+from server.debate.commands.positions import describe_framing_problem
+from server.debate.facts.config import AnySeatKind, Debater
+from server.debate.facts.events import Opened, Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import count_bytes
 from server.debate.prompts.render import render
@@ -45,7 +46,7 @@ class AwaitedTurn(BaseModel):
     prompt: str
 
 
-def is_visible(debate: Debate, seat_kind: SeatKind) -> bool:
+def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
     """Whether clients may see the answers of these seats."""
     return seat_kind not in debate.setup.hidden_from_client
 
@@ -88,6 +89,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "round": debate.round,
         "rounds_of_talk": debate.held_round_count,
         "max_rounds": debate.max_rounds,
+        "framing": framing_line(setup),
         "debaters": [
             {
                 "name": debater.name,
@@ -97,7 +99,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
                 "turns": sum(turn.seat == debater.name for turn in debate.turns),
                 "failures": count_failures(debate, debater.name),
             }
-            for debater in setup.debaters
+            for debater in known_debaters(setup)
         ],
         "judges": [f"{judge}: {model}" for judge, model in judges],
         "awaiting": awaited_seats(debate),
@@ -146,6 +148,24 @@ def fork_origin_line(debate: Debate) -> str:
         return ""
     where = f"after round {setup.forked_at_round}" if setup.forked_at_round else "before its first round"
     return f"Forked from {setup.forked_from} {where}; what that past cost is counted there."
+
+
+def known_debaters(setup: Opened) -> tuple[Debater, ...]:
+    """The debaters; none as long as the positions are to be proposed."""
+    return () if setup.needs_framing else setup.debaters
+
+
+def framing_line(setup: Opened) -> str:
+    """How the positions came about, in a sentence or two; "" where the caller named the debaters."""
+    if setup.needs_framing:
+        return "A model names the positions before round 1."
+    if not (framing := setup.framing):
+        return ""
+    if framing.problem:
+        return describe_framing_problem(setup)
+    kind = "a yes-or-no question" if framing.question_kind == "yes_no" else "an open question"
+    assumed = f' Taken for given: "{framing.assumption}"' if framing.assumption else ""
+    return f"The question was read as {kind}.{assumed}"
 
 
 def awaited_seats(debate: Debate) -> list[str]:

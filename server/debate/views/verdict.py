@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
-from server.debate.facts.events import Concluded, Judged, RoundOpened, Vote
+from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
 from server.debate.facts.text import format_count, shorten_to_bytes
 from server.debate.rules.counting import SYNTHESIS

@@ -4,7 +4,8 @@ import math
 from collections import Counter
 
 from server.debate.commands.open import describe_stance_changes
-from server.debate.facts.config import CALLER, SeatKind
+from server.debate.commands.positions import describe_framing_problem
+from server.debate.facts.config import CALLER, AnySeatKind
 from server.debate.facts.events import Failed, PredicateLost, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
@@ -64,6 +65,8 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
         warnings.append(describe_lost_predicate(lost))
     if debate.setup.forked_restanced:
         warnings.append(describe_stance_changes(debate.setup))
+    if problem := describe_framing_problem(debate.setup):
+        warnings.append(problem)
     if cut := sum(turn.cut for turn in debate.turns):
         warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
     return warnings
@@ -96,7 +99,7 @@ def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:
             "The embedded model judged. It is far too small for that: its choice means nothing and is not "
             "counted. Read the arguments, or judge again with a larger model."
         )
-    models: dict[SeatKind, set[str]] = {}
+    models: dict[AnySeatKind, set[str]] = {}
     for reply in debate.answers:
         models.setdefault(seat_kind(reply.seat), set()).add(reply.usage.model)
     if (judging := models.get("judges")) and judging <= debating:

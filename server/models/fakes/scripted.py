@@ -189,6 +189,8 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
     summary = request.prompt.summary
     fields: dict[str, Any] = {}
     match summary.task:
+        case "framing":
+            fields = build_positions(summary)
         case "argument":
             fields = build_handoff(request, chars)
         case "message":
@@ -214,6 +216,16 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
                     "beliefs": beliefs,
                 }
     return fields
+
+
+def build_positions(summary: PromptSummary) -> dict[str, Any]:
+    """Yes and no to the question, or three ways to answer one that begins with a question word."""
+    question = excerpt(summary.question)
+    kind, answers = "yes_no", ["yes", "no"]
+    if re.match(r"(?:which|what|who|how|when|where|why)\b", question, re.IGNORECASE):
+        kind, answers = "open", ["the simplest answer", "the most thorough answer", "the cheapest answer"]
+    positions = [f"{answer}: {question}" for answer in answers]
+    return {"kind": kind, "positions": positions, "assumption": ""}
 
 
 def build_message(request: Request) -> dict[str, Any]:

@@ -20,6 +20,7 @@ MAX_QUOTE_LENGTH = 220  # characters of the opponent; the model copies what it r
 MAX_MOTION_LENGTH = 600
 
 _JSON_TASKS: dict[str, str] = {
+    "framing": "Which answers to it are there?",
     "ballot": "Which position do you hold to be right, now that all is said?",
     "deliverable": "Write the result of the debate on this motion.",
     "judgment": "Which position is better supported?",

@@ -36,7 +36,7 @@ CAST = [
 
 
 def opened(how: How = "structured", **asked: Any) -> DebateSimulation:
-    return simulate(build_setup(format="handoff", options={"handoff": how}, **asked))
+    return simulate(build_setup(format="handoff", options={"handoff": how, "same_stance": True}, **asked))
 
 
 def says(how: How, said: str, chosen: object) -> Reply:

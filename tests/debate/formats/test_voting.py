@@ -110,7 +110,7 @@ class TestCounting:
             {"name": name, "stance": stance}
             for name, stance in (("Ada", "no"), ("Bob", "yes"), ("Cleo", "no"))
         ]
-        opened = build_setup(debaters=who, options={"phases": DECIDES})
+        opened = build_setup(debaters=who, options={"phases": DECIDES, "same_stance": True})
         at = simulate(
             opened, task_script({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})
         ).play()

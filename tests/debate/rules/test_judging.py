@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Concluded, Vote
+from server.debate.facts.beliefs import Vote
+from server.debate.facts.events import Concluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.verdict import build_verdict

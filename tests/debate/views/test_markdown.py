@@ -205,7 +205,9 @@ class TestVerdict:
 
         who = [{"name": f"{'N' * 36} {n}", "stance": "s" * 500} for n in range(1, 27)]
         models = ["m" * 199 + str(n) for n in range(9)]
-        opened = build_setup(["d" * 200], debaters=who, options={"judges": {"models": models}})
+        opened = build_setup(
+            ["d" * 200], debaters=who, options={"judges": {"models": models}, "same_stance": True}
+        )
         at = simulate(opened, script).play_on()
         text = render_verdict(at.debate)
         assert count_bytes(text) < VERDICT_LIMIT
@@ -305,7 +307,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
 
     opened = build_setup(
         question=f"x\n{said}",
-        debaters=[{"name": f"Speaker {n}", "stance": f"x\n{said}"} for n in (1, 2, 3)],
+        debaters=[{"name": f"Speaker {n}", "stance": f"{n}\n{said}"} for n in (1, 2, 3)],
         options={"judges": {"count": 2}},
     )
     at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play_on()

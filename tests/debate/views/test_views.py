@@ -206,6 +206,7 @@ class TestState:
             "round": 3,
             "rounds_of_talk": 2,
             "max_rounds": 2,
+            "framing": "",
             "debaters": SEATS,
             "judges": ["judge 1: scripted"],
             "awaiting": [],

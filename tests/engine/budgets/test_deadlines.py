@@ -46,7 +46,12 @@ async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
     debaters = [{"name": name, "stance": f"as {name} says"} for name in NAMES]
     settings = Settings(db=database, models=("slow",))
     async with open_manager(settings, {"slow": slow.model}, environ={}, clock=slow.clock) as manager:
-        fields = {"format": "verdict", "debaters": debaters, "max_rounds": 2, "options": {"limits": limits}}
+        fields: dict[str, Any] = {
+            "format": "verdict",
+            "debaters": debaters,
+            "max_rounds": 2,
+            "options": {"limits": limits},
+        }
         snapshot = await start_debate(manager, run=True, **fields)
         return await manager.follow(snapshot.id, wait=5)
 

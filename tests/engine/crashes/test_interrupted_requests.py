@@ -18,12 +18,13 @@ from tests.support.client_calls import call
 from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
 
 ACTOR = "test"
-STEPPED = DebateRequest(question="Ship it?", format="verdict")
-OWN = DebateRequest(question="Ship it?", format="verdict", run=True)
+STEPPED = build_request(question="Ship it?", format="verdict")
+OWN = build_request(question="Ship it?", format="verdict", run=True)
 MINE = DebaterInput(name="Me", stance="now", model="caller")
 TOGETHER = OWN.model_copy(update={"debaters": [MINE, DebaterInput(name="Bob", stance="later")]})
 

@@ -22,6 +22,7 @@ from server.settings import Settings
 from tests.support.engines import alter_entries, open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D7")]
 
@@ -50,7 +51,7 @@ async def ended(manager: DebateManager, debate_id: str) -> str:
 
 
 async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
     model = ScriptedModel()
     async with open_engine(database, model, recover=True) as manager:
         assert await ended(manager, debate_id) == "concluded"
@@ -59,7 +60,7 @@ async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database
 
 async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> None:
     own, stepped = await left_behind(
-        database, DebateRequest(question="Ship it?", run=True), DebateRequest(question="Step it?")
+        database, build_request(question="Ship it?", run=True), build_request(question="Step it?")
     )
     model = ScriptedModel()
     async with open_engine(database, model, recover=True) as manager:
@@ -111,13 +112,13 @@ async def test_the_server_that_the_doctor_starts_resumes_no_debate_and_runs_no_h
 
 
 async def test_the_terminal_touches_nobody_elses_debates(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
     async with open_engine(database, ScriptedModel()) as manager:
         assert not manager.is_working(debate_id)
 
 
 async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
     async with open_engine(database, ScriptedModel()) as manager:
         assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == [debate_id]
         manager.clock = lambda: datetime.now(UTC) + timedelta(hours=2)
@@ -125,7 +126,7 @@ async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> 
 
 
 async def test_only_so_many_go_on_at_a_time(database: str) -> None:
-    asked = [DebateRequest(question=f"Ship {n}?", run=True) for n in range(3)]
+    asked = [build_request(question=f"Ship {n}?", run=True) for n in range(3)]
     debates = await left_behind(database, *asked)
     gate = Gate()
     async with open_engine(database, gate.model) as manager:
@@ -153,7 +154,7 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
 
 
 async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Break?", run=True))
     alter_entries(database, "Break", "Brake")
     async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
@@ -169,7 +170,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
 
 
 async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Break?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Break?", run=True))
     alter_entries(database, "Break", "Brake")
     async with open_engine(database, ScriptedModel()) as manager:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
@@ -190,7 +191,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
 async def test_a_bug_stops_the_recovery_of_one_debate(
     database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
 
     def fail(_snapshot: object) -> None:
         raise ZeroDivisionError
@@ -223,7 +224,7 @@ async def finished(manager: DebateManager, debate_id: str) -> str:
 
 async def test_a_damaged_debate_stops_no_other(database: str, caplog: pytest.LogCaptureFixture) -> None:
     broken, whole = await left_behind(
-        database, DebateRequest(question="Break?", run=True), DebateRequest(question="Ship?", run=True)
+        database, build_request(question="Break?", run=True), build_request(question="Ship?", run=True)
     )
     alter_entries(database, "Break", "Brake")
     with caplog.at_level(logging.WARNING):
@@ -234,7 +235,7 @@ async def test_a_damaged_debate_stops_no_other(database: str, caplog: pytest.Log
 
 
 async def test_two_servers_that_start_at_once_pay_once(database: str) -> None:
-    (debate_id,) = await left_behind(database, DebateRequest(question="Ship it?", run=True))
+    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
     first, second = ScriptedModel(), ScriptedModel()
     async with (
         open_engine(database, first, recover=True) as one,

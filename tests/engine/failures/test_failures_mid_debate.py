@@ -8,13 +8,14 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.requests import DebateRequest, DebaterInput, JudgesInput, OptionsInput
+from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
@@ -35,7 +36,7 @@ class Odd:
 
 async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
     slept, awake = Gate(), ScriptedModel()
-    question = DebateRequest(question="Ship it?", format="verdict", max_rounds=3, run=True)
+    question = build_request(question="Ship it?", format="verdict", max_rounds=3, run=True)
     async with (
         open_engine(database, slept.model) as one,
         open_engine(database, awake, clock=lambda: utc_now() + timedelta(seconds=60)) as two,
@@ -150,7 +151,7 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded(databas
     options = OptionsInput(judges=JudgesInput(models=["scripted"]))
     models: dict[str, Model] = {"first": first.model, "second": second.model, "mine": ScriptedModel()}
     async with open_engine(database, models) as running:
-        debate_request = DebateRequest(question="Q?", debaters=debaters, options=options, run=True)
+        debate_request = build_request(question="Q?", debaters=debaters, options=options, run=True)
         snapshot = await running.start(debate_request, actor=ACTOR)
         with anyio.fail_after(5):
             await first.first_call.wait()

@@ -9,11 +9,12 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.debate.commands.requests import DebaterInput
 from server.engine.store import DebateSnapshot
 from server.models.litellm.client import LitellmModel
 from server.settings import Settings
 from tests.support.engines import run_debate
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "B7", "D9", "N7")]
 
@@ -111,7 +112,7 @@ async def test_the_settings_bound_what_all_debates_ask_at_a_time(
     database: str, stub: Stub, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", stub.url)
-    debate_request = DebateRequest(
+    debate_request = build_request(
         question="Ship it?",
         run=True,
         models=["openai/fine"],

@@ -1,0 +1,107 @@
+"""What a debate is about: the positions of a debate for which nobody named debaters.
+
+The seat `framer` is called before the first round. Its answer has the debaters and their labels, which take the
+place of those of the format. Where it gives no usable answer, those of the format stay.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from server.debate.facts.config import FRAMER, Debater
+from server.debate.facts.events import Event, Opened, PositionsFramed
+from server.debate.facts.interventions import PositionsRevised
+from server.debate.facts.positions import DefaultPositionsUsed, Framing
+from server.debate.facts.state import Debate
+from server.debate.rules.advance import build_phase_entered
+from server.debate.rules.budget import find_round_shortfall
+from server.debate.rules.schedule import slot_failures
+
+SIDES = 2
+"""The first debaters of a format, whose places the positions take; those after them defend no side."""
+
+MAX_POSITIONS = 5
+
+
+def seat_positions(setup: Opened, question_kind: str, positions: Sequence[str]) -> tuple[Debater, ...]:
+    """The debaters who stand for these positions, and those of the format who defend no side."""
+    assert setup.framer is not None
+    sides, others = setup.debaters[:SIDES], setup.debaters[SIDES:]
+    names = [side.name for side in sides]
+    if question_kind == "open":
+        names = [f"Debater {number}" for number in range(1, len(positions) + 1)]
+    seats = [*zip(names, positions, strict=True), *((other.name, other.stance) for other in others)]
+    models = setup.framer.models
+    return tuple(
+        Debater(name=name, stance=stance, model=models[index % len(models)])
+        for index, (name, stance) in enumerate(seats)
+    )
+
+
+def find_position_limit(debate: Debate) -> int:
+    """How many positions there may be, so that the budget allows the first round of their debate after this call."""
+    phase = next(phase for phase in debate.setup.phases if phase.is_talk)
+    for count in range(MAX_POSITIONS, SIDES, -1):
+        positions = [str(number) for number in range(count)]
+        debaters = seat_positions(debate.setup, "open", positions)
+        framed = replace(
+            debate, setup=debate.setup.model_copy(update={"debaters": debaters, "framing": Framing()})
+        )
+        if not find_round_shortfall(framed, build_phase_entered(framed, phase, None), before=1):
+            return count
+    return SIDES
+
+
+def find_framing_problem(setup: Opened, event: PositionsFramed) -> str:
+    """Why the positions cannot be those of this debate; "" if they can."""
+    count = len(event.debaters) - len(setup.debaters[SIDES:])
+    most = SIDES if event.question_kind == "yes_no" else MAX_POSITIONS
+    positions = [debater.stance for debater in event.debaters[:count]]
+    allowed = SIDES <= count <= most and len(event.labels) == len(set(event.labels)) == len(event.debaters)
+    if not allowed or event.debaters != seat_positions(setup, event.question_kind, positions):
+        return "these are not the seats of this debate"
+    return ""
+
+
+def keep_positions(setup: Opened, event: DefaultPositionsUsed) -> Opened:
+    return setup.model_copy(update={"framing": Framing(problem=event.reason)})
+
+
+def apply_positions(setup: Opened, event: PositionsFramed) -> Opened:
+    framing = Framing(question_kind=event.question_kind, assumption=event.assumption)
+    changes = {"debaters": event.debaters, "labels": event.labels, "framing": framing}
+    return setup.model_copy(update=changes)
+
+
+def can_revise_positions(debate: Debate) -> bool:
+    """Whether positions were proposed, and nobody was asked to speak for them yet."""
+    return debate.framed is not None and not debate.rounds
+
+
+def find_revision_problem(debate: Debate, event: PositionsRevised) -> str:
+    """Why the positions cannot be put so; "" if they can."""
+    if not can_revise_positions(debate):
+        return "no positions wait to be confirmed"
+    known = all(revised.debater in debate.names and revised.stance for revised in event.stances)
+    return (
+        ""
+        if known and len(set(event.labels)) == len(debate.names)
+        else "these are no positions of this debate"
+    )
+
+
+def revise_positions(setup: Opened, event: PositionsRevised) -> Opened:
+    stances = {revised.debater: revised.stance for revised in event.stances}
+    debaters = tuple(
+        debater.model_copy(update={"stance": stances.get(debater.name, debater.stance)})
+        for debater in setup.debaters
+    )
+    return setup.model_copy(update={"debaters": debaters, "labels": event.labels})
+
+
+def build_default_positions(debate: Debate) -> tuple[Event, ...]:
+    """The positions of the format, where the framer gave no usable answer."""
+    if not debate.setup.needs_framing:
+        return ()
+    failures = slot_failures(debate, (FRAMER, 0))
+    detail = failures[-1].detail.rstrip(". ")
+    return (DefaultPositionsUsed(reason=f"the question could not be framed ({detail})"),)

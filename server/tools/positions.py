@@ -1,0 +1,130 @@
+"""Positions that a model proposed, confirmed by the person at the client (MCP elicitation).
+
+In the 2026 era the question is the result of the call, and the client repeats the call with the answer; before,
+it is a request from the server during the call. Whatever the answer is, or if there is none, the debate goes on:
+with the positions in the words of the answer, or else with those proposed.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from pydantic import ValidationError
+
+from server.debate.commands.positions import MAX_STANCE_LENGTH, build_revision
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.state import Debate
+from server.debate.views.state import framing_line
+from server.engine.store import DebateSnapshot
+from server.tools.tool import ToolCall
+
+INPUT_REQUIRED_VERSION = "2026-07-28"
+"""The first version of the protocol in which a result asks the client."""
+
+MAX_ANSWER_SECONDS = 30.0
+KEY = "positions"
+
+
+def can_ask(call: ToolCall) -> bool:
+    """Whether the client can show a form to a person."""
+    session = call.context.session
+    offered = session.client_capabilities.elicitation if session.client_capabilities else None
+    if offered is None or (offered.form is None and offered.url is not None):
+        return False
+    return is_asked_by_result(call) or session.can_send_request
+
+
+def is_asked_by_result(call: ToolCall) -> bool:
+    return call.context.protocol_version >= INPUT_REQUIRED_VERSION
+
+
+def build_form(debate: Debate) -> ElicitRequestFormParams:
+    """A field for each position that was proposed, filled in."""
+    properties = {
+        f"position_{number}": {
+            "type": "string",
+            "title": debater.name,
+            "default": debater.stance,
+            "maxLength": MAX_STANCE_LENGTH,
+        }
+        for number, debater in enumerate(debate.setup.debaters, start=1)
+    }
+    message = (
+        f"{framing_line(debate.setup)} These positions will be debated. Change those that you mean otherwise."
+    )
+    return ElicitRequestFormParams(
+        message=message, requested_schema={"type": "object", "properties": properties}
+    )
+
+
+async def start(
+    call: ToolCall, request: DebateRequest, deadline: float
+) -> DebateSnapshot | InputRequiredResult:
+    """Open a debate; where a model names its positions, wait for them, and ask whether they are meant so."""
+    asks = can_ask(call) and deadline > anyio.current_time()
+    started = await call.manager.start(request, actor=call.actor, hold=asks)
+    if not started.debate.setup.needs_framing or (request.run and not asks):
+        return started
+    try:
+        wait = max(deadline - anyio.current_time(), 0)
+        snapshot = await call.manager.wait_for_positions(started, wait=wait, on_change=call.report)
+        left = deadline - anyio.current_time()
+        if asks and snapshot.debate.framed and left > 0:
+            return await confirm(call, snapshot, left)
+    except BaseException:
+        if request.run:  # whoever called is gone, and the debate goes on
+            call.manager.run_to_end(started)
+        raise
+    return snapshot
+
+
+async def confirm(
+    call: ToolCall, snapshot: DebateSnapshot, seconds: float
+) -> DebateSnapshot | InputRequiredResult:
+    """Ask once whether the positions are meant so, and take over what is changed."""
+    seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
+    if is_asked_by_result(call):
+        call.manager.start_task(go_on_later, call, snapshot.id, seconds)
+        return InputRequiredResult(
+            input_requests={KEY: ElicitRequest(params=form)}, request_state=snapshot.id
+        )
+    with anyio.move_on_after(seconds), suppress(MCPError, ValidationError):
+        answer = await call.context.session.elicit_form(
+            form.message, form.requested_schema, related_request_id=call.context.request_id
+        )
+        return await take_answer(call, snapshot, answer)
+    return snapshot
+
+
+async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
+    """Run a debate whose client does not come back with an answer."""
+    await anyio.sleep(seconds)
+    with suppress(Exception):  # the next call reports it
+        snapshot = await call.manager.load(debate_id)
+        if snapshot.debate.setup.run:
+            call.manager.run_to_end(snapshot)
+
+
+async def find_answered(call: ToolCall, request: DebateRequest) -> DebateSnapshot | None:
+    """The debate whose client comes back with an answer; None in any other call."""
+    if not (debate_id := call.params.request_state):
+        return None
+    snapshot = await call.manager.load(debate_id)
+    if snapshot.debate.setup.question != request.question:  # the state comes from the client
+        return None
+    return await take_answer(call, snapshot, (call.params.input_responses or {}).get(KEY))
+
+
+async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:
+    """The debate with the positions of the answer, if it was accepted and they can be debated."""
+    if not isinstance(answer, ElicitResult) or answer.action != "accept":
+        return snapshot
+    content, debaters = answer.content or {}, snapshot.debate.setup.debaters
+    given = {d.name: str(content.get(f"position_{n}") or "") for n, d in enumerate(debaters, start=1)}
+    with suppress(InvalidRequestError):
+        build_revision(snapshot.debate, given)
+        return await call.manager.revise_positions(snapshot.id, given, actor=call.actor)
+    return snapshot

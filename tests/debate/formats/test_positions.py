@@ -1,0 +1,457 @@
+"""What a debate is about: positions named by a model, confirmed in other words, or equal ones refused."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.commands.open import find_setup_warnings, open_debate
+from server.debate.commands.positions import build_revision
+from server.debate.commands.restore import rebuild_debate
+from server.debate.facts.config import Price
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Event, PositionsFramed
+from server.debate.facts.interventions import PositionsRevised
+from server.debate.facts.positions import DefaultPositionsUsed
+from server.debate.replies.extract import Reply
+from server.debate.rules.budget import compute_spending, estimate
+from server.debate.rules.decide import Call
+from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.views.compare import build_comparison
+from server.debate.views.markdown import render_transcript
+from server.debate.views.rounds import list_tasks
+from server.debate.views.state import build_state, framing_line
+from server.debate.views.verdict import build_verdict
+from server.debate.views.warnings import find_verdict_warnings
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_request,
+    build_setup,
+    build_usage,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("N24")
+
+DATABASES = ["Use PostgreSQL with an outbox table", "Use Kafka", "Use EventStoreDB"]
+WHICH = "Which database should we use for events?"
+
+
+def answer(*positions: str, kind: str = "open", assumption: str = "") -> dict[str, Any]:
+    return {"kind": kind, "positions": list(positions), "assumption": assumption}
+
+
+def frame(
+    said: Any, question: str = WHICH, models: tuple[str, ...] = ("m",), **fields: Any
+) -> DebateSimulation:
+    """A debate whose framer says this, up to the first round."""
+    options = {"framing": True, **fields.pop("options", {})}
+    opened = build_setup(models, question=question, options=options, **fields)
+    return simulate(opened, task_script({"framing": said})).play(lambda debate: bool(debate.rounds))
+
+
+def stances(at: DebateSimulation) -> list[str]:
+    return [debater.stance for debater in at.debate.setup.debaters]
+
+
+def kinds(at: DebateSimulation) -> list[str]:
+    return [event.kind for event in at.events]
+
+
+class TestQuestions:
+    def test_an_open_question_is_debated_between_answers_and_never_for_and_against(self) -> None:
+        at = frame(answer(*DATABASES), models=("x", "y")).play()
+
+        assert stances(at) == DATABASES
+        assert at.debate.names == ("Debater 1", "Debater 2", "Debater 3")
+        assert [debater.model for debater in at.debate.setup.debaters] == ["x", "y", "x"]
+        assert {turn.seat for turn in at.debate.turns} == set(at.debate.names)
+        assert build_verdict(at.debate).winner_stance in DATABASES
+        for seat in (*at.debate.names, "judge 1"):
+            for prompt in at.prompts(seat):
+                assert all(stance in prompt for stance in DATABASES)
+
+    def test_a_yes_or_no_question_is_debated_between_what_each_side_recommends(self) -> None:
+        at = frame(answer("Ship on Friday", "Do not ship on Friday", kind="yes_no"), "Ship on Friday?")
+
+        assert [(d.name, d.stance) for d in at.debate.setup.debaters] == [
+            ("Proponent", "Ship on Friday"),
+            ("Opponent", "Do not ship on Friday"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("question", "positions"),
+        [
+            ("Sollen wir am Freitag ausliefern?", ["Am Freitag ausliefern", "Nicht am Freitag ausliefern"]),
+            ("我们应该用哪个数据库存储事件?", ["使用 PostgreSQL", "使用 Kafka"]),
+        ],
+    )
+    def test_positions_are_in_the_language_of_the_question(self, question: str, positions: list[str]) -> None:
+        at = frame(answer(*positions), question).play()
+
+        assert "in the language of the question" in at.prompts("framer")[0]
+        assert question in at.prompts("framer")[0]
+        assert stances(at) == positions
+        assert all(position in at.prompts("Debater 1")[0] for position in positions)
+        assert all(position in render_transcript(at.debate, at.log) for position in positions)
+
+    def test_what_the_question_leaves_open_is_taken_for_given_by_every_seat(self) -> None:
+        at = frame(answer(*DATABASES, assumption="A team of five, 1,000 events a second.")).play()
+
+        for seat in ("Debater 1", "judge 1"):
+            assert "> A team of five, 1,000 events a second." in at.prompts(seat)[0]
+        assert "1,000 events" in framing_line(at.debate.setup)
+
+    @pytest.mark.parametrize("said", ["yes/no", "Yes-No", "YES_NO", "binary"])
+    def test_the_kind_may_be_written_in_other_ways(self, said: str) -> None:
+        assert stances(frame(answer("Ship", "Wait", kind=said))) == ["Ship", "Wait"]
+
+    def test_the_framer_reads_question_and_documents_and_no_positions(self) -> None:
+        documents = [{"title": "Load", "text": "Nine events a day."}]
+        at = frame(answer(*DATABASES), documents=documents)
+        (call, _), *_ = at.calls_made
+        (prompt,) = at.prompts("framer")
+
+        assert (call.seat, call.round, call.task) == ("framer", 0, "framing")
+        assert WHICH in prompt
+        assert "> Nine events a day." in prompt
+        assert "# Positions" not in prompt
+        assert "> for" not in prompt
+
+    def test_no_label_is_a_word_of_a_position(self) -> None:
+        at = frame(answer("Call it Walnut", "Call it Sorrel", "Call it Zircon"))
+
+        assert len(set(at.debate.setup.labels)) == 3
+        assert not {"Walnut", "Sorrel", "Zircon"} & set(at.debate.setup.labels)
+
+    def test_a_neutral_seat_of_the_format_stays(self) -> None:
+        at = frame(answer(*DATABASES), format="handoff").play()
+
+        assert at.debate.names == ("Debater 1", "Debater 2", "Debater 3", "Neutral")
+        assert stances(at)[-1] == "neutral"
+        assert at.status == "concluded"
+
+    @pytest.mark.parametrize("format_name", ["verdict", "settle", "round_robin", "oxford", "full"])
+    def test_positions_are_named_in_every_format(self, format_name: str) -> None:
+        at = frame(answer(*DATABASES), format=format_name).play()
+
+        assert stances(at) == DATABASES
+        assert at.status == "concluded"
+
+
+class TestWhoAsks:
+    def test_nobody_is_asked_where_debaters_are_named(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(2), options={"framing": True})).play_to_round(1)
+
+        assert kinds(at) == ["opened", "phase_entered"]
+        assert framing_line(at.debate.setup) == ""
+
+    def test_nobody_is_asked_where_framing_is_off(self) -> None:
+        at = simulate(build_setup(options={"framing": False})).play_to_round(1)
+
+        assert stances(at) == ["for", "against"]
+        assert find_setup_warnings(at.debate.setup, 2) == []
+
+    @pytest.mark.parametrize("models", [("local",), ("caller",), ("caller", "local")])
+    def test_a_model_that_cannot_is_not_asked_and_that_is_said(self, models: tuple[str, ...]) -> None:
+        opened = build_setup(models, options={"framing": True})
+
+        assert opened.framer is None
+        (warning, *_) = find_setup_warnings(opened, 2)
+        assert warning.startswith('The positions are "for" and "against": no model here names them')
+
+    def test_a_larger_model_beside_it_is_asked(self) -> None:
+        opened = build_setup(("caller", "x", "y"), options={"framing": True})
+        assert opened.framer is not None
+        assert opened.framer.model == "x"
+
+        judged = build_setup(("local",), options={"framing": True, "judges": {"models": ["z"]}})
+        assert judged.framer is not None
+        assert judged.framer.model == "z"
+
+
+class TestBadAnswers:
+    @pytest.mark.parametrize(
+        ("said", "problem"),
+        [
+            ("Postgres, I think.", "no JSON object"),
+            (answer("Use Kafka"), "2 to 5 are wanted for open, and there are 1"),
+            (answer(*"abcdef"), "2 to 5 are wanted for open, and there are 6"),
+            (answer(*DATABASES, kind="yes_no"), "the yes and the no are wanted for yes_no, and there are 3"),
+            (answer("Use Kafka", " use  KAFKA "), "two of them are the same"),
+            (answer("Use Kafka", " "), "must not be empty"),
+            (answer("Use Kafka", "Use Redis", kind="maybe"), '"kind" must be yes_no or open'),
+        ],
+    )
+    def test_one_is_asked_for_again_once_with_what_was_wrong(self, said: Any, problem: str) -> None:
+        answers = [said, answer(*DATABASES)]
+        at = frame(lambda _: answers.pop(0))
+
+        assert problem in at.prompts("framer")[1]
+        assert stances(at) == DATABASES
+
+    def test_two_leave_the_positions_of_the_format_and_a_caution(self) -> None:
+        at = frame("Postgres, I think.").play()
+
+        assert len(at.prompts("framer")) == 2
+        assert stances(at) == ["for", "against"]
+        assert at.status == "concluded"
+        (caution,) = [line for line in find_verdict_warnings(at.debate) if "could not be framed" in line]
+        assert caution.startswith('The positions are "for" and "against": the question could not be framed')
+        assert caution in build_verdict(at.debate).cautions
+
+    @pytest.mark.parametrize("cause", ["timeout", "late", "unauthorized", "refused"])
+    def test_a_model_that_fails_leaves_a_debate_that_goes_on(self, cause: Any) -> None:
+        at = frame(ProviderFailure(cause)).play()
+
+        assert kinds(at)[1:4] == ["failed", "default_positions_used", "phase_entered"]
+        assert at.status == "concluded"
+
+    def test_a_fallback_model_is_asked_first(self) -> None:
+        def said(call: Call) -> ScriptAnswer | dict[str, Any]:
+            return ProviderFailure("timeout") if call.model == "m" else answer(*DATABASES)
+
+        assert stances(frame(said, options={"fallback_models": ["spare"]})) == DATABASES
+
+    def test_a_model_that_is_too_small_names_no_positions(self) -> None:
+        said = Reply('{"kind": "open", "positions": ["a", "b"]}', build_usage(), informative=False)
+
+        assert stances(frame(said)) == ["for", "against"]
+
+
+class TestRecord:
+    def test_the_call_is_counted_estimated_and_listed(self) -> None:
+        at = frame(answer(*DATABASES))
+        without = build_setup(debaters=build_debaters(3))
+
+        assert compute_spending(at.debate).calls == 1
+        assert estimate(at.debate.setup).calls == estimate(without).calls + 1
+        (task, *_) = list_tasks(at.debate)
+        assert (task["seat"], task["task"], task["state"], task["phase"]) == ("framer", "framing", "done", "")
+
+    def test_a_failed_call_is_listed_as_one(self) -> None:
+        (task, *_) = list_tasks(frame(ProviderFailure("timeout")).debate)
+        assert (task["seat"], task["task"], task["state"]) == ("framer", "framing", "failed")
+
+    def test_a_budget_without_room_for_it_is_refused(self) -> None:
+        limits = {"limits": {"max_calls": 4}}  # two speakers, and two readings of the judge
+
+        assert build_setup(options=limits).limits.max_calls == 4
+        with pytest.raises(InvalidRequestError, match="do not allow one round"):
+            build_setup(options={**limits, "framing": True})
+
+    @pytest.mark.parametrize(("max_calls", "most"), [(5, 2), (6, 3), (7, 4), (8, 5), (9, 5)])
+    def test_there_are_no_more_positions_than_the_budget_can_have_argued(
+        self, max_calls: int, most: int
+    ) -> None:
+        at = frame(answer(*"abcde"[:most]), options={"limits": {"max_calls": max_calls}}).play()
+
+        assert len(at.debate.round_turns(1)) == most
+        assert at.debate.verdict is not None
+        assert f"open has two{f' to {most}' if most > 2 else ''} positions" in at.prompts("framer")[0]
+
+        beyond = frame(answer(*"abcdef"[: most + 1]), options={"limits": {"max_calls": max_calls}})
+        assert len(beyond.prompts("framer")) == 2
+
+    def test_prices_of_all_models_that_may_get_a_seat_are_kept(self) -> None:
+        request = build_request(options={"framing": True})
+        opened = open_debate(request, models="xyzw", seed=1, find_price=lambda name: Price(model=name))
+
+        assert {price.model for price in opened.prices} == {*"xyzw"}
+
+    def test_state_and_transcript_show_nobody_before_and_everybody_after(self) -> None:
+        at = simulate(build_setup(question=WHICH, options={"framing": True}))
+        before = build_state(at.stored())
+        assert before["debaters"] == []
+        assert "**Proponent**" not in render_transcript(at.debate, at.log)
+
+        at = frame(answer(*DATABASES))
+        after = build_state(at.stored())
+        assert [debater["stance"] for debater in after["debaters"]] == DATABASES
+        assert after["framing"] == "The question was read as an open question."
+        assert "- **Debater 2**: Use Kafka" in render_transcript(at.debate, at.log)
+
+    def test_a_replay_needs_no_second_call(self) -> None:
+        at = frame(answer(*DATABASES))
+
+        assert replay(at.events) == at.debate
+        assert rebuild_debate([event.model_dump(mode="json") for event in at.events]) == at.debate
+
+    def test_what_the_models_could_not_have_named_is_refused(self) -> None:
+        at = frame(answer(*DATABASES))
+        opened, framed = at.events[0], at.events[1]
+        assert isinstance(framed, PositionsFramed)
+        stranger = framed.debaters[0].model_copy(update={"name": "Judge"})
+        for changes in (
+            {"debaters": (stranger, *framed.debaters[1:])},
+            {"debaters": framed.debaters[:1], "labels": framed.labels[:1]},
+            {"labels": framed.labels[:2]},
+            {"question_kind": "yes_no"},
+        ):
+            with pytest.raises(IllegalEvent, match="not the seats of this debate"):
+                apply(replay([opened]), framed.model_copy(update=changes))
+
+    def test_positions_are_named_once_and_defaults_need_a_failure(self) -> None:
+        at = frame(answer(*DATABASES))
+        default = DefaultPositionsUsed(reason="x")
+        with pytest.raises(IllegalEvent, match="is open for it"):
+            apply(replay(at.events[:2]), at.events[1].model_copy(update={"seen": 2}))
+        with pytest.raises(IllegalEvent, match="nobody frames"):
+            apply(at.debate, default)
+        with pytest.raises(IllegalEvent, match="may still answer"):
+            apply(replay(at.events[:1]), default)
+
+
+class TestForks:
+    @pytest.mark.parametrize("at_round", [0, 1])
+    def test_a_fork_inherits_positions_and_asks_nobody_again(self, at_round: int) -> None:
+        at = frame(answer(*DATABASES, assumption="Five people.")).play_through_round(1)
+        forked = at.fork(at_round).play()
+
+        assert stances(forked) == DATABASES
+        assert forked.prompts("framer") == []
+        assert forked.debate.framed is None
+        assert "> Five people." in forked.prompts("judge 1")[0]
+        assert framing_line(forked.debate.setup) == framing_line(at.debate.setup)
+
+    def test_rounds_that_are_shared_are_found_to_be_so(self) -> None:
+        at = frame(answer(*DATABASES)).play()
+        forked = at.fork(1, max_rounds=2)
+        compared = build_comparison(at.stored("parent"), forked.stored("fork"))
+
+        assert compared["shared_rounds"] == 1
+        assert [row["field"] for row in compared["differences"]] == []
+
+    def test_a_fork_of_a_debate_that_could_not_be_framed_says_so_too(self) -> None:
+        forked = frame("Postgres.").play_through_round(1).fork(1).play()
+
+        assert "could not be framed" in " ".join(find_verdict_warnings(forked.debate))
+        assert forked.debate.failures == ()
+
+    def test_a_fork_cannot_make_two_stand_for_the_same(self) -> None:
+        at = simulate(build_setup(debaters=build_debaters(3)))
+
+        with pytest.raises(
+            InvalidRequestError, match=r"Speaker 1 and Speaker 2 stand for the same.*changes\.stances"
+        ):
+            at.fork(0, stances={"Speaker 2": "STANCE  1"})
+
+    def test_a_fork_with_stances_of_its_own_needs_nobody_to_name_them(self) -> None:
+        at = simulate(build_setup(question=WHICH, options={"framing": True}))
+
+        assert stances(at.fork(0, stances={"Proponent": "Use Kafka", "Opponent": "Use Redis"}).play()) == [
+            "Use Kafka",
+            "Use Redis",
+        ]
+
+
+class TestInterventions:
+    @pytest.mark.parametrize("action", ["inject", "challenge", "instruct"])
+    def test_nobody_can_be_addressed_before_who_debates_is_known(self, action: str) -> None:
+        at = simulate(build_setup(options={"framing": True}))
+
+        with pytest.raises(InvalidRequestError, match="is not known before the positions are named"):
+            at.intervene(action, text="Mind the costs.", to="Proponent")
+        assert at.intervene(action, text="Mind the costs.")
+
+    def test_weights_of_debaters_wait_for_them_too(self) -> None:
+        at = simulate(build_setup(options={"framing": True, "phases": ["opening", "voting"]}))
+
+        with pytest.raises(InvalidRequestError, match="is not known before"):
+            at.intervene("weights", weights={"Proponent": "2"})
+
+    def test_the_framer_s_model_can_be_replaced_as_long_as_it_is_asked(self) -> None:
+        at = simulate(build_setup(options={"framing": True}))
+        at.intervene("replace_model", to="framer", model="better")
+        assert at.pending_calls()[0].model == "better"
+
+        at.play_to_round(1)
+        with pytest.raises(InvalidRequestError, match="Nobody here is called 'framer'"):
+            at.intervene("replace_model", to="framer", model="better")
+
+    def test_a_caller_who_takes_the_seat_names_them(self) -> None:
+        at = simulate(build_setup(options={"framing": True}))
+        at.intervene("replace_model", to="framer", model="caller")
+
+        assert at.status == "waiting"
+
+    def test_a_debater_cannot_have_the_framer_s_name(self) -> None:
+        with pytest.raises(InvalidRequestError, match="another seat has this name"):
+            build_setup(debaters=[{"name": "Framer", "stance": "a"}, {"name": "B", "stance": "b"}])
+
+
+class TestOtherWords:
+    def revise(self, at: DebateSimulation, **stances: str) -> list[Event]:
+        given = {name.replace("_", " "): stance for name, stance in stances.items()}
+        return list(build_revision(at.debate, given).events)
+
+    def framed(self) -> DebateSimulation:
+        at = simulate(
+            build_setup(question=WHICH, options={"framing": True}),
+            task_script({"framing": answer(*DATABASES)}),
+        )
+        return at.play(lambda debate: debate.framed is not None)
+
+    def test_they_are_what_is_debated(self) -> None:
+        at = self.framed()
+        at.add_events(*self.revise(at, Debater_2="Use NATS JetStream", Debater_3="")).play()
+
+        assert stances(at) == [DATABASES[0], "Use NATS JetStream", DATABASES[2]]
+        assert "Use Kafka" not in "\n".join(at.prompts("Debater 1") + at.prompts("judge 1"))
+
+    def test_the_labels_occur_in_none_of_them(self) -> None:
+        at = self.framed()
+        first, *_ = at.debate.setup.labels
+        at.add_events(*self.revise(at, Debater_1=f"Use {first}"))
+
+        assert first not in at.debate.setup.labels
+
+    def test_the_same_words_are_no_fact(self) -> None:
+        assert self.revise(self.framed(), Debater_2="Use Kafka") == []
+
+    @pytest.mark.parametrize(("stance", "problem"), [("Use Kafka", "stand for the same"), ("x" * 501, "501")])
+    def test_what_cannot_be_debated_is_refused(self, stance: str, problem: str) -> None:
+        with pytest.raises(InvalidRequestError, match=problem):
+            self.revise(self.framed(), Debater_1=stance)
+
+    def test_they_come_too_late_in_the_first_round(self) -> None:
+        at = self.framed().play_to_round(1)
+
+        with pytest.raises(InvalidRequestError, match="the first round has begun"):
+            self.revise(at, Debater_1="Use NATS")
+        with pytest.raises(IllegalEvent, match="no positions wait"):
+            apply(at.debate, PositionsRevised(stances=(), labels=at.debate.setup.labels))
+
+    def test_a_record_with_impossible_ones_is_refused(self) -> None:
+        at = self.framed()
+        (event,) = self.revise(at, Debater_1="Use NATS")
+        assert isinstance(event, PositionsRevised)
+        stranger = event.stances[0].model_copy(update={"debater": "Zoe"})
+        empty = event.stances[0].model_copy(update={"stance": ""})
+        for changes in ({"stances": (stranger,)}, {"stances": (empty,)}, {"labels": ("x", "x", "x")}):
+            with pytest.raises(IllegalEvent):
+                apply(at.debate, event.model_copy(update=changes))
+
+
+class TestSameStance:
+    @pytest.mark.parametrize("second", ["Ship it", "ship  IT", " SHIP\nit "])
+    def test_it_is_refused_with_what_to_do(self, second: str) -> None:
+        who = [{"name": "Ada", "stance": "Ship it"}, {"name": "Bob", "stance": second}]
+
+        with pytest.raises(
+            InvalidRequestError, match=r"Ada and Bob stand for the same.*options\.same_stance=true"
+        ):
+            build_setup(debaters=who)
+
+    def test_it_is_allowed_where_it_is_meant(self) -> None:
+        who = [{"name": name, "stance": "Ship it"} for name in ("Ada", "Bob")]
+
+        assert stances(simulate(build_setup(debaters=who, options={"same_stance": True}))) == ["Ship it"] * 2
+
+    def test_equal_roles_are_no_equal_stances(self) -> None:
+        who = [{"name": name, "role": "engineer"} for name in ("Ada", "Bob")]
+
+        assert len(build_setup(format="round_robin", debaters=who).debaters) == 2

@@ -1,0 +1,240 @@
+"""Positions that a model names, as a client sees them, and as the person at the client confirms them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import pytest
+from mcp.types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequiredResult
+
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.mcp_debates import (
+    build_scripted_model,
+    find_prompts,
+    read_events,
+    read_transcript,
+    read_view,
+)
+from tests.support.polling import wait_before_next_poll
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N24", "M4")]
+
+WHICH = "Which database should we use for events?"
+DATABASES = ["Use PostgreSQL with an outbox table", "Use Kafka", "Use EventStoreDB"]
+ASKED = {"question": WHICH, "models": ["mine"], "options": {"framing": True}}
+
+Callback = Callable[[Any, ElicitRequestFormParams], Awaitable[ElicitResult | ErrorData]]
+
+
+def build_framer(**answers: Any) -> ScriptedModel:
+    framing = {"kind": "open", "positions": DATABASES, "assumption": "A team of five."}
+    return build_scripted_model(**{"framing": framing, **answers})
+
+
+class Person:
+    """Whoever is at the client, and gives one answer to every form."""
+
+    def __init__(self, action: Any = "accept", **content: Any) -> None:
+        self.answer = ElicitResult(action=action, content=content or None)
+        self.forms: list[ElicitRequestFormParams] = []
+
+    async def __call__(self, _context: Any, params: Any) -> ElicitResult | ErrorData:
+        self.forms.append(params)
+        return self.answer
+
+
+def stances(result: dict[str, Any]) -> list[str]:
+    return [position["stance"] for position in result["positions"]]
+
+
+async def test_they_are_shown_before_the_first_turn_and_then_debated(open_client: Any) -> None:
+    model = build_framer()
+    async with open_client({"mine": model}) as client:
+        started = await client.call_tool("start_debate", ASKED)
+        data = started.structured_content
+        step = await call(client, "step_round", debate_id=data["debate_id"])
+        transcript = await read_transcript(client, step)
+        state = await read_view(client, step, "state")
+
+    assert stances(data) == DATABASES
+    assert data["round"] == 0
+    assert data["framing"] == 'The question was read as an open question. Taken for given: "A team of five."'
+    for line in (*DATABASES, data["framing"]):
+        assert line in result_text(started)
+        assert line in transcript
+    assert {turn["stance"] for turn in step["turns"]} == {*DATABASES}
+    assert state["framing"] == data["framing"]
+    assert state["usage"]["calls"] == 4
+    assert len(find_prompts(model, "framing")) == 1
+
+
+async def test_in_one_call_the_verdict_is_for_one_of_them(open_client: Any) -> None:
+    async with open_client({"mine": build_framer()}) as client:
+        ran = await call(client, "start_debate", **ASKED, run=True)
+
+    assert ran["status"] == "concluded"
+    assert not {"for", "against"} & {*stances(ran)}
+    assert any(stance in ran["verdict"] for stance in DATABASES)
+
+
+async def test_framing_false_debates_for_and_against_unasked(open_client: Any) -> None:
+    model = build_framer()
+    async with open_client({"mine": model}) as client:
+        started = await call(client, "start_debate", **{**ASKED, "options": {"framing": False}})
+
+    assert stances(started) == ["for", "against"]
+    assert started["framing"] == ""
+    assert model.requests == []
+
+
+async def test_a_model_that_fails_leaves_for_and_against_and_says_so(open_client: Any) -> None:
+    model = build_framer(framing=ModelError("unavailable", "mine is down"))
+    async with open_client({"mine": model}) as client:
+        started = await client.call_tool("start_debate", ASKED)
+        data = started.structured_content
+        ran = await call(client, "get_verdict", debate_id=data["debate_id"], wait_seconds=0)
+        failures = await read_events(client, data, "default_positions_used")
+
+    problem = 'The positions are "for" and "against": the question could not be framed (mine is down).'
+    assert problem in data["warnings"]
+    assert result_text(started).count(problem) == 1
+    assert ran["status"] == "running"
+    assert len(failures) == 1
+
+
+async def test_before_they_are_named_a_result_shows_none(open_client: Any) -> None:
+    async with open_client({"mine": ScriptedModel(delay=30)}) as client:
+        started = await call(client, "start_debate", **ASKED, wait_seconds=0)
+
+    assert started["positions"] == []
+    assert started["framing"] == "A model names the positions before round 1."
+
+
+async def test_the_same_stance_twice_says_what_to_do(open_client: Any) -> None:
+    who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "use  kafka"}]
+    async with open_client() as client:
+        problem = await expect_tool_error(client, "start_debate", question=WHICH, debaters=who)
+        started = await call(
+            client, "start_debate", question=WHICH, debaters=who, options={"same_stance": True}
+        )
+
+    assert "Ada and Bob stand for the same" in problem
+    assert "options.same_stance=true" in problem
+    assert stances(started) == ["Use Kafka", "use  kafka"]
+
+
+@pytest.mark.parametrize("run", [False, True])
+async def test_a_person_is_asked_once_and_may_put_them_otherwise(open_client: Any, run: bool) -> None:
+    person = Person(position_1="Use SQLite", position_2=DATABASES[1], position_3="")
+    model = build_framer()
+    async with open_client({"mine": model}, elicitation_callback=person) as client:
+        started = await call(client, "start_debate", **ASKED, run=run)
+        await call(client, "step_round", debate_id=started["debate_id"])
+        revised = await read_events(client, started, "positions_revised")
+
+    (form,) = person.forms
+    assert form.message.startswith("The question was read as an open question.")
+    fields = form.requested_schema["properties"]
+    assert [field["default"] for field in fields.values()] == DATABASES
+    assert stances(started) == ["Use SQLite", *DATABASES[1:]]
+    assert len(revised) == 1
+    assert all("Use SQLite" in prompt for prompt in find_prompts(model, "argument"))
+    assert started["status"] == ("concluded" if run else "running")
+    assert len(find_prompts(model, "framing")) == 1
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        Person(),
+        Person("decline"),
+        Person("cancel"),
+        Person(position_1=DATABASES[1]),
+        Person(position_1="x" * 501),
+        Person(position_9="Use Redis"),
+    ],
+    ids=["accepted", "declined", "cancelled", "the same twice", "too long", "another field"],
+)
+async def test_any_other_answer_leaves_what_was_proposed(open_client: Any, person: Person) -> None:
+    async with open_client({"mine": build_framer()}, elicitation_callback=person) as client:
+        ran = await call(client, "start_debate", **ASKED, run=True)
+        revised = await read_events(client, ran, "positions_revised")
+
+    assert stances(ran) == DATABASES
+    assert ran["status"] == "concluded"
+    assert revised == []
+
+
+async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_client: Any) -> None:
+    person = Person(position_1="Use SQLite")
+    who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "Use Redis"}]
+    down = build_framer(framing=ModelError("unavailable", "mine is down"))
+    async with open_client({"mine": build_framer(), "down": down}, elicitation_callback=person) as client:
+        named = await call(client, "start_debate", **ASKED, debaters=who)
+        off = await call(client, "start_debate", **{**ASKED, "options": {"framing": False}})
+        failed = await call(client, "start_debate", **{**ASKED, "models": ["down"]})
+        at_once = await call(client, "start_debate", **ASKED, run=True, wait_seconds=0)
+        await call(client, "get_verdict", debate_id=at_once["debate_id"])
+
+    assert person.forms == []
+    assert [stances(result) for result in (named, off, failed)] == [
+        ["Use Kafka", "Use Redis"],
+        ["for", "against"],
+        ["for", "against"],
+    ]
+
+
+@pytest.mark.requirement("N8")
+async def test_a_person_who_does_not_answer_holds_no_debate_up(open_client: Any, era: str) -> None:
+    async def silent(_context: Any, _params: Any) -> ElicitResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    arguments = {**ASKED, "run": True, "wait_seconds": 1}
+    async with open_client({"mine": build_framer()}, elicitation_callback=silent) as client:
+        with anyio.fail_after(5):
+            if era == "legacy":
+                started = await client.call_tool("start_debate", arguments)
+                assert stances(started.structured_content) == DATABASES
+            else:
+                asked = await client.session.call_tool("start_debate", arguments, allow_input_required=True)
+                assert isinstance(asked, InputRequiredResult)
+            status = ""
+            while status != "concluded":
+                (row,) = (await call(client, "find_debates"))["debates"]
+                status = row["status"]
+                await wait_before_next_poll()
+
+
+async def test_an_answer_after_the_first_round_began_changes_nothing(open_modern: Any) -> None:
+    async with open_modern({"mine": build_framer()}, elicitation_callback=Person()) as client:
+        asked = await client.session.call_tool("start_debate", ASKED, allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        await call(client, "step_round", debate_id=asked.request_state)
+        late = await client.session.call_tool(
+            "start_debate",
+            ASKED,
+            input_responses={
+                "positions": ElicitResult(action="accept", content={"position_1": "Use SQLite"})
+            },
+            request_state=asked.request_state,
+        )
+        rows = (await call(client, "find_debates"))["debates"]
+
+    assert stances(late.structured_content) == DATABASES
+    assert len(rows) == 1
+
+
+async def test_a_state_of_another_debate_is_no_answer_to_this_one(open_modern: Any) -> None:
+    answer = ElicitResult(action="accept", content={"position_1": "Use SQLite"})
+    async with open_modern({"mine": build_framer()}) as client:
+        other = await call(client, "start_debate", **{**ASKED, "question": "Which queue?"})
+        mine = await client.session.call_tool(
+            "start_debate", ASKED, input_responses={"positions": answer}, request_state=other["debate_id"]
+        )
+        unchanged = await read_view(client, other, "state")
+
+    assert stances(mine.structured_content) == DATABASES
+    assert [debater["stance"] for debater in unchanged["debaters"]] == DATABASES
