@@ -214,13 +214,17 @@ def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> d
     return {"text": text[:MAX_RESULT_LENGTH], "cut": reply.cut or len(text) > MAX_RESULT_LENGTH}
 
 
+def parse_judgment_reply(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    return parse_judgment(debate, call, text, is_informative=reply.informative)
+
+
 REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "framing": (events.PositionsFramed, parse_framing),
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),
     "ballot": (events.Balloted, lambda debate, call, text, _: parse_ballot(debate, call, text)),
-    "judgment": (events.Judged, lambda debate, call, text, _: parse_judgment(debate, call, text)),
+    "judgment": (events.Judged, parse_judgment_reply),
     "opening": (events.RoundOpened, parse_round_plan),
     "closing": (events.RoundClosed, parse_closing),
     "audit": (events.Audited, parse_text),

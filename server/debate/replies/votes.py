@@ -88,8 +88,8 @@ _FILLERS = re.compile(
 )
 
 
-def parse_judgment(debate: Debate, call: Call, text: str) -> dict[str, Any]:
-    """The fields of a `Judged` event.
+def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: bool) -> dict[str, Any]:
+    """The fields of a `Judged` event. A finding that is not informative need not agree with itself.
 
     Raises:
         ValueError: there is no finding, or it is unclear; the text tells the judge what was.
@@ -103,8 +103,9 @@ def parse_judgment(debate: Debate, call: Call, text: str) -> dict[str, Any]:
     if named is ... and not beliefs:
         raise ValueError('"winner" is missing: name one position, or null')
     winner = find_leader(beliefs) if named is ... else resolve_vote(debate, named, "winner", call.reading)
-    check_beliefs(debate, winner, beliefs, call.reading)
-    check_findings(debate, winner, fields, text, call.reading)
+    if is_informative:
+        check_beliefs(debate, winner, beliefs, call.reading)
+        check_findings(debate, winner, fields, text, call.reading)
     verdict = clean_text(fields.get("verdict")) or clean_text(fields.get("reasoning"))
     common = clean_text(fields.get("common_position")) if not winner else ""
     if not common and not winner and normalize_name(str(named)) in SYNTHESES:
@@ -146,7 +147,7 @@ def find_fields(text: str, wanted: tuple[str, ...]) -> dict[str, Any] | None:
     """
     sections = find_sections(text, (*wanted, "verdict", "reasoning", "margin"))
     try:
-        found = find_json(text, wanted)
+        found: dict[str, Any] = find_json(text, wanted)
     except ValueError:
         if any(name in sections for name in wanted):
             return {
@@ -156,12 +157,9 @@ def find_fields(text: str, wanted: tuple[str, ...]) -> dict[str, Any] | None:
         if "{" in text and '"' in text:
             raise
         return None
-    if isinstance(found, dict):
-        fields = {
-            re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower(): value for key, value in found.items()
-        }
-        if any(name in fields for name in wanted):
-            return fields
+    fields = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower(): value for key, value in found.items()}
+    if any(name in fields for name in wanted):
+        return fields
     raise ValueError(f'the JSON of the reply has no "{wanted[0]}"')
 
 

@@ -19,6 +19,7 @@ After the turns of a round follow [referee] and [closing moderator], where the d
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, FailureCause, Opened, Task
@@ -233,7 +234,8 @@ def seat_models(setup: Opened) -> dict[str, str]:
 
 def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
     """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
-    match seat_kind(seat):
+    kind = seat_kind(seat)
+    match kind:
         case "debaters":
             return next(d.tools for d in setup.debaters if d.name == seat) if task == "argument" else ()
         case "judges":
@@ -246,6 +248,8 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
             return setup.synthesizer.tools if setup.synthesizer else ()
         case "framer":
             return ()
+        case _:
+            assert_never(kind)
 
 
 def find_models(setup: Opened) -> tuple[str, ...]:

@@ -1,16 +1,14 @@
-"""What a debate is about: positions named by a model, confirmed in other words, or equal ones refused."""
+"""What a debate is about: positions that are named by a model."""
 
 from typing import Any
 
 import pytest
 
 from server.debate.commands.open import find_setup_warnings, open_debate
-from server.debate.commands.positions import build_revision
 from server.debate.commands.restore import rebuild_debate
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, PositionsFramed
-from server.debate.facts.interventions import PositionsRevised
+from server.debate.facts.events import PositionsFramed
 from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending, estimate
@@ -381,77 +379,3 @@ class TestInterventions:
     def test_a_debater_cannot_have_the_framer_s_name(self) -> None:
         with pytest.raises(InvalidRequestError, match="another seat has this name"):
             build_setup(debaters=[{"name": "Framer", "stance": "a"}, {"name": "B", "stance": "b"}])
-
-
-class TestOtherWords:
-    def revise(self, at: DebateSimulation, **stances: str) -> list[Event]:
-        given = {name.replace("_", " "): stance for name, stance in stances.items()}
-        return list(build_revision(at.debate, given).events)
-
-    def framed(self) -> DebateSimulation:
-        at = simulate(
-            build_setup(question=WHICH, options={"framing": True}),
-            task_script({"framing": answer(*DATABASES)}),
-        )
-        return at.play(lambda debate: debate.framed is not None)
-
-    def test_they_are_what_is_debated(self) -> None:
-        at = self.framed()
-        at.add_events(*self.revise(at, Debater_2="Use NATS JetStream", Debater_3="")).play()
-
-        assert stances(at) == [DATABASES[0], "Use NATS JetStream", DATABASES[2]]
-        assert "Use Kafka" not in "\n".join(at.prompts("Debater 1") + at.prompts("judge 1"))
-
-    def test_the_labels_occur_in_none_of_them(self) -> None:
-        at = self.framed()
-        first, *_ = at.debate.setup.labels
-        at.add_events(*self.revise(at, Debater_1=f"Use {first}"))
-
-        assert first not in at.debate.setup.labels
-
-    def test_the_same_words_are_no_fact(self) -> None:
-        assert self.revise(self.framed(), Debater_2="Use Kafka") == []
-
-    @pytest.mark.parametrize(("stance", "problem"), [("Use Kafka", "stand for the same"), ("x" * 501, "501")])
-    def test_what_cannot_be_debated_is_refused(self, stance: str, problem: str) -> None:
-        with pytest.raises(InvalidRequestError, match=problem):
-            self.revise(self.framed(), Debater_1=stance)
-
-    def test_they_come_too_late_in_the_first_round(self) -> None:
-        at = self.framed().play_to_round(1)
-
-        with pytest.raises(InvalidRequestError, match="the first round has begun"):
-            self.revise(at, Debater_1="Use NATS")
-        with pytest.raises(IllegalEvent, match="no positions wait"):
-            apply(at.debate, PositionsRevised(stances=(), labels=at.debate.setup.labels))
-
-    def test_a_record_with_impossible_ones_is_refused(self) -> None:
-        at = self.framed()
-        (event,) = self.revise(at, Debater_1="Use NATS")
-        assert isinstance(event, PositionsRevised)
-        stranger = event.stances[0].model_copy(update={"debater": "Zoe"})
-        empty = event.stances[0].model_copy(update={"stance": ""})
-        for changes in ({"stances": (stranger,)}, {"stances": (empty,)}, {"labels": ("x", "x", "x")}):
-            with pytest.raises(IllegalEvent):
-                apply(at.debate, event.model_copy(update=changes))
-
-
-class TestSameStance:
-    @pytest.mark.parametrize("second", ["Ship it", "ship  IT", " SHIP\nit "])
-    def test_it_is_refused_with_what_to_do(self, second: str) -> None:
-        who = [{"name": "Ada", "stance": "Ship it"}, {"name": "Bob", "stance": second}]
-
-        with pytest.raises(
-            InvalidRequestError, match=r"Ada and Bob stand for the same.*options\.same_stance=true"
-        ):
-            build_setup(debaters=who)
-
-    def test_it_is_allowed_where_it_is_meant(self) -> None:
-        who = [{"name": name, "stance": "Ship it"} for name in ("Ada", "Bob")]
-
-        assert stances(simulate(build_setup(debaters=who, options={"same_stance": True}))) == ["Ship it"] * 2
-
-    def test_equal_roles_are_no_equal_stances(self) -> None:
-        who = [{"name": name, "role": "engineer"} for name in ("Ada", "Bob")]
-
-        assert len(build_setup(format="round_robin", debaters=who).debaters) == 2

@@ -250,6 +250,14 @@ class TestWhoSeesWhat:
             for call, prompt in at.calls_made
         )
 
+    def test_a_seats_prompt_may_replace_the_steps_of_its_task_and_not_the_shape_of_its_answer(self) -> None:
+        own = {"prompt": "Find for the cheaper one.", "replaces_task": True}
+        at = simulate(build_setup(options={"judges": own})).play()
+        for prompt in at.prompts("judge 1"):
+            assert "Find for the cheaper one." in prompt
+            assert "You are a judge." not in prompt
+            assert last_line(prompt).startswith("Answer with JSON only: ")
+
     @pytest.mark.requirement("C14")
     def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:
         own = {"name": "Ada", "stance": "yes", "system_prompt": "Use figures."}

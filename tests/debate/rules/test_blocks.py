@@ -9,7 +9,7 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
 from server.debate.rules.budget import estimate
-from server.debate.rules.decide import Call
+from server.debate.rules.decide import Call, Record, decide
 from server.debate.rules.schedule import is_talk_over
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import render_transcript
@@ -307,3 +307,12 @@ class TestPredicates:
     def test_after_the_last_round_there_was_nothing_left_to_ask_it(self) -> None:
         opened = build_setup(max_rounds=1).model_copy(update={"has_predicate": True})
         assert simulate(opened).play().debate.predicate_lost is None
+
+
+def test_a_block_whose_end_is_recorded_is_not_held_again_after_a_restart() -> None:
+    at = simulate(open_block(*TALK, block(limit=2), "verdict"), voting("-")).play_through_round(5)
+    decided = decide(at.debate)
+    assert isinstance(decided, Record)
+    (end,) = (event for event in decided.events if isinstance(event, BlockEnded))
+    at.add_events(end).play()
+    assert (held(at), len(ends(at))) == (["opening", *["argumentation", "voting"] * 2, "verdict"], 1)
