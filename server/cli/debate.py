@@ -17,7 +17,7 @@ from server.cli import session
 from server.cli.sanitize import sanitize_line
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput
+from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput, OptionsInput
 from server.debate.facts.config import HandoffMode, Limits, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import state, verdict
@@ -233,7 +233,8 @@ def demo(settings: Settings, question: str) -> None:
         raise click.ClickException(f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}")
     if not local.is_available():
         weights.install(None, partial(click.echo, err=True))
-    request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True)
+    options = OptionsInput(framing=False)  # the question is a motion
+    request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True, options=options)
     run_debate(settings, partial(start_debate, request))
 
 
