@@ -33,7 +33,9 @@ ARGUMENTS = {
     "format": "verdict",
     "max_rounds": 4,
     "debaters": [{"name": name, "stance": name} for name in ("Ada", "Ben", "Cy")],
+    "options": {"judges": {"both_orders": False}},
 }
+"""One model call at a time: each kill loses one at most."""
 
 
 @dataclass
