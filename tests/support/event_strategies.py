@@ -1,6 +1,7 @@
 """Hypothesis strategies: setups of every kind, events, and replies of models."""
 
 import json
+from collections.abc import Callable
 from typing import Any, get_args
 
 from hypothesis import strategies as st
@@ -48,6 +49,7 @@ SETUPS: dict[str, events.Opened] = {
 }
 ROUNDS = st.integers(0, 4)
 TEXT = st.sampled_from(["x", ""])
+LABELS = st.sampled_from([("A", "B"), ("A", "B", "C"), ("A", "A", "C")])
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 
@@ -68,12 +70,14 @@ def phase_events(opened: events.Opened) -> st.SearchStrategy[events.Event]:
     )
 
 
-def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
-    """Any event, legal or not: of every kind, with fields that may fit a debate."""
+Build = Callable[..., st.SearchStrategy[events.Event]]
+
+
+def find_builder(opened: events.Opened) -> Build:
+    """A function that draws events of a kind, with fields of usual names that may fit a debate, and given others."""
     anyone = any_seat_name(opened)
     nobody = anyone | st.just("")
     some = st.lists(anyone, max_size=3).map(tuple)
-    officer = st.sampled_from(["moderator", "referee", "Proponent"])
     x = st.just("x")
     fields: dict[str, st.SearchStrategy[Any]] = {
         "round": ROUNDS,
@@ -88,59 +92,81 @@ def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
         **dict.fromkeys(("decision", "reason", "detail"), TEXT),
     }
 
-    def built(kind: type[events.Event], **others: Any) -> st.SearchStrategy[events.Event]:
+    def build(kind: type[events.Event], **others: Any) -> st.SearchStrategy[events.Event]:
         known = {name: drawn for name, drawn in fields.items() if name in kind.model_fields}
         return st.builds(kind, **{**known, **others})
 
-    labels = st.sampled_from([("A", "B"), ("A", "B", "C"), ("A", "A", "C")])
-    revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
-    weights = st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), anyone)
-    return st.one_of(
-        phase_events(opened),
-        built(events.PhaseEntered, phase=st.sampled_from([*(phase.name for phase in opened.phases), "x"])),
-        built(events.RoundOpened, seat=officer, slot_index=st.just(0)),
-        built(events.RoundClosed, seat=officer, slot_index=st.just(1)),
-        built(events.Audited, seat=officer, slot_index=st.just(0)),
-        built(
+    return build
+
+
+def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+    officer = st.sampled_from(["moderator", "referee", "Proponent"])
+    return [
+        build(events.RoundOpened, seat=officer, slot_index=st.just(0)),
+        build(events.RoundClosed, seat=officer, slot_index=st.just(1)),
+        build(events.Audited, seat=officer, slot_index=st.just(0)),
+        build(
             events.PositionsFramed,
             seat=st.just("framer"),
             slot_index=st.just(0),
             round=st.integers(0, 1),
             question_kind=st.sampled_from(["yes_no", "open"]),
             debaters=st.sampled_from([opened.debaters, opened.debaters[:2]]),
-            labels=labels,
+            labels=LABELS,
         ),
-        built(DefaultPositionsUsed),
-        built(interventions.PositionsRevised, stances=st.tuples(revised), labels=labels),
-        built(events.DefaultPlanUsed),
-        built(events.HandedOff, to=anyone, because=st.sampled_from(["chosen", "drawn"])),
-        built(events.HandoffFailed, slot_index=st.just(0)),
-        built(events.Researched, lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),))),
-        built(events.Balloted, slot_index=st.just(0)),
-        built(events.Judged, margin=st.integers(0, 3)),
-        built(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
-        built(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
-        built(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
-        built(events.Failed, cause=CAUSES, detail=x),
-        built(interventions.NoteAdded),
-        built(interventions.Challenged),
-        built(interventions.InstructionGiven),
-        built(interventions.TalkConcluded, cause=st.sampled_from(["request", "budget"])),
-        built(interventions.RoundsExtended, rounds=st.integers(1, 2)),
-        built(interventions.LimitsChanged, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
-        built(interventions.WeightsChanged, weights=weights),
-        built(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
-        built(interventions.ModelReplaced),
-        built(interventions.TurnRetracted, turn_round=ROUNDS),
-        built(events.Paused, reason=x),
-        built(events.Resumed),
-        built(
-            events.Ended,
-            ending=st.sampled_from(["concluded", "truncated"]),
-            cause=st.sampled_from(get_args(events.EndCause)),
-        ),
+        build(events.HandoffFailed, slot_index=st.just(0)),
+        build(events.Researched, lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),))),
+        build(events.Balloted, slot_index=st.just(0)),
+        build(events.Judged, margin=st.integers(0, 3)),
+        build(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
+        build(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
+        build(events.Failed, cause=CAUSES, detail=st.just("x")),
+    ]
+
+
+def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+    names = [*(phase.name for phase in opened.phases), "x"]
+    causes = st.sampled_from(get_args(events.EndCause))
+    return [
+        phase_events(opened),
+        build(events.PhaseEntered, phase=st.sampled_from(names)),
+        build(DefaultPositionsUsed),
+        build(events.DefaultPlanUsed),
+        build(events.BlockEnded, block=st.sampled_from(names), passes=st.integers(0, 3), cause=causes),
+        build(events.PredicateLost),
+        build(events.HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
+        build(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
+        build(events.Paused, reason=st.just("x")),
+        build(events.Resumed),
+        build(events.Ended, ending=st.sampled_from(["concluded", "truncated"]), cause=causes),
         st.just(opened),
-    )
+    ]
+
+
+def intervention_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+    anyone = any_seat_name(opened)
+    revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
+    weights = st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), anyone)
+    return [
+        build(interventions.PositionsRevised, stances=st.tuples(revised), labels=LABELS),
+        build(interventions.NoteAdded),
+        build(interventions.Challenged),
+        build(interventions.InstructionGiven),
+        build(interventions.TalkConcluded, cause=st.sampled_from(["request", "budget"])),
+        build(interventions.RoundsExtended, rounds=st.integers(1, 2)),
+        build(interventions.LimitsChanged, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
+        build(interventions.WeightsChanged, weights=weights),
+        build(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
+        build(interventions.ModelReplaced),
+        build(interventions.TurnRetracted, turn_round=ROUNDS),
+    ]
+
+
+def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
+    """Any event, legal or not: of every kind, with fields that may fit a debate."""
+    build = find_builder(opened)
+    parts = (slot_events, course_events, intervention_events)
+    return st.one_of([event for part in parts for event in part(opened, build)])
 
 
 EVENTS_BY_SETUP = {name: any_event(opened) for name, opened in SETUPS.items()}
