@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-import rfc8785
-
+from storage.canonical import encode_json
 from storage.journal import ConflictError, DamagedStreamError, Entry, StreamSummary, genesis_hash, link_hash
 
 CHANGED = "was changed after it was written"
@@ -51,7 +50,7 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
         return UNCHANGED
     for text in (summary.title, summary.status, summary.search_text or ""):
         text.encode()
-    return summary.title, summary.status, rfc8785.dumps(dict(summary.details)).decode(), summary.search_text
+    return summary.title, summary.status, encode_json(dict(summary.details)).decode(), summary.search_text
 
 
 def build_rows(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
-import rfc8785
+from storage.canonical import encode_json
 
 CHAIN_TAG = b"counterpoint/entry/1\n"
 """Part of every hash: identifies the algorithm, so that a later one gives different hashes."""
@@ -74,7 +74,7 @@ class StreamListing:
 
 def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
     """The bytes of an entry that are stored and hashed: canonical JSON (RFC 8785)."""
-    return rfc8785.dumps({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
+    return encode_json({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
 
 
 def genesis_hash(stream: str) -> bytes:

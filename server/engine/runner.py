@@ -71,8 +71,8 @@ class Run:
     @property
     def is_finished(self) -> bool:
         """Whether the debate is as far as requested, or waits for somebody."""
-        is_waiting = self.snapshot.status in ("paused", "waiting")
-        return is_waiting or has_reached(self.snapshot.debate, self.through_round)
+        reached = has_reached(self.snapshot.debate, self.through_round)
+        return reached or self.snapshot.status in ("paused", "waiting")
 
 
 @dataclass
@@ -229,6 +229,6 @@ class Runner:
 
 def has_reached(debate: Debate, through_round: float) -> bool:
     """Whether a debate is over, or as far as wanted: for round 0, whether its positions are known."""
-    is_done = is_round_over(debate) if debate.round else not debate.setup.needs_framing
-    is_through = debate.round == through_round and is_done
-    return debate.ended is not None or debate.round > through_round or is_through
+    if debate.ended or debate.round != through_round:
+        return debate.ended is not None or debate.round > through_round
+    return is_round_over(debate) if debate.round else not debate.setup.needs_framing

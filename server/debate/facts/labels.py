@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain
 
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Opened
@@ -40,8 +41,13 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
         "".join("bdfgklmnprstvz"[byte % 14] + "aeiou"[byte // 14 % 5] for byte in digest[:3]).title()
         for digest in (sha256(f"{seed}:{number}".encode()).digest() for number in range(1000))
     )
-    free = (word for word in dict.fromkeys((*words, *invented)) if word.casefold() not in material)
-    return tuple(word for word, _ in zip(free, range(count), strict=False))
+    drawn: dict[str, None] = {}  # in order, each once
+    for word in chain(words, invented):
+        if len(drawn) == count:
+            break
+        if word.casefold() not in material:
+            drawn[word] = None
+    return tuple(drawn)
 
 
 def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:

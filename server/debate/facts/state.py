@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -31,7 +32,7 @@ T = TypeVar("T")
 JUDGE_PREFIX = "judge "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Debate:
     setup: Opened  # as opened, with the positions that were framed since
     version: int = 1  # number of events
@@ -64,7 +65,7 @@ class Debate:
     def find_interventions(self, kind: type[T]) -> list[T]:
         return [made for made in self.interventions if isinstance(made, kind)]
 
-    @property
+    @cached_property
     def is_concluding(self) -> bool:
         return bool(self.find_interventions(changes.TalkConcluded))
 
@@ -72,46 +73,46 @@ class Debate:
     def round(self) -> int:
         return len(self.rounds)
 
-    @property
+    @cached_property
     def max_rounds(self) -> int:
         return self.setup.max_rounds + sum(m.rounds for m in self.find_interventions(changes.RoundsExtended))
 
-    @property
+    @cached_property
     def max_turns(self) -> int:
         """0 for as many as the rounds have. A round of hand-offs is one turn, so both are extended alike."""
         return self.setup.max_turns and self.setup.max_turns + self.max_rounds - self.setup.max_rounds
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         changed = self.find_interventions(changes.LimitsChanged)
         return changed[-1].limits if changed else self.setup.limits
 
-    @property
+    @cached_property
     def prices(self) -> tuple[Price, ...]:
         """Of every model that may be called, models that replaced another included."""
         added = (made.price for made in self.find_interventions(changes.ModelReplaced))
         return (*self.setup.prices, *filter(None, added))
 
-    @property
+    @cached_property
     def windows(self) -> dict[str, int]:
         """Tokens by model, where known."""
         replaced = self.find_interventions(changes.ModelReplaced)
         known = {window.model: window.tokens for window in self.setup.windows}
         return known | {made.model: made.window for made in replaced if made.window}
 
-    @property
+    @cached_property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
         changed = self.find_interventions(changes.WeightsChanged)
         return {weight.seat: Fraction(weight.weight) for made in changed for weight in made.weights}
 
-    @property
+    @cached_property
     def threshold(self) -> Fraction | None:
         """The share of the votes' weight that a position needs; None for a majority."""
         changed = self.find_interventions(changes.ThresholdChanged)
         return Fraction(changed[-1].threshold) if changed else None
 
-    @property
+    @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """(seat, round, slot_index) of the turns that prompts leave out."""
         retracted = self.find_interventions(changes.TurnRetracted)
@@ -121,41 +122,41 @@ class Debate:
         """Whether a turn was not retracted."""
         return (turn.seat, turn.round, turn.slot_index) not in self.retracted_turns
 
-    @property
+    @cached_property
     def phase(self) -> Phase | None:
         return self.round_phase(self.round) if self.rounds else None
 
     def round_phase(self, round_number: int) -> Phase:
         return find_phase(self.setup, self.rounds[round_number - 1].phase)
 
-    @property
+    @cached_property
     def talk_round_count(self) -> int:
         return sum(self.round_phase(entered.round).is_talk for entered in self.rounds)
 
-    @property
+    @cached_property
     def held_round_count(self) -> int:
         """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
         talk = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
         is_empty = self.is_concluding and talk and all(turn.round != talk[-1] for turn in self.turns)
         return len(talk) - bool(is_empty)
 
-    @property
+    @cached_property
     def turns(self) -> tuple[Spoke, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, Spoke))
 
-    @property
+    @cached_property
     def notes(self) -> tuple[NoteAdded | Challenged, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, NoteAdded | Challenged))
 
-    @property
+    @cached_property
     def round_plans(self) -> tuple[RoundPlan, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundPlan))
 
-    @property
+    @cached_property
     def round_summaries(self) -> tuple[events.RoundClosed, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, events.RoundClosed))
 
-    @property
+    @cached_property
     def audits(self) -> tuple[events.Audited, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, events.Audited))
 
@@ -189,36 +190,36 @@ class Debate:
         cast = [ballot for ballot in self.ballots if ballot.round == round_number]
         return tuple(sorted(cast, key=lambda ballot: seats.index(ballot.seat)))
 
-    @property
+    @cached_property
     def votes(self) -> tuple[tuple[events.Balloted, ...], ...]:
         """The ballots of each vote that was held."""
         entered = (held.round for held in self.rounds if self.round_phase(held.round).wants == "ballot")
         return tuple(map(self.round_ballots, entered))
 
-    @property
+    @cached_property
     def last_ballots(self) -> tuple[events.Balloted, ...]:
         return self.votes[-1] if self.votes else ()
 
     def debater(self, name: str) -> Debater:
         return next(debater for debater in self.setup.debaters if debater.name == name)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The debaters' names, in the order declared."""
         return tuple(debater.name for debater in self.setup.debaters)
 
-    @property
+    @cached_property
     def answers(self) -> tuple[AnswerEvent, ...]:
         """Every answer, those of the inherited rounds of a fork included."""
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         single = (answer for answer in (self.framed, self.deliverable) if answer)
         return (*spoken, *self.ballots, *self.judgments, *self.superseded, *single)
 
-    @property
+    @cached_property
     def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:
         return (*self.failures, *self.handoff_failures)
 
-    @property
+    @cached_property
     def usage(self) -> tuple[events.Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
         paid = (*self.answers, *self.research, *self.failures)

@@ -151,7 +151,7 @@ def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
     remaining = compute_remaining(debate, elapsed)
     if not remaining.calls:
         return remaining.reason
-    if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
+    if find_quorum_shortfall(debate) or due_slots(debate) or build_fallback_round_plan(debate):
         return ""
     following = advance(debate, None)[-1]
     return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
@@ -250,8 +250,9 @@ def status(debate: Debate) -> str:
         return debate.ended.ending
     if debate.paused:
         return "paused"
-    calls = () if find_quorum_shortfall(debate) else pending_calls(debate)
-    return "waiting" if calls and all(call.model == CALLER for call in calls) else "running"
+    due = () if find_quorum_shortfall(debate) else due_slots(debate)
+    is_waiting = due and all(current_model(debate, slot.seat) == CALLER for slot in due)
+    return "waiting" if is_waiting else "running"
 
 
 def format_wait_reason(calls: tuple[Call, ...]) -> str:
@@ -261,10 +262,13 @@ def format_wait_reason(calls: tuple[Call, ...]) -> str:
 
 def pending_calls(debate: Debate) -> tuple[Call, ...]:
     """The calls that are due now."""
+    return tuple(build_call(debate, slot) for slot in due_slots(debate))
+
+
+def due_slots(debate: Debate) -> tuple[Slot, ...]:
     phase = debate.phase
     concluded = debate.is_concluding and phase and phase.is_talk
-    slots = final_closing_slots(debate) if concluded else open_slots(debate)
-    return tuple(build_call(debate, slot) for slot in slots)
+    return final_closing_slots(debate) if concluded else open_slots(debate)
 
 
 def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
@@ -306,7 +310,7 @@ def is_round_over(debate: Debate) -> bool:
     if (
         debate.paused
         or find_quorum_shortfall(debate)
-        or pending_calls(debate)
+        or due_slots(debate)
         or build_fallback_round_plan(debate)
     ):
         return False

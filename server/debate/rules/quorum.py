@@ -28,7 +28,7 @@ def find_quorum_shortfall(debate: Debate) -> str:
     speakers.
     """
     phase = debate.phase
-    if phase is None:
+    if phase is None or not debate.round_failures:
         return ""
     counted, needed = compute_quorum(debate, phase)
     seats: dict[str, list[Slot]] = {}
