@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from server.debate.commands import requests
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import collapse_whitespace
+from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 
@@ -78,16 +79,17 @@ class ToolCall:
         self.manager = context.lifespan_context
         self.actor = f"client {client.client_info.name[:60] if client else ''}".strip()
         self._report_progress = context.session.report_progress
-        self._progress = -PROGRESS_STEP
+        self._reported: Progress | None = None
+        self._progress, self._total = -PROGRESS_STEP, 0.0
 
     async def report(self, snapshot: DebateSnapshot) -> None:
-        """Report progress to the client, if it asked for reports."""
-        debate = snapshot.debate
-        answers = len(debate.usage) + sum(failure.usage is None for failure in debate.failures)
-        self._progress = max(float(answers), self._progress + PROGRESS_STEP)
-        phase = debate.phase.name if debate.phase else "opening"
-        message = f"round {debate.round} ({phase}): {answers} answers"
-        await self._report_progress(self._progress, None, message)
+        """Report to the client, if it asked for reports, who answered, and how many of how many."""
+        progress = build_progress(snapshot.debate)
+        message = describe_progress(progress, self._reported)
+        self._reported = progress
+        self._progress = max(float(progress.done), self._progress + PROGRESS_STEP)
+        self._total = max(float(progress.expected), self._progress, self._total)
+        await self._report_progress(self._progress, self._total, message)
 
 
 class ToolArguments(requests.Input):

@@ -1,0 +1,60 @@
+"""How far a debate is: the answers there are, of those that are expected, and who is being asked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from server.debate.facts.state import Debate
+from server.debate.rules.budget import count_expected_calls
+from server.debate.rules.decide import pending_calls
+
+AnswerKey = tuple[int, str, int]
+"""(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
+
+MAX_NAMES = 4  # in a report
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    answered: frozenset[AnswerKey]
+    failed: frozenset[AnswerKey]  # slots that got no answer and are not asked again
+    asked: tuple[str, ...]  # the seats whose answers are awaited now
+    expected: int  # answers of the whole debate; more where it turns out to need more
+
+    @property
+    def done(self) -> int:
+        return len(self.answered) + len(self.failed)
+
+
+def build_progress(debate: Debate) -> Progress:
+    """The progress of a debate, inherited rounds of a fork included."""
+    answered = {(fact.round, fact.seat, fact.slot_index) for fact in debate.answers}
+    calls = () if debate.ended else pending_calls(debate)
+    pending = {(call.round, call.seat, call.slot_index) for call in calls}
+    failed = {(fact.round, fact.seat, fact.slot_index) for fact in debate.failures} - answered - pending
+    return Progress(
+        answered=frozenset(answered),
+        failed=frozenset(failed),
+        asked=tuple(dict.fromkeys(call.seat for call in calls)),
+        expected=max(count_expected_calls(debate), len(answered) + len(failed) + len(calls)),
+    )
+
+
+def describe_progress(now: Progress, before: Progress | None) -> str:
+    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 6"."""
+    known = before or now
+    news = [
+        f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}"
+        for keys, verb in ((now.answered - known.answered, "answered"), (now.failed - known.failed, "failed"))
+        if keys
+    ]
+    if not news and now.asked:
+        news = [f"Waiting for {format_seats(now.asked)}"]
+    return ", ".join((*news, f"{now.done} of {now.expected}"))
+
+
+def format_seats(seats: Iterable[str]) -> str:
+    """Ada; Ada and Ben; Ada, Ben, Cy and 4 more."""
+    names = list(dict.fromkeys(seats))
+    if len(names) > MAX_NAMES:
+        names = [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,0 +1,63 @@
+"""How far a debate is: what is answered and failed, of what is expected, and who is asked."""
+
+import pytest
+
+from server.debate.commands.formats import FORMATS
+from server.debate.rules.decide import Call
+from server.debate.views.progress import Progress, build_progress, describe_progress
+from tests.support.simulation import ScriptAnswer, build_debaters, build_setup, default_script, simulate
+
+pytestmark = pytest.mark.requirement("M4")
+
+
+def sentence(*answered: str, failed: str = "", asked: str = "", before: Progress | None = None) -> str:
+    now = Progress(
+        answered=frozenset((1, seat, 0) for seat in answered),
+        failed=frozenset((1, seat, 0) for seat in failed.split()),
+        asked=tuple(asked.split()),
+        expected=26,
+    )
+    nothing = Progress(frozenset(), frozenset(), (), 26)
+    return describe_progress(now, before or nothing)
+
+
+def test_a_report_is_a_sentence() -> None:
+    assert sentence("Ada") == "Ada answered, 1 of 26"
+    assert sentence("Ben", "Ada") == "Ada and Ben answered, 2 of 26"
+    assert sentence(*"ABCD") == "A, B, C and D answered, 4 of 26"
+    assert sentence(*"ABCDEF", failed="Zoe") == "A, B, C and 3 more answered, Zoe failed, 7 of 26"
+    assert sentence(asked="Ada Ben") == "Waiting for Ada and Ben, 0 of 26"
+    assert sentence() == "0 of 26"
+
+
+def test_the_first_report_tells_no_old_news() -> None:
+    now = Progress(frozenset({(1, "Ada", 0)}), frozenset(), ("Ben",), 6)
+
+    assert describe_progress(now, None) == "Waiting for Ben, 1 of 6"
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_a_debate_of_any_format_takes_as_many_answers_as_expected(format_name: str) -> None:
+    at = simulate(build_setup(format=format_name, debaters=build_debaters(3)))
+    reports = [build_progress(at.debate)]
+    while at.step():
+        reports.append(build_progress(at.debate))
+
+    done = [report.done for report in reports]
+    assert done == sorted(done)
+    assert {report.expected for report in reports} == {done[-1]}
+    assert reports[-1].asked == ()
+
+
+def test_a_failed_answer_is_over_when_nobody_is_asked_for_it_again() -> None:
+    def stay_silent(call: Call) -> ScriptAnswer:
+        return "" if call.seat == "Speaker 1" else default_script(call)
+
+    at = simulate(build_setup(debaters=build_debaters(2)), stay_silent).play_to_round(1)
+    at.add_events(at.answer(at.pending_calls()[0]))
+    repeated = build_progress(at.debate)
+    at.play()
+
+    assert (repeated.done, repeated.asked) == (0, ("Speaker 1", "Speaker 2"))
+    assert {key[:2] for key in build_progress(at.debate).failed} == {(1, "Speaker 1")}
+    assert (1, "Speaker 2", 0) in build_progress(at.debate).answered
