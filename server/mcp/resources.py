@@ -1,6 +1,7 @@
 """Debates as MCP resources: every view under its address, listed newest first in pages, ids completed."""
 
 import re
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp import MCPError, types
@@ -119,15 +120,27 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
 
 
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Completions of resource addresses: debate ids, newest first, and formats."""
+    """Completions of resource addresses: debate ids, newest first, formats, and the rounds there are."""
     name, prefix = params.argument.name, params.argument.value
-    values: list[str] = []
+    manager, values = context.lifespan_context, list[str]()
     if isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name == "debate_id":
-            values = await context.lifespan_context.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
+            values = await manager.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
+        elif name in ("round", "since"):
+            chosen = params.context.arguments if params.context else None
+            values = [number for number in await list_rounds(manager, chosen) if number.startswith(prefix)]
     has_more = len(values) > MAX_COMPLETIONS
     return types.CompleteResult(
         completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)
     )
+
+
+async def list_rounds(manager: DebateManager, chosen: Mapping[str, str] | None) -> list[str]:
+    """The numbers of the rounds of the debate that was chosen before; none as long as there is no such debate."""
+    try:
+        snapshot = await manager.load((chosen or {}).get("debate_id", ""))
+    except DebateNotFoundError:
+        return []
+    return [str(held.round) for held in snapshot.debate.rounds]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 from mcp import types
 from mcp.server.caching import CacheHint
@@ -21,9 +22,9 @@ run=true). Step by step: start_debate, then step_round until the status is concl
 A call returns after wait_seconds at the latest, with status "running" and what to call next; the debate \
 goes on meanwhile. Steer with intervene; read with read_debate or the resource debate://{debate_id}/transcript."""
 
-ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E"
-    "%3Cpath d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='%23764abc'/%3E%3C/svg%3E"
+ICON = "data:image/svg+xml," + quote(
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'>"
+    "<path d='M0 1h5v3H2L0 6zM8 3v5L6 6H3V5h3V3z' fill='#764abc'/></svg>"
 )
 
 

@@ -24,6 +24,7 @@ from server.mcp.resources import SCHEME
 from server.tools.tool import RequestContext
 
 POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
+LIST_INTERVAL = 1.0  # seconds between announcements that the list of resources has changed
 INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class UpdateBus(InMemorySubscriptionBus):
         self.listener_count = 0
         self.subscribed_uris: Counter[str] = Counter()
         self.legacy_subscribers: defaultdict[str, WeakSet[Connection]] = defaultdict(WeakSet)
+        self.is_list_stale, self.list_announced_at = False, -LIST_INTERVAL
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
 
@@ -53,6 +55,7 @@ class UpdateBus(InMemorySubscriptionBus):
             is_polling = self.listener_count or any(self.legacy_subscribers.values()) or position < 0
             if is_polling:
                 position = await self.poll(manager, position)
+                await self.announce_list()
             with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
                 await woken.wait()
 
@@ -64,7 +67,7 @@ class UpdateBus(InMemorySubscriptionBus):
             logger.exception("Reading the changes of the journal failed")
             return position
         if streams:
-            await self.publish(ResourcesListChanged())
+            self.is_list_stale = True
             changed = {INDEX_ID, *streams}
             for uri in {*self.subscribed_uris, *self.legacy_subscribers}:
                 if uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0] in changed:
@@ -75,6 +78,13 @@ class UpdateBus(InMemorySubscriptionBus):
                         except Exception:  # other subscribers are still notified
                             logger.exception("Notifying a subscriber of %s failed", uri)
         return position
+
+    async def announce_list(self) -> None:
+        """Announce that the list has changed: at once, then once in a while for all changes since."""
+        now = anyio.current_time()
+        if self.is_list_stale and now >= self.list_announced_at + LIST_INTERVAL:
+            self.is_list_stale, self.list_announced_at = False, now
+            await self.publish(ResourcesListChanged())
 
     async def listen(
         self, context: RequestContext, params: types.SubscriptionsListenRequestParams

@@ -8,11 +8,13 @@ import pytest
 from mcp import Client
 
 from server.engine.debates import DebateManager
-from server.mcp.subscriptions import UpdateBus
+from server.mcp.subscriptions import LIST_INTERVAL, UpdateBus
 from server.models.registry import ModelRegistry
 from storage.journal import StorageError
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
+from tests.support.mcp_debates import run_debate
+from tests.support.polling import wait_before_next_poll
 from tests.support.servers import connect_client
 from tests.support.simulation import build_request
 
@@ -46,6 +48,29 @@ async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
 
         with anyio.fail_after(5):
             assert await heard(client, uri, step) == uri
+
+
+async def test_the_list_is_announced_at_once_and_then_once_in_a_while(open_modern: Any) -> None:
+    announced: list[float] = []
+    async with open_modern() as client, anyio.create_task_group() as tasks:
+
+        async def listen() -> None:
+            async with client.listen(resources_list_changed=True) as updates:
+                listening.set()
+                async for _ in updates:
+                    announced.append(anyio.current_time())  # noqa: PERF401  (read while it grows)
+
+        listening, began = anyio.Event(), anyio.current_time()
+        tasks.start_soon(listen)
+        await listening.wait()
+        for _ in range(10):
+            await run_debate(client)
+        with anyio.fail_after(5):
+            while len(announced) < 2 or announced[-1] < announced[0] + LIST_INTERVAL:
+                await wait_before_next_poll()
+        tasks.cancel_scope.cancel()
+
+    assert len(announced) <= (announced[-1] - began) / LIST_INTERVAL + 1
 
 
 class Ear:
