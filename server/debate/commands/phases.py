@@ -12,7 +12,7 @@ DEFAULT_PASSES = 3  # of a block of phases
 
 
 def build_custom_phases(
-    requested: Sequence[PhaseInput | str], default_order: Order | None = None
+    requested: Sequence[PhaseInput], default_order: Order | None = None
 ) -> tuple[Phase, ...]:
     """Return the phases of a caller's list. `default_order` is for phases of argument without an order.
 
@@ -20,8 +20,7 @@ def build_custom_phases(
         InvalidRequestError: a phase is invalid where it stands; the text names it.
     """
     phases: list[Phase] = []
-    for index, item in enumerate(requested):
-        wanted = PhaseInput(name=item) if isinstance(item, str) else item
+    for index, wanted in enumerate(requested):
         phase = build_custom_phase(wanted, format_location(index, wanted.name), default_order)
         phases.append(phase.model_copy(update={"name": choose_unique_name(phase.name, phases)}))
         if first := collapse_whitespace(clean(wanted.repeat_from)):

@@ -123,6 +123,16 @@ class PhaseInput(Input):
     until: BlockUntil | None = None
     limit: Annotated[int, Field(ge=2, le=20, description="Times in all; 0: 3")] = 0
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_name(cls, given: Any) -> Any:
+        """A name alone is a phase without changes."""
+        if isinstance(given, str):
+            return {"name": given}
+        if not isinstance(given, dict | PhaseInput):
+            raise ValueError("must be the name of a phase, or an object such as {name, instruction}")  # noqa: TRY004  (pydantic expects it)
+        return given
+
 
 class VisibilityInput(Input):
     hide_from_client: list[SeatKind] = []
@@ -157,7 +167,7 @@ class OptionsInput(Input):
     speaking: Annotated[Order | None, Field(description="Order of turns")] = None
     handoff: HandoffMode = "structured"
     phases: Annotated[
-        list[PhaseInput | Name], Field(max_length=12, description="Instead of the format's")
+        list[PhaseInput], Field(max_length=12, description="Instead of the format's; a name alone will do")
     ] = []
     quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers pause it")] = 2
     fallback_models: Annotated[

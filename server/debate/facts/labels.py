@@ -51,10 +51,14 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
-    """Draw labels for these debaters of a debate."""
+    """Draw labels for these debaters, none of which any text of the set-up holds."""
     rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
-    documents = (document.text for document in setup.documents)
-    return draw_labels(setup.seed, len(rows), (setup.question, *documents, *rows))
+    documents = (f"{document.title} {document.url} {document.text}" for document in setup.documents)
+    seats = (setup.judges, setup.moderator, setup.referee, setup.synthesizer)
+    prompts = (seat.prompt for seat in seats if seat)
+    phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
+    texts = (setup.question, setup.instructions, setup.output_schema, *documents, *prompts, *phases, *rows)
+    return draw_labels(setup.seed, len(rows), texts)
 
 
 def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
@@ -114,8 +118,11 @@ def _compile(
     The pattern holds the words alone: one with the limits of words in it takes 18 ms to compile.
     """
     replacements: dict[str, str] = {}
-    for old, label in (*zip(labels, new, strict=True), *zip(names, new, strict=False)):
-        for form in dict.fromkeys((old, old.upper(), old.title())) if old else ():
+    written = [(label, (label, label.upper(), label.lower())) for label in labels]
+    # Not in lower case: names such as Will and Mark are words as well.
+    written += [(name, (name, name.upper(), name.title())) for name in names]
+    for (old, forms), label in zip(written, (*new, *new), strict=False):
+        for form in forms if old else ():
             replacements.setdefault(form, label)
     ordered = {word: replacements[word] for word in sorted(replacements, key=len, reverse=True)}
     return re.compile("|".join(map(re.escape, ordered)) or r"(?!)"), ordered

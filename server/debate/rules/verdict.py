@@ -257,9 +257,9 @@ def build_swing_verdict(debate: Debate) -> Concluded:
     """The position that gained most between the first vote and the last, as in Oxford-style debates.
 
     A voter moves who chose one position first and another at the end. A missing or unreadable ballot, an
-    abstention or a model too small to judge is no movement. decided: nobody moved elsewhere, and more than
-    half of the weight did move. leaning: it gained most, or has `threshold` of the movement where one was
-    set. contested: it has less than the threshold. undecided: no movement, or a tie.
+    abstention or a model too small to judge is no movement. leaning: it gained most, or has `threshold` of the
+    movement where one was set. contested: it has less than the threshold. undecided: no movement, or a tie.
+    Never decided: each voter reads once, and a place or a label could have moved it.
     """
     votes = tuple(compute_swing_vote(debate, seat) for seat in find_voters(debate.setup))
     first = {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}
@@ -274,10 +274,8 @@ def build_swing_verdict(debate: Debate) -> Concluded:
     outcome: Outcome = "leaning"
     if best <= 0 or list(gains.values()).count(best) > 1:
         outcome, winner = "undecided", ""
-    elif (share := compute_share(moved, winner)) < (debate.threshold or 0):
+    elif compute_share(moved, winner) < (debate.threshold or 0):
         outcome, winner = "contested", ""
-    elif share == 1 and best > sum(debate.weights.get(v.judge, Fraction(1)) for v in votes) / 2:
-        outcome = "decided"
     return Concluded(
         outcome=outcome,
         winner=winner,

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
 from server.debate.facts.config import Debater, Document, JudgePanel
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened
+from server.debate.facts.labels import LABEL_WORDS
 from tests.support.simulation import build_debaters, build_request, build_setup
 
 pytestmark = pytest.mark.requirement("C1")
@@ -89,6 +91,25 @@ def test_every_requested_option_is_in_the_setup() -> None:
         run=True,
         tags=("x", "y"),
     )
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda text: {"instructions": text},
+        lambda text: {"output_schema": {"title": text}},
+        lambda text: {"phases": ["opening", {"name": "own", "instruction": text}, "verdict"]},
+        *(
+            lambda text, seat=seat: {seat: {"prompt": text}}
+            for seat in ("judges", "moderator", "referee", "synthesizer")
+        ),
+    ],
+)
+@pytest.mark.requirement("C21")
+def test_labels_are_words_that_no_text_of_the_set_up_holds(put: Callable[[str], dict[str, Any]]) -> None:
+    used = " ".join(LABEL_WORDS[:-2]).lower()
+    opened = open_debate(build_request(options=put(used)), models=["m"], seed=1)
+    assert sorted(opened.labels) == sorted(LABEL_WORDS[-2:])
 
 
 @pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])

@@ -369,15 +369,18 @@ def test_an_electorate_that_goes_by_one_label_is_at_most_leaning_with_a_caution_
         assert "Each voter read once" in list_cautions(at)
 
 
-def test_an_oxford_audience_that_follows_the_last_turn_moves_with_a_caution_since_all_read_one_order() -> (
-    None
-):
+@pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
+@pytest.mark.parametrize("bias", ["a fixed key", *BY_PLACE_OF_TURN])
+def test_an_oxford_audience_whose_voters_all_move_to_one_place_or_label_is_at_most_leaning(
+    bias: str, panel: Sequence[str]
+) -> None:
     def follow(prompt: PromptText, model: str) -> str:
-        return BIASED["the side that spoke last" if prompt.turns else "the first listed"](prompt, model)
+        return BIASED[bias if prompt.turns else "the first listed"](prompt, model)
 
-    found = build_verdict(vote("oxford", judge=follow, panel=DIFFERENT, seed=1, sides=(0, 1, 2)).debate)
-    assert found.winner
-    assert "Each voter read once" in " ".join(found.cautions)
+    for seed, count in product(range(2), (2, 3)):
+        found = build_verdict(vote("oxford", judge=follow, panel=panel, seed=seed, sides=range(count)).debate)
+        assert found.outcome in ("leaning", "undecided")
+        assert "Each voter read once" in " ".join(found.cautions)
 
 
 def test_debaters_who_vote_for_the_first_listed_elect_nobody() -> None:

@@ -47,7 +47,10 @@ def say(setup: Opened, reading: int = 1) -> str:
     labels = find_labels(setup, reading)
     forms = ("{}", "**{}**", "{}'s", '"{}"', "({})", "{}:", "# {}")
     return " ".join(
-        f"{form.format(label)}={name}." for form in forms for label, name in zip(labels, NAMES, strict=True)
+        f"{form.format(written)}={name}."
+        for form in forms
+        for label, name in zip(labels, NAMES, strict=True)
+        for written in (label, label.upper(), label.lower())
     )
 
 
