@@ -14,12 +14,12 @@ from click.core import ParameterSource
 from pydantic import BaseModel, ValidationError
 
 from server.cli import session
-from server.cli.sanitize import sanitize_line
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput, OptionsInput
 from server.debate.facts.config import HandoffMode, Limits, Order
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
@@ -275,7 +275,7 @@ def run_debate(
         text = f"The debate is {snapshot.status}: {state.status_reason(debate).removesuffix('.')}."
         if snapshot.status in ("paused", "waiting"):
             text += CONTINUE_HINT.format(snapshot.id)
-        raise click.ClickException(sanitize_line(text))
+        raise click.ClickException(clean_line(text))
 
 
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:

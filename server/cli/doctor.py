@@ -13,11 +13,10 @@ import click
 
 from server.cli import models, session
 from server.cli.install import find_launch_command
-from server.cli.sanitize import sanitize_line
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import DebateError
-from server.debate.facts.text import format_count
+from server.debate.facts.text import clean_line, format_count
 from server.debate.views.markdown import estimate_line
 from server.models import registry
 from server.models.local import model as local
@@ -64,7 +63,7 @@ async def check_database(settings: Settings) -> list[Check]:
             await manager.leases.release("doctor")
             calls, cost = await manager.daily_budget.spending()
     except (DebateError, ExceptionGroup) as error:
-        return [Check("database", False, sanitize_line(str(session.find_root_cause(error))))]
+        return [Check("database", False, clean_line(str(session.find_root_cause(error))))]
     max_calls = f" of {settings.daily_calls} allowed" if settings.daily_calls else ""
     max_cost = f" of ${settings.daily_cost_usd} allowed" if settings.daily_cost_usd else ""
     spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
@@ -125,7 +124,7 @@ async def check_handshake(settings: Settings) -> Check:
             log.seek(0)
             lines = [line for line in log.read().splitlines() if line.strip()]
             reason = lines[-1] if lines else type(error).__name__
-            return Check("mcp", False, sanitize_line(f"the server did not answer: {reason}")[:300])
+            return Check("mcp", False, clean_line(f"the server did not answer: {reason}")[:300])
     milliseconds = (perf_counter() - start) * 1000
     return Check("mcp", True, f"{len(tools)} tools, {milliseconds:.0f} ms from start to end")
 

@@ -13,7 +13,6 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from server.cli.sanitize import sanitize_line
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import find_setup_warnings
@@ -22,7 +21,7 @@ from server.debate.facts.errors import DebateError
 from server.debate.facts.labels import name_sides
 from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate
-from server.debate.facts.text import format_count
+from server.debate.facts.text import clean_line, format_count
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
@@ -112,14 +111,14 @@ class LiveDisplay:
         columns = max(bar.width - BAR_WIDTH - cell_len(head) - 3, 0)
         seat, text = next(reversed(self.partial_texts.items()), ("", ""))
         if not seat:
-            awaited = ", ".join(map(sanitize_line, awaited_seats(debate)))
+            awaited = ", ".join(map(clean_line, awaited_seats(debate)))
             activity = f"asking {awaited}" if awaited else ""
         elif seat in debate.names and is_visible(debate, "debaters"):
-            name = f"{sanitize_line(seat)}: "
+            name = f"{clean_line(seat)}: "
             named = name_sides(debate, text)
-            activity = name + crop_start(sanitize_line(named), max(columns - cell_len(name), 0))
+            activity = name + crop_start(clean_line(named), max(columns - cell_len(name), 0))
         else:
-            activity = f"{sanitize_line(seat)} writes"
+            activity = f"{clean_line(seat)} writes"
         line = Table.grid(padding=(0, 1, 0, 0))
         line.add_row(ProgressBar(total, min(done, total), BAR_WIDTH), head, activity[:columns])
         return line

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import debate, doctor, install, models, session
-from server.cli.sanitize import sanitize_line, sanitize_text
 from server.debate.facts.errors import DebateError
+from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries, transfer
@@ -27,9 +27,9 @@ class ErrorReportingGroup(click.Group):
             return super().invoke(ctx)
         except DebateNotFoundError as error:
             text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
-            raise click.ClickException(sanitize_line(text)) from None
+            raise click.ClickException(clean_line(text)) from None
         except (DebateError, WeightsError) as error:
-            raise click.ClickException(sanitize_line(str(error))) from None
+            raise click.ClickException(clean_line(str(error))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + signal.SIGINT)
@@ -90,7 +90,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
         return
     out = session.open_terminal() if sys.stdout.isatty() else None
     for row in rows:
-        line = sanitize_line(queries.format_list_line(row))
+        line = clean_line(queries.format_list_line(row))
         if out:  # wrapped, with the ids in a column of their own
             out.print_wrapped(line.removeprefix(row.debate_id).lstrip(), f"{row.debate_id}  ")
         else:
@@ -116,7 +116,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     if as_json or not chosen.render:
         click.echo(session.format_json(chosen.build(source)))
     elif view == "verdict" and not markdown.has_result(source.debate):
-        raise click.ClickException(sanitize_line(chosen.render(source)))
+        raise click.ClickException(clean_line(chosen.render(source)))
     else:
         session.open_terminal().print_markdown(chosen.render(source))
 
@@ -137,7 +137,7 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
     """
     if file_format == "markdown":
         snapshot = session.run_with_manager(settings, lambda manager: manager.load(debate_id))
-        text = sanitize_text(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
+        text = remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
     else:
         data = session.run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
         text = session.format_json(data)

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import click
 
-from server.cli.sanitize import sanitize_line
 from server.cli.session import open_terminal
+from server.debate.facts.text import clean_line
 from server.models import Message, ModelError, Prompt, PromptSummary, Request
 from server.models.local import model as local
 from server.models.local import weights
@@ -58,7 +58,7 @@ def list_models(settings: Settings) -> None:
     used = list_models_in_use(settings, os.environ)
     windows = anyio.run(find_windows, settings, [name for name, _ in used])
     for name, reason in used:
-        click.echo(f"{sanitize_line(name)}  ({reason}{windows.get(name, '')})")
+        click.echo(f"{clean_line(name)}  ({reason}{windows.get(name, '')})")
     without_key = [row for row in PROVIDERS if not any(os.environ.get(key) for key in row.key_variables)]
     if without_key:
         click.echo("\nMore, once their keys are set:")
@@ -100,7 +100,7 @@ def test_model(name: str, timeout: int) -> None:
     try:
         reply = anyio.run(ModelRegistry().get(name).reply, request)
     except ModelError as error:
-        raise click.ClickException(sanitize_line(error.detail)) from None
+        raise click.ClickException(clean_line(error.detail)) from None
     usage = reply.usage
     price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
     open_terminal().print_markdown(reply.text or "(empty reply)")

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from server.cli.sanitize import sanitize_line, sanitize_text
+from server.debate.facts.text import clean_line, remove_invisible
 
 MIN_WIDTH = 20
 MAX_WIDTH = 100  # columns: longer lines are hard to read
@@ -57,7 +57,7 @@ class Terminal(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=sanitize_text(segment.text))
+            yield segment if segment.control else segment._replace(text=remove_invisible(segment.text))
 
     def print_line(self, line: str | Text = "") -> None:
         """Print one line, which the terminal itself wraps if it is too long."""
@@ -71,7 +71,7 @@ class Terminal(Console):
         lead_style: of the lead alone; `style` is that of the whole.
         """
         margin = cell_len(lead)
-        body = Text(sanitize_line(text)) if isinstance(text, str) else text
+        body = Text(clean_line(text)) if isinstance(text, str) else text
         width = max(self.width - margin, MIN_TEXT_WIDTH)
         if not self.is_terminal:  # a path or an address in a file stays in one piece
             width = max([width, *map(cell_len, body.plain.split())])
@@ -91,7 +91,7 @@ class Terminal(Console):
     def print_markdown(self, source: str, indent: int = 0, style: str = "bold") -> None:
         """Print Markdown line by line: emphasis and headings (in `style`) styled, all else as written."""
         is_code, margin = False, " " * indent
-        for line in sanitize_text(source).expandtabs(4).splitlines():
+        for line in remove_invisible(source).expandtabs(4).splitlines():
             if line.lstrip().startswith("```"):
                 is_code = not is_code
             elif is_code or line.lstrip().startswith("|"):

@@ -10,7 +10,6 @@ import pytest
 from rich.cells import cell_len
 
 from server.cli.live import LiveDisplay
-from server.cli.sanitize import sanitize_text
 from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
@@ -39,25 +38,6 @@ def phase_entered() -> PhaseEntered:
 
 def spoke(text: str) -> Spoke:
     return Spoke(seen=1, seat="Proponent", round=1, text=text, usage=Usage(model="scripted"))
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07here", "here"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x9b2Jx", "x"),
-        ("\x1bPq#0\x1b\\x", "x"),
-        ("\x1b]never closed", "never closed"),
-        ("a\rb\x08c\x00", "abc"),
-        ("one\r\n\ttwo", "one\n\ttwo"),
-        ("ab\u202edc", "abdc"),
-        ("日本 é 👩‍💻", "日本 é 👩‍💻"),
-    ],
-)
-def test_escape_sequences_and_control_characters_are_removed(text: str, shown: str) -> None:
-    assert sanitize_text(text) == shown
 
 
 def printed(source: str, columns: str, monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool = False) -> str:
@@ -93,7 +73,7 @@ def test_a_model_s_text_is_never_read_as_mark_up(monkeypatch: pytest.MonkeyPatch
 
     shown = printed(text, "100", monkeypatch, is_terminal=is_terminal)
 
-    assert shown == "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) ef\n"
+    assert shown == "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) e\nf\n"
 
 
 def test_emphasis_is_styled_on_a_terminal_and_plain_on_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

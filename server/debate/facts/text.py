@@ -1,23 +1,44 @@
-"""Cleaning, quoting and measuring text that models or users wrote."""
+"""Cleaning and measuring text that models or users wrote."""
 
 import re
 
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
+    # Titles and links. No opening character within: each is read once, also where none is ever closed.
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_LINE_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of writing
+    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that do something, or carry something, without being seen: Unicode's default-ignorable ones, too."""
+
+
+def remove_invisible(text: str) -> str:
+    """Text of which everything can be seen: no escape sequence, no control or zero-width character, no tag.
+
+    Every kind of line break becomes a newline; tabs stay; lone surrogates become question marks.
+    """
+    whole = _ESCAPE_SEQUENCE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
+    return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", whole))
 
 
 def clean(text: str) -> str:
-    """Remove control characters and lone surrogates, which JSON or terminals cannot represent."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    return _CONTROL_CHARACTERS.sub(" ", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    """As `remove_invisible`, without white space around it."""
+    return remove_invisible(text).strip()
+
+
+def clean_line(text: str) -> str:
+    """As `clean`, on one line."""
+    return collapse_whitespace(remove_invisible(text))
 
 
 def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
-
-
-def quote(text: str) -> str:
-    """Mark each line as a quotation, whatever the kind of its line break."""
-    return "\n".join("> " + line for line in text.splitlines() or [""])
 
 
 def format_count(count: int, noun: str) -> str:

@@ -23,8 +23,9 @@ from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Spoke, Task
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.labels import relabel, side_labels
+from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate, phase_seats
-from server.debate.facts.text import collapse_whitespace, quote
+from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
 from server.debate.prompts.tool_schemas import Function
@@ -81,7 +82,7 @@ def render(debate: Debate, call: Call) -> Prompt:
     body = [*render_preamble(debate, call), *render_transcript(debate, call)]
     tail = list(render_tail(debate, call))
     if call.attempt > 1:
-        detail = collapse_whitespace(slot_failures(debate, call.slot_key)[-1].detail)
+        detail = clean_line(slot_failures(debate, call.slot_key)[-1].detail)
         tail.append(f"Your previous reply could not be used: {detail}. Answer again, as asked.")
     schema, is_ours = build_response_schema(debate, call)
     offers_handoff = find_handoff_mode(debate, call) == "tool"
@@ -176,14 +177,16 @@ def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
     """What only this debater reads: notes to it, messages, look-ups, and the message that it is to answer."""
     for note in debate.notes:
         if note.to == call.seat and isinstance(note, NoteAdded):
-            yield "A note for you alone:\n" + quote(note.text)
+            yield "A note for you alone:\n" + quote_verbatim(note.text)
     yield from render_direct_messages(debate, call)
     yield from render_research(debate, call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
         is_active = debate.is_active(message)
         text = (
-            quote(relabel(debate, message.text)) if is_active else "It was retracted; answer in a sentence."
+            quote_verbatim(relabel(debate, message.text))
+            if is_active
+            else "It was retracted; answer in a sentence."
         )
         yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
 
@@ -224,9 +227,9 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
 
 def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
     debater = debate.debater(call.seat)
-    yield f"You are {side_labels(debate)[call.seat]}. Your position: {collapse_whitespace(debater.stance)}"
+    yield f"You are {side_labels(debate)[call.seat]}. Your position: {clean_line(debater.stance)}"
     if debater.role:
-        yield f"Your role: {collapse_whitespace(debater.role)}"
+        yield f"Your role: {clean_line(debater.role)}"
     if debater.stance.casefold() == "neutral":
         yield wording.NEUTRAL_STEPS
     yield from render_question_line(debate)
@@ -238,7 +241,7 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
 
 
 def render_question_line(debate: Debate) -> Iterator[str]:
-    question = collapse_whitespace(debate.setup.question)
+    question = clean_line(debate.setup.question)
     cut = question if len(question) <= MAX_RESTATED_LENGTH else question[: MAX_RESTATED_LENGTH - 1] + "…"
     yield f'The question: "{cut}"'
 
@@ -294,7 +297,7 @@ def render_handoff_problems(debate: Debate, call: Call) -> Iterator[str]:
             yield "The last speaker's choice could not be used, and you were drawn."
         own = [turn.round for turn in debate.turns if turn.seat == call.seat]
         if failure.seat == call.seat and failure.round == own[-1]:
-            yield f"Your last choice of the next speaker could not be used: {collapse_whitespace(failure.detail)}."
+            yield f"Your last choice of the next speaker could not be used: {clean_line(failure.detail)}."
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
@@ -313,7 +316,7 @@ def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     ]
     for turn in messages[-MAX_DIRECT_MESSAGES:]:
         sender = labels[turn.seat].replace("you", "You")
-        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote(relabel(debate, turn.text))}"
+        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote_verbatim(relabel(debate, turn.text))}"
 
 
 def render_research(debate: Debate, call: Call) -> Iterator[str]:
@@ -330,15 +333,15 @@ def render_research(debate: Debate, call: Call) -> Iterator[str]:
     for lookup in lookups:
         result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
         cut = "\n[cut here]" if lookup.cut else ""
-        name, arguments = collapse_whitespace(lookup.tool), collapse_whitespace(lookup.arguments)
-        yield f"{name} {arguments}\n{quote(result + cut)}"
+        name, arguments = clean_line(lookup.tool), clean_line(lookup.arguments)
+        yield f"{name} {arguments}\n{quote_verbatim(result + cut)}"
 
 
 def render_verdict_material(debate: Debate) -> Iterator[str]:
     yield format_legend(debate)
     if verdict := debate.verdict:
         text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
-        yield f"The verdict ({verdict.outcome}):\n{quote(text)}"
+        yield f"The verdict ({verdict.outcome}):\n{quote_verbatim(text)}"
     if debate.setup.output_schema:
         yield f"Answer with JSON only, satisfying this JSON Schema: {debate.setup.output_schema}"
     else:

@@ -14,8 +14,9 @@ from server.debate.facts.config import Debater
 from server.debate.facts.events import Audited, DefaultPlanUsed, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import relabel, side_labels
+from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
-from server.debate.facts.text import collapse_whitespace, quote
+from server.debate.facts.text import clean_line
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
 from server.debate.rules.readings import order_turns
@@ -26,15 +27,17 @@ LATE_NOTE = ", made while the turns above were written, which had not seen it"
 
 def render_preamble(debate: Debate, call: Call) -> list[str]:
     """The question, the documents and the positions: the part that never changes within a debate."""
-    parts = ["# Question\n" + quote(debate.setup.question)]
+    parts = ["# Question\n" + quote_verbatim(debate.setup.question)]
     for number, document in enumerate(debate.setup.documents, start=1):
-        title = collapse_whitespace(f"{document.title} {document.url}".strip())
-        parts.append(f"# Document {number}\n{quote(title)}\n>\n{quote(document.text)}")
+        title = clean_line(f"{document.title} {document.url}".strip())
+        parts.append(f"# Document {number}\n{quote_verbatim(title)}\n>\n{quote_verbatim(document.text)}")
     if call.task == "framing":
         return parts
-    parts.append("# Positions\n" + quote("\n".join(position_lines(debate, call.reading))))
+    parts.append("# Positions\n" + quote_verbatim("\n".join(position_lines(debate, call.reading))))
     if (framing := debate.setup.framing) and framing.assumption:
-        parts.append("# Taken for given where the question leaves it open\n" + quote(framing.assumption))
+        parts.append(
+            "# Taken for given where the question leaves it open\n" + quote_verbatim(framing.assumption)
+        )
     return parts
 
 
@@ -42,7 +45,7 @@ def position_lines(debate: Debate, reading: int = 0) -> list[str]:
     """A line "LABEL. stance" for each position, in the order of the labels."""
     labels = side_labels(debate, reading)
     ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
-    return [f"{labels[name]}. {collapse_whitespace(debate.debater(name).stance)}" for name in ordered]
+    return [f"{labels[name]}. {clean_line(debate.debater(name).stance)}" for name in ordered]
 
 
 def render_transcript(debate: Debate, call: Call) -> list[str]:
@@ -149,7 +152,7 @@ def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: 
                 return f"[{heading}: retracted]"
         case _:
             assert_never(event)
-    return f"[{heading}]\n{quote(relabel(debate, text, reading))}"
+    return f"[{heading}]\n{quote_verbatim(relabel(debate, text, reading))}"
 
 
 def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> str:
@@ -158,7 +161,9 @@ def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> 
         "the moderator asks this round to focus on": round_opened.new_angle,
     }
     return "\n\n".join(
-        f"[{title}]\n{quote(relabel(debate, text, reading))}" for title, text in parts.items() if text
+        f"[{title}]\n{quote_verbatim(relabel(debate, text, reading))}"
+        for title, text in parts.items()
+        if text
     )
 
 
@@ -173,7 +178,7 @@ def render_turn_heading(debate: Debate, turn: Spoke, labels: dict[str, str]) -> 
 
 
 def stance_tag(debater: Debater) -> str:
-    stance = collapse_whitespace(debater.stance)
+    stance = clean_line(debater.stance)
     return stance if len(stance) <= MAX_STANCE_TAG_LENGTH else stance[: MAX_STANCE_TAG_LENGTH - 1] + "…"
 
 

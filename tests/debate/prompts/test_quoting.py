@@ -8,7 +8,6 @@ from server.debate.facts.config import Debater, Document
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.state import Debate
-from server.debate.facts.text import quote
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import apply
@@ -115,9 +114,3 @@ def test_a_stance_and_a_role_stay_on_their_lines(text: str) -> None:
         if line != one:
             assert line.startswith(("[A: ", "Your role: x", "You are A. Your position: "))
             assert len(line) <= 45 or not line.startswith("[")
-
-
-@given(HOSTILE)
-@FUZZ_SETTINGS
-def test_a_quotation_keeps_its_words(text: str) -> None:
-    assert [line.removeprefix("> ") for line in quote(text).split("\n")] == (text.splitlines() or [""])
