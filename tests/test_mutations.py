@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow, pytest.mark.mutation]
 
 COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
 
