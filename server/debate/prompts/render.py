@@ -36,7 +36,7 @@ from server.debate.prompts.transcript import (
     render_preamble,
     render_transcript,
 )
-from server.debate.rules.advance import find_talk_end
+from server.debate.rules.advance import find_talk_end, next_phase
 from server.debate.rules.blocks import is_in_moderated_block
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
@@ -215,7 +215,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
             yield f"Rounds left after this one: {rounds_left}."
         case "closing":
-            last = f" {wording.LAST_ROUND_INSTRUCTION}" if find_talk_end(debate) else ""
+            end = find_talk_end(debate)
+            following = next_phase(debate, end) if end else debate.phase
+            is_last = following is None or not following.is_talk
+            last = f" {wording.LAST_ROUND_INSTRUCTION}" if is_last else ""
             yield wording.MODERATOR_CLOSING_STEPS + last
         case "audit":
             yield wording.REFEREE_STEPS
@@ -233,8 +236,11 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
     if debater.stance.casefold() == "neutral":
         yield wording.NEUTRAL_STEPS
     yield from render_question_line(debate)
+    phase = debate.round_phase(call.round)
     number = f"Round {debate.talk_round_count} of at most {debate.max_rounds}."
-    if call.task == "argument" and debate.round_phase(call.round).order != "handoff":
+    if phase.closes_talk:
+        number = "This round closes the talk."
+    if call.task == "argument" and phase.order != "handoff":
         yield f"{number} Speak, in plain prose of at most about {debate.setup.turn_words} words."
     else:
         yield f"{number} {'Send your message.' if call.task == 'message' else 'Answer.'}"
