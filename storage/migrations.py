@@ -66,13 +66,12 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             stream text not null,
             seq integer not null,
             position integer not null,
+            event text not null,
             due real not null,
-            attempts integer not null,
-            owner text not null,
-            until real not null
+            attempts integer not null
         ) strict
         """,
-        "create index outbox_by_queue on outbox (reader, queue, due)",
+        "create index outbox_by_queue on outbox (reader, queue, number)",
     ),
 }
 """The statements of each migration, by the name that the database records."""

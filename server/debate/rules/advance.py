@@ -10,10 +10,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
+from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
     BlockEnded,
-    EndCause,
     Ended,
     Event,
     HandedOff,

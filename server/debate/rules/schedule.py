@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
-from server.debate.facts.events import Failed, FailureCause, Opened, Task
+from server.debate.facts.events import Failed, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, count_passes, judge_seats, phase_seats, seat_kind
 
