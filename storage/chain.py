@@ -4,10 +4,20 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from storage.canonical import encode_json
-from storage.journal import ConflictError, DamagedStreamError, Entry, StreamSummary, genesis_hash, link_hash
+from storage.journal import (
+    ConflictError,
+    DamagedStreamError,
+    Entry,
+    KeyTakenError,
+    OpeningKey,
+    StreamSummary,
+    genesis_hash,
+    link_hash,
+)
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -35,6 +45,7 @@ class Append:
     actor: str
     texts: Sequence[bytes]
     summary: SummaryColumns
+    key: OpeningKey | None = None
 
 
 class Head(NamedTuple):
@@ -77,14 +88,19 @@ class Batch:
     heads: dict[str, Head]  # of the streams written to
 
 
-def link_appends(appends: Iterable[Append], stored: Mapping[str, Head]) -> Batch:
-    """Link appends, in order, to the heads of their streams."""
+def link_appends(
+    appends: Iterable[Append], stored: Mapping[str, Head], keys: Mapping[str, str] = MappingProxyType({})
+) -> Batch:
+    """Link appends, in order, to the heads of their streams. `keys`: the stream that each of them opened."""
     batch = Batch([], [], {})
     for append in appends:
         stream = append.stream
         head = batch.heads.get(stream) or stored.get(stream) or Head(0, genesis_hash(stream))
         if append.after != head.seq:
             batch.results.append(ConflictError(f"{stream} is at entry {head.seq}, not {append.after}"))
+            continue
+        if append.key and (opened := keys[append.key.name]) != stream:
+            batch.results.append(KeyTakenError(opened))
             continue
         rows = build_rows(stream, head, append.texts, [append.at] * len(append.texts), append.summary)
         # Parsed from the text, so that `append` returns the same values as `read`.

@@ -32,6 +32,14 @@ class DivergenceError(ConflictError):
         self.seq = seq
 
 
+class KeyTakenError(ConflictError):
+    """A stream was opened under this key. `stream` is its name."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"{stream} was opened under this key")
+        self.stream = stream
+
+
 class DamagedStreamError(StorageError):
     """A stream was changed after it was written. `seq` is the first wrong entry."""
 
@@ -72,6 +80,18 @@ class StreamListing:
     changed_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class OpeningKey:
+    """What a stream is opened for, so that a repeated request finds the stream of the first.
+
+    The key belongs to a stream opened at `since` (ISO 8601) or later, or leased at `now` (Unix time).
+    """
+
+    name: str
+    since: str
+    now: float
+
+
 def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
     """The bytes of an entry that are stored and hashed: canonical JSON (RFC 8785)."""
     return encode_json({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
@@ -96,13 +116,16 @@ class Journal(Protocol):
         actor: str,
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
+        key: OpeningKey | None = None,
     ) -> list[Entry]:
         """Write entries `after + 1 …` and the summary in one transaction. Durable on return.
 
-        After a cancellation either all or nothing was written.
+        After a cancellation either all or nothing was written. `key`: only with the first entries; of many
+        appends with one key, by any process, one is written.
 
         Raises:
             ConflictError: entry `after + 1` exists already, or entry `after` does not.
+            KeyTakenError: another stream has the key.
             ValueError: there are no entries, or one is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """

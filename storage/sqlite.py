@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+import aiosqlite
 import anyio
 
 from storage.chain import Append, Head, build_rows, encode_summary, link_appends, verify_chain
@@ -20,6 +21,7 @@ from storage.journal import (
     ConflictError,
     DivergenceError,
     Entry,
+    OpeningKey,
     StorageError,
     StreamListing,
     StreamSummary,
@@ -75,6 +77,16 @@ returning owner
 
 RENEW_LEASES = """
 update lease set until = ? where owner = ? and stream in (select value from json_each(?))
+returning stream
+"""
+
+DELETE_OLD_KEYS = """
+delete from opening where at < ?1 and stream not in (select stream from lease where until > ?2)
+"""
+
+CLAIM_KEY = """
+insert into opening (key, stream, at) values (?1, ?2, ?3)
+on conflict (key) do update set stream = stream
 returning stream
 """
 
@@ -177,14 +189,17 @@ class SqliteJournal:
         actor: str,
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
+        key: OpeningKey | None = None,
     ) -> list[Entry]:
         if not bodies:
             raise ValueError("there is nothing to append")
+        if key and after:
+            raise ValueError("a key is for the first entries of a stream")
         stream.encode()  # a surrogate would fail inside the transaction
         numbered = enumerate(bodies, start=after + 1)
         texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        self._pending.append((Append(stream, after, at, actor, texts, encode_summary(summary)), done))
+        self._pending.append((Append(stream, after, at, actor, texts, encode_summary(summary), key), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.
             self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
@@ -212,7 +227,8 @@ class SqliteJournal:
     async def _write(self, appends: Sequence[Append]) -> Sequence[list[Entry] | ConflictError]:
         """Write in one statement that builds on the cached heads, or else in a transaction that reads them."""
         batch = None
-        if sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT:
+        has_key = any(append.key for append in appends)
+        if not has_key and sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT:
             cached = link_appends(appends, self._cached_heads)
             with suppress(ConstraintError):  # a head has moved on, and nothing was written
                 if not any(isinstance(result, ConflictError) for result in cached.results):
@@ -223,8 +239,10 @@ class SqliteJournal:
             async with self._writer.transaction() as db:
                 marks = ", ".join("?" * len(appends))
                 sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
-                stored = await db.execute_fetchall(sql, [append.stream for append in appends])
-                batch = link_appends(appends, {name: Head(*head) for name, *head in stored})
+                rows = await db.execute_fetchall(sql, [append.stream for append in appends])
+                stored = {name: Head(*head) for name, *head in rows}
+                opening = [append for append in appends if append.stream not in stored]
+                batch = link_appends(appends, stored, await _claim_keys(db, opening))
                 await db.executemany(INSERT_ROW, batch.rows)
         self._cached_heads.update(batch.heads)
         if len(self._cached_heads) > MAX_CACHED_HEADS:
@@ -316,6 +334,17 @@ class SqliteJournal:
 
     async def release_lease(self, stream: str, owner: str) -> None:
         await self._writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
+
+
+async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:
+    """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
+    owners: dict[str, str] = {}
+    for append in opening:
+        if key := append.key:
+            await db.execute_fetchall(DELETE_OLD_KEYS, [key.since, key.now])
+            [(owner,)] = await db.execute_fetchall(CLAIM_KEY, [key.name, append.stream, append.at])
+            owners[key.name] = owner
+    return owners
 
 
 def _parse_details(text: str) -> dict[str, Any] | None:

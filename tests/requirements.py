@@ -175,6 +175,10 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "N18": (
+        "a repeated request does not do its work twice: identical starts and forks join their twin; keys of "
+        "interventions come later"
+    ),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
@@ -209,10 +213,6 @@ PLANNED: dict[str, str] = {
     "N17": (
         "everything a result says stands in the text and in the structured result, each enough by itself, "
         "both bounded; published schemas are complete and typed"
-    ),
-    "N18": (
-        "a repeated request does not do its work twice: identical starts and forks join their twin, "
-        "interventions carry a key"
     ),
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N20": (

@@ -33,6 +33,7 @@ from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, ModelCaller
+from server.engine.repeats import dump_arguments
 from server.engine.runner import TO_END, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
@@ -54,6 +55,7 @@ class DebateManager:
 
     Raises:
         InvalidRequestError: what is asked for is not possible; nothing has changed.
+        TwinError: with `joins`, the same actor has opened the same debate within ten minutes.
         DebateNotFoundError: nothing is stored under this id.
         NoModelError: a new debate names no model, and none is configured.
         StorageUnavailableError: the database cannot be used, or an entry was altered.
@@ -87,6 +89,7 @@ class DebateManager:
         self._prices = prices or PriceTable()
         self._windows = windows or WindowTable()
         self.research = research or Research({})
+        self._held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self._text_listeners: list[OnDebateText] = []
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
@@ -112,17 +115,34 @@ class DebateManager:
         actor: str,
         terminate_when: TerminateWhen | None = None,
         hold: bool = False,
+        joins: bool = False,
     ) -> DebateSnapshot:
         """Open a debate, have its positions named, and run it if `request.run` is set.
 
-        `terminate_when` is called after each round of talk, by this process only. `hold`: do not run it yet, so
-        that positions can be confirmed.
+        `terminate_when` is called after each round of talk, by this process only. `hold`: do not run it before
+        `release`, so that positions can be confirmed.
         """
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
         setup = open_debate(request, models=models, seed=seed, find_price=self._prices.find_price)
-        return await self._create(setup, (), actor, terminate_when, hold=hold)
+        asked = {"start": dump_arguments(request)} if joins else None
+        return await self._create(setup, (), actor, terminate_when, asked, hold=hold)
+
+    async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
+        """The debate of an earlier request: run to its end, or as far as naming its positions."""
+        snapshot = await self._load_current(debate_id)
+        if debate_id not in self._held:
+            if run:
+                self.run_to_end(snapshot)
+            elif snapshot.debate.setup.needs_framing and snapshot.status == "running":
+                self._driver.ensure_running(snapshot, 0)
+        return snapshot
+
+    def release(self, debate_id: str) -> None:
+        """End the hold of a debate that was started with `hold`."""
+        if held := self._held.pop(debate_id, None):
+            held.set()
 
     async def wait_for_positions(
         self, snapshot: DebateSnapshot, *, wait: float, on_change: OnChange = None
@@ -149,12 +169,16 @@ class DebateManager:
         *,
         actor: str,
         terminate_when: TerminateWhen | None = None,
+        joins: bool = False,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._prices.find_price)
-        return await self._create(setup, inherited, actor, terminate_when)
+        asked = (
+            {"fork": debate_id, "at_round": at_round, "changes": dump_arguments(changes)} if joins else None
+        )
+        return await self._create(setup, inherited, actor, terminate_when, asked)
 
     async def _create(
         self,
@@ -162,6 +186,7 @@ class DebateManager:
         inherited: Sequence[Event],
         actor: str,
         terminate_when: TerminateWhen | None,
+        asked: Mapping[str, Any] | None,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
@@ -177,13 +202,15 @@ class DebateManager:
             self.research.check(debater.tools, for_debater=True)
         setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open((setup, *inherited), actor)
+            snapshot = await self.store.open((setup, *inherited), actor, asked)
         self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
         if terminate_when:
             self._driver.predicates[snapshot.id] = terminate_when
-        if setup.run and not hold:
+        if hold and setup.needs_framing:
+            self._held[snapshot.id] = anyio.Event()
+        elif setup.run:
             self._driver.ensure_running(snapshot, TO_END)
-        elif setup.needs_framing:
+        if setup.needs_framing:
             self._driver.ensure_running(snapshot, 0)
         return snapshot
 
@@ -206,6 +233,11 @@ class DebateManager:
 
     async def follow(self, debate_id: str, *, wait: float, on_change: OnChange = None) -> DebateSnapshot:
         """Wait while this or another process runs the debate."""
+        until = anyio.current_time() + wait
+        if held := self._held.get(debate_id):
+            with anyio.move_on_after(wait):
+                await held.wait()
+        wait = max(until - anyio.current_time(), 0)
         snapshot = await self._load_current(debate_id)
         if run := self._driver.runs.get(debate_id):
             return await self._driver.wait(run, wait, on_change)
@@ -213,6 +245,7 @@ class DebateManager:
 
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
         """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
+        self.release(snapshot.id)
         if snapshot.status == "running":
             self._driver.ensure_running(snapshot, TO_END)
 
@@ -297,7 +330,7 @@ class DebateManager:
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        if is_unattended(snapshot.debate):
+        if is_unattended(snapshot.debate) and debate_id not in self._held:
             self.run_to_end(snapshot)
         return snapshot
 

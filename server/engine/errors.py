@@ -5,6 +5,7 @@
     ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
+    ├── TwinError                   the debate was begun already              (server.engine.repeats)
     └── StorageUnavailableError     the database is damaged, locked, full, or of a later release
 
 A failing model is a fact of the debate, not an error. Any other exception is a bug of ours: its traceback is

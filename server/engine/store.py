@@ -5,9 +5,10 @@ changes; recording returns the next one. Errors of the journal leave here as `St
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from server.debate.facts.events import Event, Recorded, Resumed, load
 from server.debate.facts.state import Debate
@@ -19,7 +20,8 @@ from server.debate.views.state import StoredDebate
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
-from storage.journal import ConflictError, Entry, Journal, StreamSummary
+from server.engine.repeats import TwinError, build_opening_key
+from storage.journal import ConflictError, Entry, Journal, KeyTakenError, OpeningKey, StreamSummary
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
@@ -53,11 +55,23 @@ class DebateStore:
     clock: Callable[[], datetime]
     listeners: list[OnCommit] = field(default_factory=list)
 
-    async def open(self, events: Sequence[Event], actor: str) -> DebateSnapshot:
-        """Record a new debate under a new id; a fork begins with the events it inherits."""
+    async def open(
+        self, events: Sequence[Event], actor: str, asked: Mapping[str, Any] | None = None
+    ) -> DebateSnapshot:
+        """Record a new debate under a new id; a fork begins with the events it inherits.
+
+        `asked`: the request for it as data, if repeats of it are to find this debate.
+
+        Raises:
+            TwinError: the request is a repeat.
+        """
         # Twelve letters and digits that are not mistaken for each other: 59 random bits.
         debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
-        return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor)
+        key = build_opening_key(actor, asked, self.clock()) if asked else None
+        try:
+            return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor, key)
+        except KeyTakenError as error:
+            raise TwinError(error.stream) from None
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored, its hash chain checked.
@@ -92,7 +106,9 @@ class DebateStore:
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
-    async def append(self, reached: DebateSnapshot, events: Sequence[Event], actor: str) -> DebateSnapshot:
+    async def append(
+        self, reached: DebateSnapshot, events: Sequence[Event], actor: str, key: OpeningKey | None = None
+    ) -> DebateSnapshot:
         """Write the events that lead to this state. Its entries are those before them. Raises ConflictError."""
         at, history = format_time(self.clock()), reached.entries
         unsaved = (Recorded(0, at, actor, "", event) for event in events)
@@ -104,6 +120,7 @@ class DebateStore:
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(reached.debate, events, (*history, *unsaved)),
+                key=key,
             )
         saved = (
             Recorded(entry.seq, at, actor, entry.hash, event)

@@ -111,32 +111,23 @@ class EntryScanner:
         items = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
-            if not is_recent(entry, now, self.config.max_age_hours):
-                continue
-            for name in event_names(snapshot.debate, entry.event):
-                hooks = [hook for hook in active if {ANY_EVENT, name} & set(hook.on)]
-                if not hooks:
-                    continue
-                fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry, name)
+            names = {ANY_EVENT, *event_names(entry.event)}
+            hooks = [hook for hook in active if not names.isdisjoint(hook.on)]
+            if hooks and now - datetime.fromisoformat(entry.at) <= timedelta(hours=self.config.max_age_hours):
+                fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.
-                    if all(set(fields.get(key, ())) & set(accepted) for key, accepted in hook.when.items()):
-                        items += build_items(hook, reference, entry, name, now.timestamp())
+                    if all(set(fields.get(name, ())) & set(accepted) for name, accepted in hook.when.items()):
+                        items += build_items(hook, reference, entry, now.timestamp())
         return items
 
 
-def is_recent(entry: Recorded, now: datetime, max_age_hours: float) -> bool:
-    return now - datetime.fromisoformat(entry.at) <= timedelta(hours=max_age_hours)
-
-
-def build_items(
-    hook: Hook, reference: EntryReference, entry: Recorded, name: str, now: float
-) -> list[OutboxItem]:
+def build_items(hook: Hook, reference: EntryReference, entry: Recorded, now: float) -> list[OutboxItem]:
     """One item for each action. Entries made by hooks trigger no interventions, which could loop."""
     return [
         OutboxItem(
-            build_delivery_id(hook.name, reference.stream, reference.seq, name, index),
-            *(hook.name, index, reference.stream, reference.seq, reference.position, name),
+            build_delivery_id(hook.name, reference.stream, reference.seq, index),
+            *(hook.name, index, reference.stream, reference.seq, reference.position),
             due_at=now,
         )
         for index, action in enumerate(hook.do)
@@ -144,7 +135,6 @@ def build_items(
     ]
 
 
-def build_delivery_id(hook_name: str, debate_id: str, seq: int, event_name: str, queue_index: int) -> str:
+def build_delivery_id(hook_name: str, debate_id: str, seq: int, queue_index: int) -> str:
     """The same id in every process and for every attempt."""
-    key = [hook_name, debate_id, seq, event_name, queue_index]
-    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([hook_name, debate_id, seq, queue_index]).encode()).hexdigest()[:32]

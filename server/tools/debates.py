@@ -14,6 +14,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import catalog
 from server.debate.views.state import fork_origin_line
 from server.engine import queries
+from server.engine.repeats import TwinError
+from server.engine.store import DebateSnapshot
 from server.tools import positions, results
 from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
 
@@ -30,7 +32,7 @@ REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
-WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Then call again")]
+WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
@@ -38,17 +40,22 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
 
     format: Annotated[str, Field(json_schema_extra={"enum": [*formats.FORMATS]})] = "second_opinion"
+    again: bool = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        deadline = anyio.current_time() + self.wait_seconds
-        found = await positions.find_answered(call, self) or await positions.start(call, self, deadline)
+        deadline, joined = anyio.current_time() + self.wait_seconds, False
+        found: DebateSnapshot | InputRequiredResult | None = await positions.find_answered(call, self)
+        try:
+            found = found or await positions.start(call, self, deadline, joins=not self.again)
+        except TwinError as twin:
+            found, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
         if isinstance(found, InputRequiredResult):
             return found
         if self.run:
             wait = max(deadline - anyio.current_time(), 0)
             found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
-        return results.build_progress_result(call.manager, found)
+        return results.build_progress_result(call.manager, found, joined=joined)
 
 
 class ForkDebate(ToolArguments):
@@ -57,14 +64,21 @@ class ForkDebate(ToolArguments):
     debate_id: DebateId
     at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")]
     changes: requests.ChangesInput = requests.ChangesInput()
+    again: bool = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        snapshot = await call.manager.fork(self.debate_id, self.at_round, self.changes, actor=call.actor)
-        if self.changes.run:
+        parent, at_round, run, joined = self.debate_id, self.at_round, self.changes.run, False
+        try:
+            snapshot = await call.manager.fork(
+                parent, at_round, self.changes, actor=call.actor, joins=not self.again
+            )
+        except TwinError as twin:
+            snapshot, joined = await call.manager.join(twin.debate_id, run=run), True
+        if run:
             snapshot = await call.manager.follow(snapshot.id, wait=self.wait_seconds, on_change=call.report)
         extra = fork_origin_line(snapshot.debate)
-        return results.build_progress_result(call.manager, snapshot, extra=extra)
+        return results.build_progress_result(call.manager, snapshot, extra=extra, joined=joined)
 
 
 class StepRound(ToolArguments):

@@ -61,24 +61,38 @@ def build_form(debate: Debate) -> ElicitRequestFormParams:
 
 
 async def start(
-    call: ToolCall, request: DebateRequest, deadline: float
+    call: ToolCall, request: DebateRequest, deadline: float, *, joins: bool
 ) -> DebateSnapshot | InputRequiredResult:
-    """Open a debate; where a model names its positions, wait for them, and ask whether they are meant so."""
+    """Open a debate; where a model names its positions, wait for them, and ask whether they are meant so.
+
+    Raises TwinError if `joins` and the caller has begun the same debate already.
+    """
     asks = can_ask(call) and deadline > anyio.current_time()
-    started = await call.manager.start(request, actor=call.actor, hold=asks)
+    started = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins)
     if not started.debate.setup.needs_framing or (request.run and not asks):
         return started
+    found: DebateSnapshot | InputRequiredResult = started
     try:
         wait = max(deadline - anyio.current_time(), 0)
-        snapshot = await call.manager.wait_for_positions(started, wait=wait, on_change=call.report)
+        found = snapshot = await call.manager.wait_for_positions(started, wait=wait, on_change=call.report)
         left = deadline - anyio.current_time()
         if asks and snapshot.debate.framed and left > 0:
-            return await confirm(call, snapshot, left)
+            found = await confirm(call, snapshot, left)
     except BaseException:
         if request.run:  # whoever called is gone, and the debate goes on
             call.manager.run_to_end(started)
         raise
-    return snapshot
+    finally:
+        if not isinstance(found, InputRequiredResult):
+            call.manager.release(started.id)
+    return found
+
+
+async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:
+    """The debate that an identical call has opened, with its positions if they come in time."""
+    snapshot = await call.manager.join(debate_id, run=run)
+    wait = max(deadline - anyio.current_time(), 0)
+    return await call.manager.wait_for_positions(snapshot, wait=0 if run else wait, on_change=call.report)
 
 
 async def confirm(
@@ -102,6 +116,7 @@ async def confirm(
 async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
     """Run a debate whose client does not come back with an answer."""
     await anyio.sleep(seconds)
+    call.manager.release(debate_id)
     with suppress(Exception):  # the next call reports it
         snapshot = await call.manager.load(debate_id)
         if snapshot.debate.setup.run:
@@ -115,7 +130,9 @@ async def find_answered(call: ToolCall, request: DebateRequest) -> DebateSnapsho
     snapshot = await call.manager.load(debate_id)
     if snapshot.debate.setup.question != request.question:  # the state comes from the client
         return None
-    return await take_answer(call, snapshot, (call.params.input_responses or {}).get(KEY))
+    snapshot = await take_answer(call, snapshot, (call.params.input_responses or {}).get(KEY))
+    call.manager.release(debate_id)
+    return snapshot
 
 
 async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:

@@ -29,6 +29,7 @@ MAX_PROMPTS_BYTES = 20_000
 MIN_PROMPT_BYTES = 200
 MAX_STANCE_BYTES = 60
 MIN_TURN_BYTES = 20
+JOINED = "The same call was made minutes ago: this is its debate, and no other was begun. again=true begins another."
 
 Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
 
@@ -44,6 +45,7 @@ class ProgressResult(BaseModel):
     """How far a debate is, with the turns of its last round."""
 
     debate_id: str
+    joined: Annotated[bool, Field(description="The same call was made minutes ago: this is its debate")]
     status: str
     working: Annotated[bool, Field(description="The server goes on with it at this moment")]
     reason: Annotated[str, Field(description="Why it stands where it stands")]
@@ -93,7 +95,12 @@ class ViewResult(BaseModel):
 
 
 def build_progress_result(
-    manager: DebateManager, snapshot: DebateSnapshot, *, round_number: int = 0, extra: str = ""
+    manager: DebateManager,
+    snapshot: DebateSnapshot,
+    *,
+    round_number: int = 0,
+    extra: str = "",
+    joined: bool = False,
 ) -> types.CallToolResult:
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate, working = snapshot.debate, manager.is_working(snapshot.id)
@@ -104,6 +111,7 @@ def build_progress_result(
     families = {family(debater.model) for debater in debate.setup.debaters}
     result = ProgressResult(
         debate_id=snapshot.id,
+        joined=joined,
         status=snapshot.status,
         working=working,
         reason=state.status_reason(debate),
@@ -167,10 +175,11 @@ def format_progress(snapshot: DebateSnapshot, progress: ProgressResult, extra: s
     """The verdict if this round ended the debate, else the standing, failures, turns and the next call."""
     debate = snapshot.debate
     if debate.ended and markdown.has_result(debate) and progress.round == debate.round:
-        ending = f"\n\ndebate_id: {snapshot.id}"
+        ending = f"\n\ndebate_id: {snapshot.id}" + (f"\n\n{JOINED}" if progress.joined else "")
         return markdown.render_verdict(debate, TEXT_LIMIT - count_bytes(ending)) + ending
     ending = "\n\n" + progress.next
-    parts = [part for part in (extra, format_standing(snapshot, working=progress.working)) if part]
+    lead = JOINED if progress.joined else ""
+    parts = [part for part in (lead, extra, format_standing(snapshot, working=progress.working)) if part]
     if progress.round == debate.setup.forked_at_round:  # just opened or forked
         parts += format_positions(progress)
         parts += [f"Warning: {warning}" for warning in progress.warnings]

@@ -17,6 +17,7 @@ from storage.journal import (
     link_hash,
 )
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
+from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 
@@ -266,5 +267,6 @@ class JournalContract(
     SearchContract,
     ChangesContract,
     LeaseContract,
+    KeyContract,
 ):
     pass

@@ -17,7 +17,7 @@ from tests.support.processes.gated_servers import CallGate, open_call_gate, star
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N8", "D4", "D7", "M3")]
 
 ONCE = {"judges": {"both_orders": False}}
-ASKED = {"question": "Ship it?", "format": "verdict", "options": ONCE, "wait_seconds": 0}
+ASKED = {"question": "Ship it?", "format": "verdict", "options": ONCE, "wait_seconds": 0, "again": True}
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ async def test_a_page_of_debates_stays_short(open_modern: Any, question: str, co
     debaters = [{"name": name, "stance": f"{name} " + "猫" * 400} for name in ("Ada", "Ben")]
     async with open_modern() as client:
         for _ in range(count):
-            await run_debate(client, question=question, debaters=debaters, wait_seconds=9)
+            await run_debate(client, question=question, debaters=debaters, wait_seconds=9, again=True)
         answer = await client.call_tool("find_debates", {})
 
     rows = answer.structured_content["debates"]

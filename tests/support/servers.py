@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 from mcp import Client
 
 from server.compose import open_manager
+from server.engine.debates import utc_now
 from server.mcp.server import build_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
@@ -79,12 +81,13 @@ async def connect_client(
     models: Mapping[str, Model] | None = None,
     default: str = "scripted",
     research: Mapping[str, ResearchServer] | None = None,
+    clock: Callable[[], datetime] = utc_now,
     **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of a server with `models` added to the registry and `default` as default model."""
     settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
     async with (
-        open_manager(settings, models, environ={}) as manager,
+        open_manager(settings, models, environ={}, clock=clock) as manager,
         Client(build_server(manager), mode=era, **options) as client,
     ):
         session = client.session

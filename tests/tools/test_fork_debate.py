@@ -97,7 +97,7 @@ async def test_bad_changes_open_no_fork(open_modern: Any, changes: dict[str, Any
 async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern: Any) -> None:
     async with open_modern(judges(), "mine") as client:
         parent = await concluded(client)
-        asked = {"debate_id": parent["debate_id"], "at_round": 1}
+        asked = {"debate_id": parent["debate_id"], "at_round": 1, "again": True}
         one, other = [await call(client, "fork_debate", **asked) for _ in range(2)]
         await call(client, "start_debate", question=f"Was {parent['debate_id']} right?")
         found = {

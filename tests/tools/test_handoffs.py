@@ -20,9 +20,8 @@ THREE = [
 async def handed(client: Any, how: HandoffMode, turns: int = 2) -> dict[str, Any]:
     """A debate of a few turns on a proposition; the first is spoken by the model `first`."""
     options = {"handoff": how, "seed": 7, "limits": {"max_turns": turns}}
-    return await mcp_debates.run_debate(
-        client, question="Machines should decide.", format="handoff", debaters=THREE, options=options
-    )
+    asked = {"question": "Machines should decide.", "format": "handoff", "again": True}
+    return await mcp_debates.run_debate(client, **asked, debaters=THREE, options=options)
 
 
 @pytest.mark.requirement("B2", "B3", "B4", "B5")

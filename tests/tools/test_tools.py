@@ -195,7 +195,7 @@ async def test_no_call_that_is_named_as_the_next_is_refused(open_modern: Any, st
 
         async def reach() -> dict[str, Any]:
             run, wait = stage in ("run paused", "judging paused", "over"), 0 if "run" in stage else 45
-            at = await call(client, "start_debate", question="Q?", run=run, wait_seconds=wait)
+            at = await call(client, "start_debate", question="Q?", run=run, wait_seconds=wait, again=True)
             if "said" in stage:
                 at = await call(client, "step_round", debate_id=at["debate_id"])
             if "paused" in stage and at["status"] != "paused":

@@ -114,7 +114,8 @@ class ServerProcess:
         async with source:
             async for message in source:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await self.process.stdin.send(text.encode() + b"\n")
+                with suppress(anyio.BrokenResourceError):  # the process is gone
+                    await self.process.stdin.send(text.encode() + b"\n")
 
     async def close_and_wait(self) -> int:
         """Close stdin and return the exit code."""

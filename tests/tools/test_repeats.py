@@ -1,0 +1,213 @@
+"""A call that is made again, because nobody saw its result: it joins the debate of the first."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.types import Implementation
+
+from server.models.fakes.scripted import ScriptedModel
+from server.tools.results import JOINED
+from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.mcp_debates import build_scripted_model, run_debate
+from tests.support.processes.gated_servers import open_call_gate, start_server_process
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N18")]
+
+ASKED: dict[str, Any] = {"question": "Ship it?", "options": {"framing": False}}
+WRITTEN_OTHERWISE: dict[str, Any] = {
+    "question": "  Ship it? ",
+    "format": "second_opinion",
+    "debaters": None,
+    "options": {"limits": {"turn_timeout": 120}, "framing": False, "tags": []},
+    "wait_seconds": 3,
+}
+
+
+async def count_debates(client: Client) -> int:
+    return len((await call(client, "find_debates"))["debates"])
+
+
+async def test_an_identical_call_gets_the_same_debate_and_is_told(open_client: Any) -> None:
+    model = ScriptedModel()
+    async with open_client({"mine": model}, "mine") as client:
+        first = await run_debate(client)
+        again = await client.call_tool("start_debate", {**WRITTEN_OTHERWISE, "run": True})
+        asked = len(model.requests)
+        another = await run_debate(client, again=True)
+
+    assert (first["joined"], again.structured_content["joined"], another["joined"]) == (False, True, False)
+    assert again.structured_content | {"joined": False} == first
+    assert JOINED in result_text(again)
+    assert another["debate_id"] != first["debate_id"]
+    assert len(model.requests) == 2 * asked
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": "Ship it now?"},
+        {"models": ["scripted"]},
+        {"documents": [{"title": "Plan", "text": "Later."}]},
+        {"options": {"framing": False, "seed": 7}},
+        {"again": True},
+    ],
+)
+async def test_a_call_that_asks_for_something_else_begins_another(
+    open_modern: Any, change: dict[str, Any]
+) -> None:
+    async with open_modern() as client:
+        await call(client, "start_debate", **ASKED)
+        assert (await call(client, "start_debate", **{**ASKED, **change}))["joined"] is False
+        assert await count_debates(client) == 2
+
+
+async def test_another_caller_s_debate_is_never_joined(open_client: Any) -> None:
+    async with (
+        open_client() as mine,
+        open_client(client_info=Implementation(name="other", version="1")) as yours,
+    ):
+        first = await call(mine, "start_debate", **ASKED)
+        other = await call(yours, "start_debate", **ASKED)
+        both = [await call(client, "start_debate", **ASKED) for client in (mine, yours)]
+
+    assert [step["debate_id"] for step in both] == [first["debate_id"], other["debate_id"]]
+    assert first["debate_id"] != other["debate_id"]
+
+
+async def test_calls_that_are_given_up_buy_one_debate(open_client: Any) -> None:
+    model = ScriptedModel(delay=0.1)
+    async with open_client({"mine": model}, "mine") as client:
+        for _ in range(3):
+            with anyio.move_on_after(0.05):
+                await run_debate(client)
+        ended = await run_debate(client)
+        count = await count_debates(client)
+
+    assert (ended["joined"], ended["status"], count) == (True, "concluded", 1)
+    seats = [(request.seat, request.seed) for request in model.requests]
+    assert len(seats) == len({*seats})
+
+
+async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open_client: Any) -> None:
+    async with open_client() as client:
+        opened = await call(client, "start_debate", **ASKED)
+        ran = await run_debate(client)
+        looked = await call(client, "start_debate", **ASKED)
+
+    assert (opened["round"], ran["status"], looked["status"]) == (0, "concluded", "concluded")
+    assert {opened["debate_id"]} == {ran["debate_id"], looked["debate_id"]}
+
+
+async def test_a_repeat_waits_for_the_positions_of_the_first_call(open_modern: Any) -> None:
+    framing = {"kind": "open", "positions": ["Use Kafka", "Use neither"], "assumption": ""}
+    model = build_scripted_model(framing=framing)
+    asked = {"question": "Which queue?", "options": {"framing": True}}
+    async with open_modern({"mine": model}, "mine") as client:
+        first = await call(client, "start_debate", **asked, wait_seconds=0)
+        joined = await call(client, "start_debate", **asked)
+
+    assert (first["positions"], joined["debate_id"]) == ([], first["debate_id"])
+    assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
+    assert [request.seat for request in model.requests] == ["framer"]
+
+
+async def test_a_call_that_was_refused_is_not_joined(open_modern: Any) -> None:
+    async with open_modern() as client:
+        for _ in range(2):
+            told = await expect_tool_error(client, "start_debate", **ASKED, max_rounds=99)
+            assert "max_rounds=99 is out of range" in told
+        assert (await call(client, "start_debate", **ASKED))["joined"] is False
+
+
+async def test_a_fork_is_begun_once(open_client: Any) -> None:
+    async with open_client() as client:
+        parent = (await run_debate(client))["debate_id"]
+        asked = {"debate_id": parent, "at_round": 1, "changes": {"instructions": "Be brief."}}
+        first = await call(client, "fork_debate", **asked)
+        asked["changes"] = {**asked["changes"], "run": True}
+        ran = await call(client, "fork_debate", **asked)
+        others = [
+            await call(client, "fork_debate", **{**asked, **change})
+            for change in ({"at_round": 0}, {"changes": {"seed": 7}}, {"again": True})
+        ]
+
+    assert (first["joined"], ran["joined"], ran["status"]) == (False, True, "concluded")
+    assert ran["debate_id"] == first["debate_id"]
+    assert [step["joined"] for step in others] == [False] * 3
+    assert len({parent, first["debate_id"], *(step["debate_id"] for step in others)}) == 5
+
+
+class Clock:
+    now = datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+async def test_ten_minutes_later_a_repeat_is_a_debate_of_its_own(open_modern: Any) -> None:
+    clock, steps = Clock(), []
+    async with open_modern(clock=clock) as client:
+        for milliseconds in (0, 600_000, 1, 600_000, 1):
+            clock.advance(milliseconds=milliseconds)
+            steps.append(await run_debate(client))
+
+    assert [step["joined"] for step in steps] == [False, True, False, True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("N8")
+async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_it(database: str) -> None:
+    asked = {**ASKED, "run": True, "wait_seconds": 0}
+    ids: set[str] = set()
+    async with open_call_gate() as gate:
+        async with (
+            start_server_process(database, gate, "auto") as (server, one),
+            start_server_process(database, gate, "legacy") as (other, two),
+        ):
+
+            async def start(client: Client) -> None:
+                ids.add((await call(client, "start_debate", **asked))["debate_id"])
+
+            async with anyio.create_task_group() as tasks:
+                for number in range(20):
+                    tasks.start_soon(start, (one, two)[number % 2])
+            await gate.wait_for_calls(2)  # both debaters write at once
+            server.kill()
+            other.kill()
+        gate.release.set()
+        async with start_server_process(database, gate, "auto") as (_, client):
+            ended = await call(client, "start_debate", **{**asked, "wait_seconds": 5})
+            count = await count_debates(client)
+
+    assert (count, ended["joined"], ended["status"]) == (1, True, "concluded")
+    assert ids == {ended["debate_id"]}
+    assert gate.repeated_call_count == 2  # those in flight at the kill
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("requests", [0, 1, 3])
+async def test_a_server_killed_in_the_middle_of_a_start_has_begun_it_or_not(
+    database: str, requests: int
+) -> None:
+    async with open_call_gate() as gate:
+        async with (
+            start_server_process(database, gate, "auto") as (server, client),
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(client.call_tool, "start_debate", {**ASKED, "run": True})
+            await anyio.lowlevel.checkpoint()
+            for _ in range(requests):
+                await client.list_resources()
+            server.kill()
+            tasks.cancel_scope.cancel()
+        gate.release.set()
+        async with start_server_process(database, gate, "auto") as (_, client):
+            ended = await call(client, "start_debate", **ASKED, run=True)
+            assert (ended["status"], await count_debates(client)) == ("concluded", 1)
