@@ -24,7 +24,7 @@ from server.settings import Settings
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
 
-DATABASE_LOCK_TIMEOUT = 10.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
+DATABASE_LOCK_TIMEOUT = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
 OpenHooks = Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]
 

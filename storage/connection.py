@@ -1,27 +1,40 @@
 """One SQLite connection in WAL mode. Translates every error into a `StorageError`."""
 
 import asyncio
+import logging
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import aiosqlite
 import anyio
 
-from storage.journal import StorageError
+from storage.database_file import DatabaseFile
+from storage.journal import StorageError, StorageLostError
 
 MIN_SQLITE_VERSION = (3, 37, 0)
 """The first version with STRICT tables."""
 
-RETRY_SECONDS = 0.01
+LOCK_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds; the last one repeats
+FULL_DISK_BYTES = 1 << 20
+"""With less space than this an error of the disk is taken for a full one: SQLite reports some of them so."""
+
+logger = logging.getLogger(__name__)
 
 Value = str | bytes | float | None
 
 
 class LockedError(StorageError):
     """Another process held the write lock for longer than the lock timeout."""
+
+
+class ClosedError(StorageError):
+    """This process has closed the database."""
 
 
 class ConstraintError(StorageError):
@@ -52,8 +65,17 @@ def translate_errors(name: str) -> Iterator[None]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         damaged_text = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else 0
         code = getattr(error, "sqlite_errorcode", damaged_text) & 0xFF  # the upper bits are details
+        if code == sqlite3.SQLITE_IOERR and is_disk_full(name):
+            code = sqlite3.SQLITE_FULL
         kind, text = ERRORS.get(code, (StorageError, "cannot be used"))
         raise kind(f"the database {name} {text} ({error})") from error
+
+
+def is_disk_full(path: str) -> bool:
+    try:
+        return shutil.disk_usage(Path(path).parent).free < FULL_DISK_BYTES
+    except OSError:
+        return False
 
 
 def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
@@ -65,92 +87,156 @@ def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
         raise StorageError("SQLite with FTS5 (full-text search) is needed, this Python has one without")
 
 
-def ensure_file_exists(path: Path) -> None:
-    """Create the file and its directory if missing, readable by this user only.
+class Patience:
+    """How long a statement goes on trying while other processes have the lock."""
 
-    SQLite gives its -wal and -shm files the same permissions.
-    """
-    with translate_errors(str(path)):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            path.touch(mode=0o600)
-    # Never open the file here: closing it again would drop SQLite's locks on it.
-    if not path.is_file():
-        raise StorageError(f"the database {path} cannot be opened: it is not a file")
+    def __init__(self, seconds: float) -> None:
+        self._deadline = anyio.current_time() + seconds
+        self._delays = chain(LOCK_RETRY_DELAYS, repeat(LOCK_RETRY_DELAYS[-1]))
+        self._delay = next(self._delays)
+
+    @property
+    def is_over(self) -> bool:
+        return anyio.current_time() + self._delay >= self._deadline
+
+    def end(self) -> None:
+        self._deadline = 0.0
+
+    async def pause(self) -> None:
+        await anyio.sleep(self._delay)
+        self._delay = next(self._delays)
+
+
+class Outage:
+    """Logs once that a database cannot be used, and once that it can again, for all connections to it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._noticed_by: object = None  # the connection that noticed it, and whose success ends it
+
+    def begin(self, by: object, error: StorageError) -> None:
+        if self._noticed_by is None:
+            self._noticed_by = by
+            logger.warning("Waiting: %s", error)
+
+    def end(self, by: object) -> None:
+        if self._noticed_by is by:
+            self._noticed_by = None
+            logger.info("The database %s can be used again", self._name)
 
 
 class Connection:
     """Statements and transactions wait for each other, so that none gets into another's transaction.
 
+    Each waits for the locks of other processes up to `lock_timeout` seconds after it was asked for, however many
+    wait: a lock is tried for again and again, and meanwhile the others have their turn.
+
     Every method may raise StorageError.
     """
 
-    def __init__(self, db: aiosqlite.Connection, name: str) -> None:
+    def __init__(
+        self, db: aiosqlite.Connection, file: DatabaseFile, outage: Outage, *, lock_timeout: float
+    ) -> None:
         self._db = db
-        self._name = name
+        self._file = file
+        self._outage = outage
+        self.lock_timeout = lock_timeout
         self._lock = asyncio.Lock()
         self._is_closed = False
 
     @classmethod
-    async def open(cls, path: str, *, lock_timeout: float) -> Self:
-        """Open a database. Every call waits up to `lock_timeout` seconds for other processes."""
-        with translate_errors(path):
+    async def open(
+        cls,
+        file: DatabaseFile,
+        outage: Outage,
+        *,
+        lock_timeout: float,
+        synchronous: str,
+        immutable: bool = False,
+    ) -> Self:
+        """Open a database. `immutable`: one that nobody can write, with no locks and no log.
+
+        `synchronous`: FULL where a commit survives a power failure, NORMAL where it need not.
+        """
+        address = f"file:{quote(file.path)}?immutable=1" if immutable else file.path
+        with translate_errors(file.path):
             # No isolation level: only `transaction` begins transactions.
-            db = await aiosqlite.connect(path, timeout=0, isolation_level=None)
+            db = await aiosqlite.connect(address, timeout=0, isolation_level=None, uri=immutable)
         # Damaged text is shown as far as it can be. What is hashed is read as bytes.
         db.text_factory = lambda text: text.decode(errors="replace")
-        self = cls(db, path)
+        self = cls(db, file, outage, lock_timeout=lock_timeout)
         try:
             modules = [name for (name,) in await self.fetch_all("pragma module_list")]
             require_sqlite(sqlite3.sqlite_version_info, modules)
-            await self._enter_wal_mode(anyio.current_time() + lock_timeout)
-            await self.fetch_all(f"pragma busy_timeout = {round(lock_timeout * 1000)}")
-            await self.fetch_all("pragma synchronous = full")
+            if not immutable:
+                await self.fetch_all("pragma journal_mode = wal")
+                await self.fetch_all(f"pragma synchronous = {synchronous}")
         except BaseException:
             await self.close()
             raise
         return self
 
-    async def _enter_wal_mode(self, deadline: float) -> None:
-        """When two processes open a new file, SQLite may report it as locked without waiting."""
-        while True:
-            try:
-                await self.fetch_all("pragma journal_mode = wal")
-            except LockedError:
-                if anyio.current_time() >= deadline:
-                    raise
-                await anyio.sleep(RETRY_SECONDS)
-            else:
-                return
+    async def fetch_all(self, sql: str, *values: Value, wait: float | None = None) -> list[Any]:
+        """Run one statement and return its rows; it is committed on return.
 
-    async def fetch_all(self, sql: str, *values: Value) -> list[Any]:
-        """Run one statement and return its rows; it is committed on return."""
+        `wait`: seconds for the locks of other processes, if not the lock timeout.
+        """
         # A lone surrogate, which JSON allows, matches no name and must not raise.
         given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
-        async with self._use() as db:
-            return list(await db.execute_fetchall(sql, given))
+        patience = Patience(self.lock_timeout if wait is None else wait)
+        while True:
+            with self._report_errors(patience):
+                async with self._use() as db:
+                    return list(await db.execute_fetchall(sql, given))
+            await patience.pause()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def transaction(self, *, wait: float | None = None) -> AsyncIterator[aiosqlite.Connection]:
         """A connection for the statements of a transaction: commit on success, else roll back."""
-        async with self._use() as db:
-            try:
-                # Inside the try: on cancellation the driver's thread still begins the transaction.
-                await db.execute_fetchall("begin immediate")
-                yield db
-                await db.execute_fetchall("commit")  # unlike `db.commit`, fails if there is no transaction
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    await db.rollback()  # no effect outside a transaction
+        patience = Patience(self.lock_timeout if wait is None else wait)
+        while True:
+            with self._report_errors(patience):
+                async with self._use() as db:
+                    try:
+                        # Inside the try: on cancellation the driver's thread still begins the transaction.
+                        await db.execute_fetchall("begin immediate")
+                        patience.end()
+                        yield db
+                        await db.execute_fetchall("commit")  # unlike `db.commit`, fails if there is none
+                    except BaseException:
+                        with anyio.CancelScope(shield=True):
+                            await db.rollback()  # no effect outside a transaction
+                        raise
+                    else:
+                        return
+            await patience.pause()
+
+    @contextmanager
+    def _report_errors(self, patience: Patience) -> Iterator[None]:
+        """Log what is wrong once. A lock of another process is ignored until patience is over."""
+        try:
+            yield
+        except LockedError as error:
+            if patience.is_over:
+                self._outage.begin(self, error)
                 raise
+        except (ClosedError, ConstraintError, StorageLostError):
+            raise
+        except StorageError as error:
+            self._outage.begin(self, error)
+            raise
+        else:
+            self._outage.end(self)
 
     @asynccontextmanager
     async def _use(self) -> AsyncIterator[aiosqlite.Connection]:
         async with self._lock:
+            self._file.check()
             if self._is_closed:
-                raise StorageError(f"the database {self._name} was closed")
-            with translate_errors(self._name):
+                raise ClosedError(f"the database {self._file.path} was closed")
+            with translate_errors(self._file.path):
                 yield self._db
+            self._file.check()  # what a file took that nobody can find any more is not stored
 
     async def close(self) -> None:
         """Wait for the running transaction, then close. A second call does nothing."""
@@ -158,5 +244,5 @@ class Connection:
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 self._is_closed = True
-                with translate_errors(self._name):
+                with translate_errors(self._file.path):
                     await self._db.close()

@@ -19,6 +19,13 @@ class StorageError(Exception):
     """The database cannot be used: locked, full, read-only, damaged, or of a newer release."""
 
 
+class StorageLostError(StorageError):
+    """The database that was opened is gone, or another one is in its place. Nothing was written to it.
+
+    It is raised until the old database is back or `Journal.reopen` is called.
+    """
+
+
 class ConflictError(Exception):
     """The next entry of this stream exists already."""
 
@@ -107,6 +114,26 @@ def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
 
 
 class Journal(Protocol):
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing can be written here, as on read-only media."""
+
+    def check_presence(self) -> None:
+        """Raise StorageLostError if what was opened is gone, or another is in its place. Cheap enough for polling."""
+
+    async def reopen(self) -> bool:
+        """After a loss: open what is in the place of the old database now, or begin a new one.
+
+        Returns whether it is another one: entries that were read before have nothing to do with it. False if
+        what was opened is back.
+
+        Raises:
+            StorageError: it cannot be opened. Until it can, what was opened before counts as lost.
+        """
+
+    def checkpoint_soon(self) -> None:
+        """Bring the files into a state in which a plain copy is whole, in the background; `close` waits for it."""
+
     async def append(
         self,
         stream: str,

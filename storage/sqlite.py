@@ -7,7 +7,7 @@ debates need a few disk syncs, not two hundred.
 import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,8 @@ import aiosqlite
 import anyio
 
 from storage.chain import Append, Head, build_rows, encode_summary, link_appends, verify_chain
-from storage.connection import Connection, ConstraintError, ensure_file_exists
+from storage.connection import Connection, ConstraintError
+from storage.database import Database
 from storage.journal import (
     ConflictError,
     DivergenceError,
@@ -133,15 +134,17 @@ MAX_CACHED_HEADS = 1000  # streams
 
 
 class SqliteJournal:
-    def __init__(self, writer: Connection, reader: Connection) -> None:
-        # Two connections, so that reads and appends do not wait for each other. An in-memory database has one.
-        self._writer = writer
-        self._reader = reader
-        self._pending: list[tuple[Append, asyncio.Future[list[Entry]]]] = []
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._pending: list[
+            tuple[Append, float, asyncio.Future[list[Entry]]]
+        ] = []  # with the time of the call
         self._commit_task: asyncio.Task[None] | None = None
         # May be stale if another process appended; the trigger rejects such an append.
         self._cached_heads: dict[str, Head] = {}
-        self.outbox = SqliteOutbox(writer, reader)
+        self._checkpoint_task: asyncio.Task[None] | None = None
+        self._wants_checkpoint = False
+        self.outbox = SqliteOutbox(database)
 
     @classmethod
     async def open(
@@ -156,27 +159,44 @@ class SqliteJournal:
         Raises:
             StorageError: it cannot be opened, is not a journal, or belongs to a newer release.
         """
-        is_file = str(path) != ":memory:"
-        if is_file:
-            ensure_file_exists(Path(path))
-        async with AsyncExitStack() as opened:
-            writer = reader = await Connection.open(str(path), lock_timeout=lock_timeout)
-            opened.push_async_callback(writer.close)
+
+        async def prepare(writer: Connection) -> None:
             await migrate(writer, migrations)
             for statement in (TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER):
                 await writer.fetch_all(statement)
-            if is_file:
-                reader = await Connection.open(str(path), lock_timeout=lock_timeout)
-            opened.pop_all()
-        return cls(writer, reader)
+
+        return cls(await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout))
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._db.is_read_only
+
+    def check_presence(self) -> None:
+        self._db.check()
+
+    async def reopen(self) -> bool:
+        is_another = await self._db.reopen()
+        if is_another:
+            self._cached_heads = {}
+        return is_another
+
+    def checkpoint_soon(self) -> None:
+        self._wants_checkpoint = True
+        if self._checkpoint_task is None or self._checkpoint_task.done():
+            self._checkpoint_task = asyncio.create_task(self._checkpoint(), name="checkpoint")
+
+    async def _checkpoint(self) -> None:
+        while self._wants_checkpoint:
+            self._wants_checkpoint = False
+            with suppress(StorageError):  # a full disk or a lock: the next one copies all of it
+                await self._db.checkpoint()
 
     async def close(self) -> None:
-        """Finish the running commit, then close. A second call does nothing."""
+        """Finish the running commit and checkpoint, then close. A second call does nothing."""
         with anyio.CancelScope(shield=True):
-            if self._commit_task:
-                await asyncio.wait([self._commit_task])
-            await self._reader.close()
-            await self._writer.close()  # the last connection to close checkpoints the log
+            if running := [task for task in (self._commit_task, self._checkpoint_task) if task]:
+                await asyncio.wait(running)
+            await self._db.close()
 
     # Appending
 
@@ -199,7 +219,8 @@ class SqliteJournal:
         numbered = enumerate(bodies, start=after + 1)
         texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        self._pending.append((Append(stream, after, at, actor, texts, encode_summary(summary), key), done))
+        append = Append(stream, after, at, actor, texts, encode_summary(summary), key)
+        self._pending.append((append, anyio.current_time(), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.
             self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
@@ -207,16 +228,18 @@ class SqliteJournal:
 
     async def _commit_all(self) -> None:
         # Leaves out cancelled callers.
-        while taken := [(append, done) for append, done in self._pending if not done.done()]:
+        while taken := [each for each in self._pending if not each[-1].done()]:
             self._pending = []
             outcomes: Sequence[list[Entry] | BaseException]
+            # The first one's time has passed in the queue: waits for a lock do not add up.
+            wait = max(taken[0][1] + self._db.lock_timeout - anyio.current_time(), 0)
             try:
-                outcomes = await self._write([append for append, _ in taken])
+                outcomes = await self._write([append for append, _, _ in taken], wait)
             except StorageError as error:
                 outcomes = [StorageError(str(error)) for _ in taken]  # each gets a traceback of its own
             except BaseException as error:  # noqa: BLE001  (the callers wait for it)
                 outcomes = [error for _ in taken]
-            for (_, done), outcome in zip(taken, outcomes, strict=True):
+            for (*_, done), outcome in zip(taken, outcomes, strict=True):
                 if done.done():
                     continue
                 if isinstance(outcome, BaseException):
@@ -224,7 +247,7 @@ class SqliteJournal:
                 else:
                     done.set_result(outcome)
 
-    async def _write(self, appends: Sequence[Append]) -> Sequence[list[Entry] | ConflictError]:
+    async def _write(self, appends: Sequence[Append], wait: float) -> Sequence[list[Entry] | ConflictError]:
         """Write in one statement that builds on the cached heads, or else in a transaction that reads them."""
         batch = None
         has_key = any(append.key for append in appends)
@@ -233,10 +256,10 @@ class SqliteJournal:
             with suppress(ConstraintError):  # a head has moved on, and nothing was written
                 if not any(isinstance(result, ConflictError) for result in cached.results):
                     statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(cached.rows) - 1)])
-                    await self._writer.fetch_all(statement, *chain.from_iterable(cached.rows))
+                    await self._db.writer.fetch_all(statement, *chain.from_iterable(cached.rows), wait=wait)
                     batch = cached
         if batch is None:
-            async with self._writer.transaction() as db:
+            async with self._db.writer.transaction(wait=wait) as db:
                 marks = ", ".join("?" * len(appends))
                 sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
                 rows = await db.execute_fetchall(sql, [append.stream for append in appends])
@@ -259,7 +282,7 @@ class SqliteJournal:
         verify_chain(stream, given, len(given), entries[-1].hash)
         texts, times = [text for text, _ in given.values()], [entry.at for entry in entries]
         rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
-        async with self._writer.transaction() as db:
+        async with self._db.writer.transaction() as db:
             stored = list(await db.execute_fetchall(SELECT_HASHES, [stream]))
             for entry, (digest,) in zip(entries, stored, strict=False):
                 if digest != entry.hash:
@@ -271,7 +294,7 @@ class SqliteJournal:
     # Reading
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
-        rows = await self._reader.fetch_all(SELECT_ENTRIES, stream)
+        rows = await self._db.reader.fetch_all(SELECT_ENTRIES, stream)
         if not rows:
             return []
         ends = [(seq, head) for seq, text, head in rows if text is None]
@@ -280,7 +303,7 @@ class SqliteJournal:
         return verify_chain(stream, stored, seq, head.hex())[after:]
 
     async def version(self, stream: str) -> int:
-        rows = await self._reader.fetch_all("select seq from stream where name = ?", stream)
+        rows = await self._db.reader.fetch_all("select seq from stream where name = ?", stream)
         return int(rows[0][0]) if rows else 0
 
     async def find(
@@ -296,44 +319,48 @@ class SqliteJournal:
             return []
         elif status:
             statement = (SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit)
-        rows = await self._reader.fetch_all(*statement)
+        rows = await self._db.reader.fetch_all(*statement)
         return [_parse_listing(row) for row in rows]
 
     async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        rows = await self._reader.fetch_all("select details from stream where changed_at >= ?", at)
+        rows = await self._db.reader.fetch_all("select details from stream where changed_at >= ?", at)
         return [details for (text,) in rows if (details := _parse_details(text)) is not None]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         # A range needs no escaping and uses the index.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
-        return [name for (name,) in await self._reader.fetch_all(sql, prefix, prefix + "\U0010ffff", limit)]
+        return [
+            name for (name,) in await self._db.reader.fetch_all(sql, prefix, prefix + "\U0010ffff", limit)
+        ]
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
-            rows = await self._reader.fetch_all("select coalesce(max(position), 0) from journal")
+            rows = await self._db.reader.fetch_all("select coalesce(max(position), 0) from journal")
             return rows[0][0], []
         # SQLite serialises writers, so positions become visible in order.
         sql = "select max(position), stream from journal where position > ? group by stream order by 1"
-        rows = await self._reader.fetch_all(sql, after)
+        rows = await self._db.reader.fetch_all(sql, after)
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
 
     # Leases
 
     async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        [(holder,)] = await self._writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
+        [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
         return str(holder)
 
     async def renew_leases(
         self, owner: str, streams: Collection[str], *, now: float, seconds: float
     ) -> set[str]:
-        renewed = await self._writer.fetch_all(RENEW_LEASES, now + seconds, owner, json.dumps(list(streams)))
+        renewed = await self._db.writer.fetch_all(
+            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
+        )
         return {stream for (stream,) in renewed}
 
     async def active_leases(self, *, now: float) -> Mapping[str, str]:
-        return dict(await self._writer.fetch_all("select stream, owner from lease where until > ?", now))
+        return dict(await self._db.reader.fetch_all("select stream, owner from lease where until > ?", now))
 
     async def release_lease(self, stream: str, owner: str) -> None:
-        await self._writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
+        await self._db.writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
 
 
 async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""The outbox in the journal's SQLite file, through the journal's connections."""
+"""The outbox in the journal's SQLite file, through the journal's `Database`."""
 
 from collections.abc import Collection, Sequence
 
-from storage.connection import Connection
+from storage.database import Database
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
 
 REGISTER_READER = """
@@ -41,48 +41,53 @@ RESCHEDULE_ITEM = "update outbox set due = ?, attempts = ?, owner = '', until = 
 
 
 class SqliteOutbox:
-    def __init__(self, writer: Connection, reader: Connection) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, database: Database) -> None:
+        self._db = database
 
     async def register(self, reader: str) -> ReaderPosition:
-        [(since, position)] = await self._writer.fetch_all(REGISTER_READER, reader)
+        [(since, position)] = await self._db.writer.fetch_all(REGISTER_READER, reader)
         return ReaderPosition(since, position)
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
-        return [EntryReference(*row) for row in await self._reader.fetch_all(SELECT_ENTRIES, position, limit)]
+        return [
+            EntryReference(*row) for row in await self._db.reader.fetch_all(SELECT_ENTRIES, position, limit)
+        ]
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
         rows = [
             (i.id, i.reader, i.queue_index, i.stream, i.seq, i.position, i.due_at, i.attempts) for i in items
         ]
-        async with self._writer.transaction() as db:
+        async with self._db.writer.transaction() as db:
             await db.executemany(INSERT_ITEM, rows)
             advance = "update reader set position = max(position, ?) where name = ?"
             await db.executemany(advance, [(position, reader) for reader in readers])
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
-        return [(reader, queue) for reader, queue in await self._reader.fetch_all(SELECT_DUE, now)]
+        return [(reader, queue) for reader, queue in await self._db.reader.fetch_all(SELECT_DUE, now)]
 
     async def claim(
         self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
     ) -> OutboxItem | None:
-        rows = await self._writer.fetch_all(CLAIM_ITEM, reader, queue_index, owner, now, now + seconds)
+        rows = await self._db.writer.fetch_all(CLAIM_ITEM, reader, queue_index, owner, now, now + seconds)
         return OutboxItem(*rows[0]) if rows else None
 
     async def complete(self, item: OutboxItem, owner: str) -> None:
-        await self._writer.fetch_all("delete from outbox where id = ? and owner = ?", item.id, owner)
+        await self._db.writer.fetch_all("delete from outbox where id = ? and owner = ?", item.id, owner)
 
     async def reschedule(self, item: OutboxItem, owner: str) -> None:
-        await self._writer.fetch_all(RESCHEDULE_ITEM, item.due_at, item.attempts, item.id, owner)
+        await self._db.writer.fetch_all(RESCHEDULE_ITEM, item.due_at, item.attempts, item.id, owner)
 
     async def owners(self) -> set[str]:
         return {
-            owner for (owner,) in await self._reader.fetch_all("select distinct owner from outbox") if owner
+            owner
+            for (owner,) in await self._db.reader.fetch_all("select distinct owner from outbox")
+            if owner
         }
 
     async def release_claims(self, owner: str) -> None:
-        await self._writer.fetch_all("update outbox set owner = '', until = 0 where owner = ?", owner)
+        await self._db.writer.fetch_all("update outbox set owner = '', until = 0 where owner = ?", owner)
 
     async def delete_overdue(self, due_before: float) -> int:
-        return len(await self._writer.fetch_all("delete from outbox where due < ? returning id", due_before))
+        return len(
+            await self._db.writer.fetch_all("delete from outbox where due < ? returning id", due_before)
+        )

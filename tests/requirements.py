@@ -179,6 +179,10 @@ PARTLY: dict[str, str] = {
         "a repeated request does not do its work twice: identical starts and forks join their twin; keys of "
         "interventions come later"
     ),
+    "N27": (
+        "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
+        "can be read (noticing and checking come later)"
+    ),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
@@ -226,10 +230,6 @@ PLANNED: dict[str, str] = {
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
-    "N27": (
-        "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
-        "can be read"
-    ),
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "

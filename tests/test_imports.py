@@ -58,6 +58,7 @@ ROOMS: dict[str, str] = {
         "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.views "
         "models models.prices models.registry models.windows research storage"
     ),
+    "upkeep": "debate.facts engine storage",
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http settings storage",
     "compose": (
         "engine hooks models.fakes models.own models.prices models.registry models.resilience "
@@ -67,7 +68,8 @@ ROOMS: dict[str, str] = {
     "mcp": "compose debate.facts debate.views engine models settings tools",
     "cli": (
         "compose debate.commands debate.facts debate.rules debate.views engine hooks "
-        "mcp models models.fakes models.local models.prices models.registry models.windows research settings"
+        "mcp models models.fakes models.local models.prices models.registry models.windows research settings "
+        "upkeep"
     ),
     "__main__": "cli mcp",
     "counterpoint": "__main__ models",

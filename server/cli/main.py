@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import debate, doctor, install, models, session
+from server.cli import databases, debate, doctor, install, models, session
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
@@ -55,7 +55,10 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
         ctx.invoke(serve)
 
 
-for command in (debate.debate, debate.demo, debate.fork, doctor.doctor, install.install, models.models):
+for command in (
+    *(databases.backup, debate.debate, debate.demo, debate.fork),
+    *(doctor.doctor, install.install, models.models),
+):
     counterpoint.add_command(command)
 
 

@@ -4,7 +4,6 @@ Correctness does not depend on them; cost does. A lease expires unless its owner
 process of this machine that no longer exists is taken over at once.
 """
 
-import logging
 import os
 import platform
 import secrets
@@ -14,12 +13,10 @@ from datetime import datetime
 from pathlib import Path
 
 from server.engine.errors import translate_storage_errors
-from storage.journal import Journal
+from storage.journal import Journal, StorageError
 
 LEASE_SECONDS = 3.0  # until a debate is taken over whose owner hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
-
-logger = logging.getLogger(__name__)
 
 
 def is_gone(owner: str) -> bool:
@@ -84,8 +81,7 @@ class Leases:
         now = self.clock().timestamp()
         try:
             held = await self.journal.renew_leases(self.owner, debate_ids, now=now, seconds=LEASE_SECONDS)
-        except Exception:  # the next heartbeat tries again; without a lease, calls may be paid for twice
-            logger.exception("Leases could not be renewed")
+        except StorageError:  # the journal logs it; the next heartbeat tries again
             return set(debate_ids)
         self.expires_at |= dict.fromkeys(held, now + LEASE_SECONDS)
         return held
@@ -98,7 +94,5 @@ class Leases:
 
     async def release(self, debate_id: str) -> None:
         self.expires_at.pop(debate_id, None)
-        try:
+        with suppress(StorageError):  # it expires: nobody renews it any more
             await self.journal.release_lease(debate_id, self.owner)
-        except Exception:  # it expires: nobody renews it any more
-            logger.exception("The lease of %s could not be released", debate_id)

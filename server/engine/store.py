@@ -122,6 +122,8 @@ class DebateStore:
                 summary=build_stream_summary(reached.debate, events, (*history, *unsaved)),
                 key=key,
             )
+        if reached.debate.ended:
+            self.journal.checkpoint_soon()
         saved = (
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)

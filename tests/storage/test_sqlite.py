@@ -103,7 +103,7 @@ class TestSurviving:
     async def test_a_usual_append_is_one_statement(self, tmp_path: Path) -> None:
         async with open_journal(tmp_path / "a.db") as journal:
             run: list[str] = []
-            await journal._writer._db.set_trace_callback(run.append)
+            await journal._db.writer._db.set_trace_callback(run.append)
             await append_entries(journal, "s", 0, {}, summary=StreamSummary("t", "running", {}, "words"))
             await append_entries(journal, "s", 1, {}, {}, summary=StreamSummary("t", "concluded", {}))
             await asyncio.gather(

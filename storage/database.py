@@ -1,0 +1,114 @@
+"""The connections to one SQLite file: opening, reopening after a loss, checkpoints."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Self
+
+import anyio
+
+from storage.connection import Connection, Outage
+from storage.database_file import DatabaseFile, ensure_file_exists, has_log, is_on_read_only_media
+from storage.journal import StorageError
+
+IN_MEMORY = ":memory:"
+CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)
+"""Seconds. A reader that is in the middle of the log holds up a checkpoint."""
+
+Prepare = Callable[[Connection], Awaitable[None]]
+
+
+class Database:
+    """Two connections, so that reads and appends do not wait for each other. An in-memory database has one.
+
+    `writer`: for what has to survive a power failure when it returns.
+    `reader`: for reading, and for what concerns only processes that are alive, which needs no disk sync.
+    """
+
+    writer: Connection
+    reader: Connection
+    is_read_only = False
+
+    def __init__(self, path: str, prepare: Prepare, lock_timeout: float) -> None:
+        self.path = path
+        self._prepare = prepare
+        self.lock_timeout = lock_timeout
+        self._outage = Outage(path)
+        self._file = DatabaseFile(path)
+        self._is_connected = False
+
+    @classmethod
+    async def open(cls, path: str, *, prepare: Prepare, lock_timeout: float) -> Self:
+        """Open or create a file. `prepare` gets the writer when it has been opened, and reopened.
+
+        Raises StorageError.
+        """
+        self = cls(path, prepare, lock_timeout)
+        await self._connect()
+        return self
+
+    async def _connect(self) -> None:
+        path = Path(self.path)
+        is_file = self.path != IN_MEMORY
+        self.is_read_only = is_file and is_on_read_only_media(path)
+        if self.is_read_only and has_log(path):
+            raise StorageError(
+                f"the database {path} cannot be written here, and its newest entries are in {path}-wal: copy "
+                "both into a directory that can be written"
+            )
+        if is_file:
+            ensure_file_exists(path)
+        file = DatabaseFile(self.path)
+        file.remember()
+        async with AsyncExitStack() as opened:
+
+            async def connect(synchronous: str) -> Connection:
+                made = await Connection.open(
+                    file,
+                    self._outage,
+                    lock_timeout=self.lock_timeout,
+                    synchronous=synchronous,
+                    immutable=self.is_read_only,
+                )
+                opened.push_async_callback(made.close)
+                return made
+
+            writer = reader = await connect("full")
+            await self._prepare(writer)
+            if is_file and not self.is_read_only:
+                reader = await connect("normal")
+            opened.pop_all()
+        self.writer, self.reader, self._file = writer, reader, file
+        self._is_connected = True
+
+    def check(self) -> None:
+        """Raise StorageLostError if the file is not the one that was opened, or its log is not."""
+        self._file.check()
+        if not self.is_read_only:
+            self._file.check_siblings()
+
+    async def reopen(self) -> bool:
+        """Open the file that is there now, or a new one; whether it is another one. Raises StorageError."""
+        if self._is_connected:
+            with suppress(StorageError):
+                self.check()
+                return False
+            self._is_connected = False
+            with suppress(StorageError):
+                await self.close()
+        await self._connect()
+        return True
+
+    async def checkpoint(self) -> None:
+        """Copy the log into the file, so that a plain copy of the file is whole. Waits for nobody for long."""
+        for delay in (*CHECKPOINT_RETRY_DELAYS, 0):
+            [(_, logged, copied)] = await self.writer.fetch_all("pragma wal_checkpoint(passive)")
+            if logged == copied:
+                break
+            await anyio.sleep(delay)
+
+    async def close(self) -> None:
+        try:
+            await self.reader.close()
+        finally:
+            await self.writer.close()  # the last connection to close checkpoints the log

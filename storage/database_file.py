@@ -1,0 +1,112 @@
+"""Which file a path meant when it was opened, and whether it still means that file."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from storage.journal import StorageError, StorageLostError
+
+LOG_SUFFIX = "-wal"
+INDEX_SUFFIX = "-shm"
+
+FileIdentity = tuple[int, int]
+"""Device and inode."""
+
+
+def ensure_file_exists(path: Path) -> None:
+    """Create the file and its directory if missing, readable by this user only.
+
+    SQLite gives its -wal and -shm files the same permissions. Raises StorageError.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
+    except OSError as error:
+        raise StorageError(f"the database {path} cannot be opened: {error.strerror}") from error
+    # Never open the file here: closing it again would drop SQLite's locks on it.
+    if not path.is_file():
+        raise StorageError(f"the database {path} cannot be opened: it is not a file")
+
+
+def is_on_read_only_media(path: Path) -> bool:
+    """Whether neither the file nor its directory can be written, so that SQLite cannot keep its log beside it."""
+    return path.is_file() and not (os.access(path, os.W_OK) or os.access(path.parent, os.W_OK))
+
+
+def has_log(path: Path) -> bool:
+    """Whether entries are in the log beside the file that are not in the file itself."""
+    log = find_status(Path(f"{path}{LOG_SUFFIX}"))
+    return log is not None and log.st_size > 0
+
+
+class DatabaseFile:
+    """The file of an open database, with the log and the index of the log that SQLite keeps beside it.
+
+    SQLite goes on with a file that nobody else can find any more, and mixes a new file with the log of the
+    old one. It never makes a file shorter, unless somebody has it vacuumed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._path = Path(path)
+        self._identity: FileIdentity | None = None
+        self._size = 0
+        self._sibling_identities: dict[str, FileIdentity] = {}
+
+    def remember(self) -> None:
+        """Take what the path means now for the open database."""
+        if found := find_status(self._path):
+            self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
+        self._sibling_identities = {}
+        self._find_sibling_loss()
+
+    def check(self) -> None:
+        """Raise StorageLostError if the path means another file than before, none, or a shorter one."""
+        self._raise(self._find_loss)
+
+    def check_siblings(self) -> None:
+        """Likewise for the log and its index."""
+        self._raise(self._find_sibling_loss)
+
+    def _raise(self, find_loss: Callable[[], str]) -> None:
+        try:
+            loss = find_loss()
+        except OSError as error:
+            loss = f"could not be reached any more ({error.strerror})"
+        if loss:
+            raise StorageLostError(f"the database {self.path} {loss} while it was open")
+
+    def _find_loss(self) -> str:
+        if self._identity is None:  # in memory
+            return ""
+        found = find_status(self._path)
+        if found is None:
+            return "was deleted or moved away"
+        if (found.st_dev, found.st_ino) != self._identity:
+            return "was replaced by another file"
+        if found.st_size < self._size:
+            return f"was cut short, from {self._size:,} to {found.st_size:,} bytes,"
+        self._size = found.st_size
+        return ""
+
+    def _find_sibling_loss(self) -> str:
+        for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
+            known = self._sibling_identities.get(suffix)
+            found = find_status(Path(self.path + suffix))
+            if known and not found:
+                return f"lost its file {suffix}"
+            if found:
+                identity = (found.st_dev, found.st_ino)
+                if known not in (None, identity):
+                    return f"had its file {suffix} replaced"
+                self._sibling_identities[suffix] = identity
+        return ""
+
+
+def find_status(path: Path) -> os.stat_result | None:
+    """None if there is no such file. Raises OSError where that cannot be known."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
