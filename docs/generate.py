@@ -221,7 +221,7 @@ def render_events() -> str:
     lines = ["| event | kinds | fields of its own |", "| --- | --- | --- |"]
     for name in matching.NAMED_EVENTS:
         kinds = matching.find_event_kinds(name)
-        fields = sorted({field for kind in kinds for field in matching.own_fields(kind)})
+        fields = sorted(matching.event_fields(name))
         lines.append(f"| `{name}` | {quote_words(kinds)} | {quote_words(fields)} |")
     every = quote_words(matching.COMMON_FIELDS)
     return "\n".join([*lines, f"| `{matching.ANY_EVENT}` | all of them | every event has {every} |"])

@@ -66,13 +66,12 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             stream text not null,
             seq integer not null,
             position integer not null,
+            event text not null,
             due real not null,
-            attempts integer not null,
-            owner text not null,
-            until real not null
+            attempts integer not null
         ) strict
         """,
-        "create index outbox_by_queue on outbox (reader, queue, due)",
+        "create index outbox_by_queue on outbox (reader, queue, number)",
     ),
     "m003_opening_keys": (
         "create table opening (key text primary key, stream text not null, at text not null) strict",

@@ -1,8 +1,9 @@
 """The outbox contract: work that readers of the journal have found and not finished.
 
-A reader goes through all entries once, in order, and puts items into the outbox; a worker claims an item,
-performs it and completes it. Several processes may share one reader name: each item is stored once and has
-one owner at a time. Every implementation passes the suite `tests/contract/outbox.py`.
+A reader goes through all entries once, in order, and puts items into the outbox; the worker of a queue performs
+its first item and completes it. Several processes may share one reader name: each item is stored once. Which of
+them works on a queue is decided by a lease (`Journal.acquire_lease`), as it is for debates. Every implementation
+passes the suite `tests/contract/outbox.py`.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,6 +33,7 @@ class OutboxItem:
     stream: str
     seq: int
     position: int
+    event: str  # which of the public events of the entry
     due_at: float  # Unix time
     attempts: int = 0
 
@@ -52,24 +54,16 @@ class Outbox(Protocol):
         """
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
-        """(reader, queue index) of each queue with an item to claim. Cheap enough for polling."""
+        """(reader, queue index) of each queue whose first item is due. Cheap enough for polling."""
 
-    async def claim(
-        self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
-    ) -> OutboxItem | None:
-        """Own the item of a queue that is due longest, until `now + seconds` (Unix time)."""
+    async def first_due(self, reader: str, queue_index: int, now: float) -> OutboxItem | None:
+        """The first item of a queue, in the order of entries; None where there is none, or it is not due yet."""
 
-    async def complete(self, item: OutboxItem, owner: str) -> None:
-        """Delete an item, unless another owner has claimed it."""
+    async def complete(self, item: OutboxItem) -> None:
+        """Delete an item."""
 
-    async def reschedule(self, item: OutboxItem, owner: str) -> None:
-        """Store `due_at` and `attempts` and drop the claim, unless another owner has claimed it."""
-
-    async def owners(self) -> set[str]:
-        """The owners of all claims."""
-
-    async def release_claims(self, owner: str) -> None:
-        """Drop all claims of an owner."""
+    async def reschedule(self, item: OutboxItem) -> None:
+        """Store `due_at` and `attempts` of an item. Those behind it wait for it."""
 
     async def delete_overdue(self, due_before: float) -> int:
         """Delete items that were due before that time. Returns their number."""

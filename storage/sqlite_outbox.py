@@ -20,24 +20,22 @@ where entry.position > ? order by entry.position limit ?
 """
 
 INSERT_ITEM = """
-insert or ignore into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until)
-select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 0
+insert or ignore into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
 from reader where name = ?2 and position < ?6
 """
 
-SELECT_DUE = "select distinct reader, queue from outbox where due <= ?1 and (owner = '' or until <= ?1)"
-
-CLAIM_ITEM = """
-update outbox set owner = ?3, until = ?5
-where number = (
-    select number from outbox
-    where reader = ?1 and queue = ?2 and due <= ?4 and (owner = '' or until <= ?4)
-    order by due, number limit 1
-)
-returning id, reader, queue, stream, seq, position, due, attempts
+# Numbers grow with the position of the entry. With `min`, SQLite takes `due` from the row with the lowest number.
+SELECT_DUE = """
+select reader, queue
+from (select reader, queue, due, min(number) from outbox group by reader, queue)
+where due <= ?
 """
 
-RESCHEDULE_ITEM = "update outbox set due = ?, attempts = ?, owner = '', until = 0 where id = ? and owner = ?"
+SELECT_FIRST = """
+select id, reader, queue, stream, seq, position, event, due, attempts
+from outbox where reader = ? and queue = ? order by number limit 1
+"""
 
 
 class SqliteOutbox:
@@ -55,7 +53,8 @@ class SqliteOutbox:
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
         rows = [
-            (i.id, i.reader, i.queue_index, i.stream, i.seq, i.position, i.due_at, i.attempts) for i in items
+            (i.id, i.reader, i.queue_index, i.stream, i.seq, i.position, i.event, i.due_at, i.attempts)
+            for i in items
         ]
         async with self._db.writer.transaction() as db:
             await db.executemany(INSERT_ITEM, rows)
@@ -65,27 +64,17 @@ class SqliteOutbox:
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         return [(reader, queue) for reader, queue in await self._db.reader.fetch_all(SELECT_DUE, now)]
 
-    async def claim(
-        self, reader: str, queue_index: int, owner: str, *, now: float, seconds: float
-    ) -> OutboxItem | None:
-        rows = await self._db.writer.fetch_all(CLAIM_ITEM, reader, queue_index, owner, now, now + seconds)
-        return OutboxItem(*rows[0]) if rows else None
+    async def first_due(self, reader: str, queue_index: int, now: float) -> OutboxItem | None:
+        rows = await self._db.reader.fetch_all(SELECT_FIRST, reader, queue_index)
+        first = OutboxItem(*rows[0]) if rows else None
+        return first if first and first.due_at <= now else None
 
-    async def complete(self, item: OutboxItem, owner: str) -> None:
-        await self._db.writer.fetch_all("delete from outbox where id = ? and owner = ?", item.id, owner)
+    async def complete(self, item: OutboxItem) -> None:
+        await self._db.writer.fetch_all("delete from outbox where id = ?", item.id)
 
-    async def reschedule(self, item: OutboxItem, owner: str) -> None:
-        await self._db.writer.fetch_all(RESCHEDULE_ITEM, item.due_at, item.attempts, item.id, owner)
-
-    async def owners(self) -> set[str]:
-        return {
-            owner
-            for (owner,) in await self._db.reader.fetch_all("select distinct owner from outbox")
-            if owner
-        }
-
-    async def release_claims(self, owner: str) -> None:
-        await self._db.writer.fetch_all("update outbox set owner = '', until = 0 where owner = ?", owner)
+    async def reschedule(self, item: OutboxItem) -> None:
+        sql = "update outbox set due = ?, attempts = ? where id = ?"
+        await self._db.writer.fetch_all(sql, item.due_at, item.attempts, item.id)
 
     async def delete_overdue(self, due_before: float) -> int:
         return len(

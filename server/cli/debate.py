@@ -91,6 +91,7 @@ DEBATE_OPTIONS = combine_options(
     click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
     click.option("--no-framing", is_flag=True, help="Without debaters: for and against, unasked."),
     click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
+    click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
     click.option(
@@ -281,7 +282,7 @@ def run_debate(
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += ["quorum", "same_stance"]
+    names += ["quorum", "same_stance", "closing_round"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}

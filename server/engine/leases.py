@@ -1,4 +1,4 @@
-"""Per-debate leases: at most one process at a time calls models for a debate.
+"""Leases: at most one process at a time calls models for a debate, or works on a queue of a hook.
 
 Correctness does not depend on them; cost does. A lease expires unless its owner renews it. The lease of a
 process of this machine that no longer exists is taken over at once.
@@ -51,22 +51,20 @@ class Leases:
         self.journal = journal
         self.clock = clock
         self.owner = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
-        self.expires_at: dict[str, float] = {}  # Unix time, by debate id
+        self.expires_at: dict[str, float] = {}  # Unix time, by debate id or queue
 
-    async def acquire(self, debate_id: str) -> bool:
-        """Whether this process has the lease now."""
+    async def acquire(self, name: str, seconds: float = LEASE_SECONDS) -> bool:
+        """Whether this process has the lease of a debate or a queue now, for so many seconds."""
         with translate_storage_errors():
             while True:
                 now = self.clock().timestamp()
-                holder = await self.journal.acquire_lease(
-                    debate_id, self.owner, now=now, seconds=LEASE_SECONDS
-                )
+                holder = await self.journal.acquire_lease(name, self.owner, now=now, seconds=seconds)
                 if holder == self.owner:
-                    self.expires_at[debate_id] = now + LEASE_SECONDS
+                    self.expires_at[name] = now + seconds
                     return True
                 if not is_gone(holder):
                     return False
-                await self.journal.release_lease(debate_id, holder)
+                await self.journal.release_lease(name, holder)
 
     async def has_lease(self, debate_id: str) -> bool:
         """Whether this process still has the lease. Reads the database only after the lease has expired.
@@ -87,12 +85,12 @@ class Leases:
         return held
 
     async def find_owners(self) -> dict[str, str]:
-        """{debate id: owner} of the leases whose owner may still be alive."""
+        """{debate id or queue: owner} of the leases whose owner may still be alive."""
         with translate_storage_errors():
             leases = await self.journal.active_leases(now=self.clock().timestamp())
-        return {debate_id: owner for debate_id, owner in leases.items() if not is_gone(owner)}
+        return {name: owner for name, owner in leases.items() if not is_gone(owner)}
 
-    async def release(self, debate_id: str) -> None:
-        self.expires_at.pop(debate_id, None)
+    async def release(self, name: str) -> None:
+        self.expires_at.pop(name, None)
         with suppress(StorageError):  # it expires: nobody renews it any more
-            await self.journal.release_lease(debate_id, self.owner)
+            await self.journal.release_lease(name, self.owner)

@@ -4,8 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from string import Formatter
-from typing import Literal, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Event, Recorded
@@ -13,13 +15,13 @@ from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
-from server.debate.views.events import EVENT_NAMES, PHASE_END, event_names
+from server.debate.views.events import ADDITIONAL_KINDS, EVENT_NAMES, PHASE_END, find_ended_round
 from server.debate.views.names import name_event
 
 ANY_EVENT = "*"
 MAX_VALUE_LENGTH = 300  # characters of one value in a filled template
 
-NAMED_EVENTS = tuple(sorted({PHASE_END, *EVENT_NAMES.values()}))
+NAMED_EVENTS = tuple(sorted({*ADDITIONAL_KINDS, *EVENT_NAMES.values()}))
 """The event names that `on` accepts besides `*`."""
 
 COMMON_FIELDS = (
@@ -34,9 +36,18 @@ Fields = Mapping[str, tuple[str, ...]]
 
 def find_event_kinds(event_name: str) -> list[str]:
     """The kinds of facts with this event name."""
-    if event_name == PHASE_END:
-        return ["phase_entered", "ended"]
-    return [kind for kind, name in EVENT_NAMES.items() if event_name in (name, ANY_EVENT)]
+    own = [kind for kind, name in EVENT_NAMES.items() if event_name in (name, ANY_EVENT)]
+    return own or ADDITIONAL_KINDS.get(event_name, [])
+
+
+def is_scalar(annotation: Any) -> bool:
+    """Whether a type is text, numbers, booleans, literals, or a union of these."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return is_scalar(arguments[0])
+    if origin in (Union, UnionType):
+        return all(map(is_scalar, arguments))
+    return annotation in (str, int, bool) or origin is Literal
 
 
 @cache
@@ -45,19 +56,33 @@ def own_fields(kind: str) -> list[str]:
     models: tuple[type[Fact], ...] = get_args(get_args(Event)[0])
     [model] = [one for one in models if one.model_fields["kind"].default == kind]
     types = {name: field.annotation for name, field in model.model_fields.items() if name != "kind"}
-    names = [name for name, one in types.items() if one in (str, int, bool) or get_origin(one) is Literal]
+    names = [name for name, annotation in types.items() if is_scalar(annotation)]
     return [*names, "action"] if issubclass(model, InterventionFact) else names
 
 
 def available_fields(chosen_events: Iterable[str]) -> set[str]:
     """The fields that events of these names can have."""
-    own = {field for name in chosen_events for kind in find_event_kinds(name) for field in own_fields(kind)}
-    return {*COMMON_FIELDS, *own}
+    return {*COMMON_FIELDS, *chain.from_iterable(map(event_fields, chosen_events))}
 
 
-def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
-    """The fields of an event, as people read it, and of its debate; the event's own fields win."""
+def event_fields(event_name: str) -> set[str]:
+    """The fields of their own that events of this name can have."""
+    if event_name == PHASE_END:
+        return {"phase", "round"}
+    return {field for kind in find_event_kinds(event_name) for field in own_fields(kind)}
+
+
+def collect_fields(debate_id: str, debate: Debate, entry: Recorded, name: str) -> Fields:
+    """The fields of an event, as people read it, and of its debate; the event's own fields win.
+
+    `name`: which of the public events of the entry.
+    """
     event = name_event(debate, entry.event)
+    ended = find_ended_round(debate, event)
+    if ended and name == PHASE_END:
+        own: dict[str, object] = {"phase": ended.phase, "round": ended.round}
+    else:
+        own = {field: getattr(event, field) for field in own_fields(event.kind)}
     values = {
         "debate_id": debate_id,
         "question": debate.setup.question,
@@ -68,14 +93,15 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded) -> Fields:
         "seq": entry.seq,
         "at": entry.at,
         "actor": entry.actor,
-        "event": ", ".join(event_names(event)),
+        "event": name,
         "kind": event.kind,
-        **{name: getattr(event, name) for name in own_fields(event.kind)},
+        **own,
     }
     texts = {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()
+        field: str(value).lower() if isinstance(value, bool) else str(value)
+        for field, value in values.items()
     }
-    return {"tags": debate.setup.tags} | {name: (text,) for name, text in texts.items()}
+    return {"tags": debate.setup.tags} | {field: (text,) for field, text in texts.items()}
 
 
 def find_placeholders(template: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 Two steps, each of which any process on the database may take. *Scan*: every entry is matched once, in order,
 and the resulting items go into the outbox together with the position reached. *Deliver*: each action of each
-hook has a queue and at most one worker, which claims an item, performs it, and then completes it. So an
-interrupted delivery is repeated, and a slow one delays only its own queue.
+hook has a queue, and at most one worker among all processes, which has the lease of the queue. It performs the
+first item and then completes it, and goes on to the next; an item to be tried again holds up those behind it. So
+deliveries keep their order, an interrupted one is repeated, and a slow one delays only its own queue.
 """
 
 import logging
@@ -17,19 +18,18 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
-from server.engine.leases import is_gone
 from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
-from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at
+from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at, is_recent
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
 from storage.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
 SHUTDOWN_SECONDS = 0.5  # for deliveries when the manager closes; the next process does the rest
-CLAIM_SECONDS = 30.0  # the duration of a claim, in addition to the webhook's timeout
-RESCHEDULE_SECONDS = 0.25  # to drop a claim when the process ends during a delivery
+DELIVERY_LEASE_SECONDS = 30.0  # the lease of a queue for one delivery, in addition to the webhook's timeout
+RELEASE_SECONDS = 0.25  # to give a lease up when the process ends during a delivery
 ERROR_PAUSE = 0.5  # seconds
 RETRY_DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0)  # seconds; the last one repeats
 MAX_ATTEMPTS = 7  # for logs and interventions; a webhook has its own number
@@ -61,7 +61,7 @@ async def run_hooks(
         hook_logger.setLevel(logging.INFO)
     with translate_storage_errors():
         await scanner.register()
-        await runner.clean_up()
+        await runner.drop_overdue()
     unsubscribe = manager.subscribe(runner.handle_commit)
     manager.start_task(runner.run)
     try:
@@ -74,7 +74,7 @@ async def run_hooks(
 
 @dataclass(slots=True, eq=False)
 class HookRunner:
-    """At most one worker for each queue. A queue is an action of a hook; its index is that in `hook.do`."""
+    """The workers of this process. A queue is an action of a hook; its index is that in `hook.do`."""
 
     config: HooksConfig
     manager: DebateManager
@@ -131,70 +131,69 @@ class HookRunner:
             if not has_more and self.active:
                 await wakeup.wait()
 
-    async def clean_up(self) -> None:
-        """Take over what dead processes had claimed, and drop what is too old."""
-        for owner in await self.outbox.owners():
-            if is_gone(owner):
-                await self.outbox.release_claims(owner)
+    async def drop_overdue(self) -> None:
         if count := await self.outbox.delete_overdue(self.now() - self.config.max_age_hours * 3600):
             logger.warning("Dropped %d hook deliveries that were overdue", count)
 
     async def start_due_workers(self) -> None:
-        """Start a worker for every queue with due items, unless it has one."""
+        """Start a worker for every queue whose first item is due, unless it has one in any process."""
         hooks = {hook.name: hook for hook in self.config.hooks}
-        for name, index in await self.outbox.due_queues(self.now()):
+        due = [queue for queue in await self.outbox.due_queues(self.now()) if queue not in self.active]
+        owners = await self.manager.leases.find_owners() if due else {}
+        for name, index in due:
             hook = hooks.get(name)
-            if hook and index < len(hook.do) and (name, index) not in self.active:
+            is_free = owners.get(lease_name(name, index), self.manager.owner) == self.manager.owner
+            if hook and index < len(hook.do) and is_free:
                 self.active.add((name, index))
                 self.manager.start_task(self.run_worker, hook, index)
 
     async def run_worker(self, hook: Hook, index: int) -> None:
-        action = hook.do[index]
-        seconds = CLAIM_SECONDS + (action.webhook.timeout if action.webhook else 0)
+        action, leases, lease = hook.do[index], self.manager.leases, lease_name(hook.name, index)
+        seconds = DELIVERY_LEASE_SECONDS + (action.webhook.timeout if action.webhook else 0)
         try:
-            while item := await self.outbox.claim(
-                hook.name, index, self.manager.owner, now=self.now(), seconds=seconds
-            ):
+            while await leases.acquire(lease, seconds):
+                item = await self.outbox.first_due(hook.name, index, self.now())
+                if item is None:
+                    break
                 await self.process(hook, action, item)
-        except Exception:  # the claim expires, and the item is delivered again
+        except Exception:  # the item is delivered again
             logger.exception("The worker of hook %s stopped; it restarts", hook.name)
             await anyio.sleep(ERROR_PAUSE)
         finally:
+            with anyio.move_on_after(RELEASE_SECONDS, shield=True):
+                await leases.release(lease)
             self.active.discard((hook.name, index))
             self.wake()
 
     async def process(self, hook: Hook, action: Action, item: OutboxItem) -> None:
         """Attempt a delivery, then complete or reschedule its item."""
-        try:
-            result = await self.deliver(hook, action, item)
-        except BaseException:
-            with anyio.move_on_after(RESCHEDULE_SECONDS, shield=True):
-                await self.outbox.reschedule(item, self.manager.owner)
-            raise
+        result = await self.deliver(hook, action, item)
         attempts = item.attempts + 1
         max_attempts = action.webhook.attempts if action.webhook else MAX_ATTEMPTS
         if result.error and result.is_retryable and attempts < max_attempts:
             delay = self.retry_delays[min(attempts, len(self.retry_delays)) - 1]
             due_at = self.now() + max(result.retry_after, delay)
-            await self.outbox.reschedule(replace(item, due_at=due_at, attempts=attempts), self.manager.owner)
+            await self.outbox.reschedule(replace(item, due_at=due_at, attempts=attempts))
             return
         if result.error:
             logger.warning(
                 "Hook %s gave up on entry %d of debate %s, attempt %d: %s",
                 *(hook.name, item.seq, item.stream, attempts, result.error),
             )
-        await self.outbox.complete(item, self.manager.owner)
+        await self.outbox.complete(item)
 
     async def deliver(self, hook: Hook, action: Action, item: OutboxItem) -> DeliveryResult:
         try:
             snapshot = await self.snapshots.get(item.stream, item.seq)
             entry, debate = snapshot.entries[item.seq - 1], debate_at(snapshot, item.seq)
+            if not is_recent(entry, self.manager.clock(), self.config.max_age_hours):
+                return DeliveryResult("it is older than max_age_hours")
             if action.webhook:
-                body = build_body(item.id, hook.name, item.stream, debate, entry)
+                body = build_body(item, debate, entry)
                 secret = self.manager.environ[action.webhook.secret_env]
                 headers = build_headers(item.id, int(self.now()), body, secret)
                 return await post(action.webhook, body, headers, self.config.allow, self.resolver)
-            fields = {**collect_fields(item.stream, debate, entry), "hook": (hook.name,)}
+            fields = {**collect_fields(item.stream, debate, entry, item.event), "hook": (hook.name,)}
             if action.intervene:
                 request = InterventionRequest(
                     text=fill_template(action.intervene.text, fields, MAX_TEXT_LENGTH),
@@ -227,3 +226,8 @@ class HookRunner:
             except (InvalidRequestError, DebateNotFoundError) as error:
                 return DeliveryResult(str(error))
         return DeliveryResult()
+
+
+def lease_name(hook_name: str, queue_index: int) -> str:
+    """The name of a queue's lease. No debate has such an id."""
+    return f"hook {hook_name} {queue_index}"

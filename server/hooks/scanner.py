@@ -111,23 +111,32 @@ class EntryScanner:
         items = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
-            names = {ANY_EVENT, *event_names(entry.event)}
-            hooks = [hook for hook in active if not names.isdisjoint(hook.on)]
-            if hooks and now - datetime.fromisoformat(entry.at) <= timedelta(hours=self.config.max_age_hours):
-                fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry)
+            if not is_recent(entry, now, self.config.max_age_hours):
+                continue
+            for name in event_names(snapshot.debate, entry.event):
+                hooks = [hook for hook in active if {ANY_EVENT, name} & set(hook.on)]
+                if not hooks:
+                    continue
+                fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry, name)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.
-                    if all(set(fields.get(name, ())) & set(accepted) for name, accepted in hook.when.items()):
-                        items += build_items(hook, reference, entry, now.timestamp())
+                    if all(set(fields.get(key, ())) & set(accepted) for key, accepted in hook.when.items()):
+                        items += build_items(hook, reference, entry, name, now.timestamp())
         return items
 
 
-def build_items(hook: Hook, reference: EntryReference, entry: Recorded, now: float) -> list[OutboxItem]:
+def is_recent(entry: Recorded, now: datetime, max_age_hours: float) -> bool:
+    return now - datetime.fromisoformat(entry.at) <= timedelta(hours=max_age_hours)
+
+
+def build_items(
+    hook: Hook, reference: EntryReference, entry: Recorded, name: str, now: float
+) -> list[OutboxItem]:
     """One item for each action. Entries made by hooks trigger no interventions, which could loop."""
     return [
         OutboxItem(
-            build_delivery_id(hook.name, reference.stream, reference.seq, index),
-            *(hook.name, index, reference.stream, reference.seq, reference.position),
+            build_delivery_id(hook.name, reference.stream, reference.seq, name, index),
+            *(hook.name, index, reference.stream, reference.seq, reference.position, name),
             due_at=now,
         )
         for index, action in enumerate(hook.do)
@@ -135,6 +144,7 @@ def build_items(hook: Hook, reference: EntryReference, entry: Recorded, now: flo
     ]
 
 
-def build_delivery_id(hook_name: str, debate_id: str, seq: int, queue_index: int) -> str:
+def build_delivery_id(hook_name: str, debate_id: str, seq: int, event_name: str, queue_index: int) -> str:
     """The same id in every process and for every attempt."""
-    return hashlib.sha256(json.dumps([hook_name, debate_id, seq, queue_index]).encode()).hexdigest()[:32]
+    key = [hook_name, debate_id, seq, event_name, queue_index]
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]

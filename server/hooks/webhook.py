@@ -28,11 +28,12 @@ from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
 from server.settings import package_version
+from storage.outbox import OutboxItem
 
 MAX_BODY_BYTES = 512 * 1024
 MAX_RETRY_AFTER = 3600.0  # seconds
 
-SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "round")
+SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "phase", "round")
 """Fields of an event whose full form would exceed `MAX_BODY_BYTES`."""
 
 
@@ -43,14 +44,16 @@ class DeliveryResult:
     retry_after: float = 0.0  # seconds
 
 
-def build_body(delivery_id: str, hook_name: str, debate_id: str, debate: Debate, entry: Recorded) -> bytes:
+def build_body(item: OutboxItem, debate: Debate, entry: Recorded) -> bytes:
     """The JSON to post: the event as people read it, shortened if it is very long, and its debate."""
     content: dict[str, Any] = {
-        "id": delivery_id,
-        "hook": hook_name,
-        "event": build_event_row(replace(entry, event=name_event(debate, entry.event))),
+        "id": item.id,
+        "hook": item.reader,
+        "event": build_event_row(
+            debate, replace(entry, event=name_event(debate, entry.event)), name=item.event
+        ),
         "debate": {
-            "id": debate_id,
+            "id": item.stream,
             "question": debate.setup.question,
             "format": debate.setup.format,
             "status": status(debate),

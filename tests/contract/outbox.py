@@ -1,20 +1,20 @@
 """What every outbox must do. A backend's tests inherit `OutboxContract`, with `journal` and `outbox`."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
 
 from storage.journal import Journal
 from storage.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
-from tests.contract.journal_helpers import TIMEOUT, append_entries
+from tests.contract.journal_helpers import append_entries
 
 
-def build_item(position: int, *, reader: str = "r", queue_index: int = 0, due_at: float = 100) -> OutboxItem:
-    """To be done about the entry at that position, which need not exist."""
-    return OutboxItem(
-        f"{reader}-{position}-{queue_index}", reader, queue_index, "s", position, position, due_at
-    )
+def build_item(
+    position: int, *, reader: str = "r", queue_index: int = 0, event: str = "e", due_at: float = 100
+) -> OutboxItem:
+    """To be done about an event of the entry at that position, which need not exist."""
+    key = f"{reader}-{position}-{queue_index}{event}"
+    return OutboxItem(key, reader, queue_index, "s", position, position, event, due_at)
 
 
 async def put_items(outbox: Outbox, *items: OutboxItem) -> None:
@@ -22,12 +22,13 @@ async def put_items(outbox: Outbox, *items: OutboxItem) -> None:
     await outbox.put(["r"], items[-1].position, items)
 
 
-async def claim_id(
-    outbox: Outbox, *, owner: str = "me", reader: str = "r", queue_index: int = 0, now: float = 100
-) -> str:
-    """The id of what is claimed for ten seconds; "" if there is nothing."""
-    found = await outbox.claim(reader, queue_index, owner, now=now, seconds=10)
-    return found.id if found else ""
+async def take_all(outbox: Outbox, *, reader: str = "r", queue_index: int = 0, now: float = 100) -> list[str]:
+    """Complete what is due in a queue, in order. Returns the ids."""
+    done = []
+    while item := await outbox.first_due(reader, queue_index, now):
+        await outbox.complete(item)
+        done.append(item.id)
+    return done
 
 
 @pytest.mark.asyncio
@@ -73,10 +74,10 @@ class ReaderContract:
 class ItemContract:
     async def test_what_two_processes_find_is_kept_once(self, outbox: Outbox) -> None:
         await put_items(outbox, build_item(1), build_item(2))
-        await outbox.complete(build_item(1), "")
+        await outbox.complete(build_item(1))
         await outbox.put(["r"], 3, [build_item(1), build_item(2), build_item(3)])
 
-        assert [await claim_id(outbox) for _ in range(3)] == ["r-2-0", "r-3-0", ""]
+        assert await take_all(outbox) == ["r-2-0e", "r-3-0e"]
 
     async def test_what_is_found_for_nobody_is_not_kept(self, outbox: Outbox) -> None:
         await outbox.put(["r"], 2, [build_item(1)])
@@ -90,75 +91,31 @@ class ItemContract:
         )
 
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0), ("r", 1)]
-        assert await claim_id(outbox, queue_index=1) == "r-1-1"
-        assert await claim_id(outbox, queue_index=1) == ""
+        assert await take_all(outbox, queue_index=1) == ["r-1-1e"]
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
 
-    async def test_the_longest_due_comes_first_and_nothing_before_it_is_due(self, outbox: Outbox) -> None:
-        await put_items(outbox, build_item(1, due_at=101), build_item(2), build_item(3))
+    async def test_items_stand_in_the_order_of_entries_and_of_their_events(self, outbox: Outbox) -> None:
+        await put_items(outbox, build_item(1, due_at=100), build_item(2, event="z", due_at=50))
+        await outbox.put(["r"], 3, [build_item(3, event="b"), build_item(3, event="a")])
 
-        assert await outbox.due_queues(99) == []
-        assert await claim_id(outbox, now=99) == ""
-        assert [await claim_id(outbox, now=100) for _ in range(3)] == ["r-2-0", "r-3-0", ""]
-        assert await claim_id(outbox, now=101) == "r-1-0"
+        assert await take_all(outbox) == ["r-1-0e", "r-2-0z", "r-3-0b", "r-3-0a"]
 
-    async def test_an_item_has_one_owner_until_its_claim_runs_out(self, outbox: Outbox) -> None:
-        await put_items(outbox, build_item(1))
-
-        assert await outbox.claim("r", 0, "me", now=100, seconds=10) == build_item(1)
-        assert await claim_id(outbox, owner="you", now=109) == ""
-        assert await outbox.due_queues(109) == []
-        assert await outbox.due_queues(110) == [("r", 0)]
-        assert await claim_id(outbox, owner="you", now=110) == "r-1-0"
-
-    async def test_who_lost_a_claim_can_neither_end_nor_put_off(self, outbox: Outbox) -> None:
-        await put_items(outbox, build_item(1))
-        await claim_id(outbox)
-        await claim_id(outbox, owner="you", now=110)
-
-        await outbox.complete(build_item(1), "me")
-        await outbox.reschedule(build_item(1), "me")
-        assert await outbox.owners() == {"you"}
-        await outbox.complete(build_item(1), "you")
-        assert await outbox.owners() == set()
-
-    async def test_what_is_put_off_comes_later_with_what_was_said_of_it(self, outbox: Outbox) -> None:
-        await put_items(outbox, build_item(1))
-        await claim_id(outbox)
+    async def test_an_item_that_is_put_off_holds_up_those_behind_it(self, outbox: Outbox) -> None:
+        await put_items(outbox, build_item(1), build_item(2))
         later = replace(build_item(1), due_at=150, attempts=3)
-        await outbox.reschedule(later, "me")
+        await outbox.reschedule(later)
 
         assert await outbox.due_queues(149) == []
-        assert await outbox.claim("r", 0, "you", now=150, seconds=10) == later
-
-    async def test_what_an_owner_gives_back_is_free_at_once(self, outbox: Outbox) -> None:
-        await put_items(outbox, build_item(1), build_item(2))
-        await claim_id(outbox)
-        await claim_id(outbox, owner="you")
-
-        assert await outbox.owners() == {"me", "you"}
-        await outbox.release_claims("me")
-        assert await outbox.owners() == {"you"}
-        assert await claim_id(outbox, owner="third") == "r-1-0"
+        assert await outbox.first_due("r", 0, 149) is None
+        assert await outbox.due_queues(150) == [("r", 0)]
+        assert await outbox.first_due("r", 0, 150) == later
+        assert await take_all(outbox, now=150) == ["r-1-0e", "r-2-0e"]
 
     async def test_what_nobody_did_for_long_is_forgotten(self, outbox: Outbox) -> None:
         await put_items(outbox, build_item(1, due_at=10), build_item(2))
 
         assert await outbox.delete_overdue(100) == 1
-        assert [await claim_id(outbox) for _ in range(2)] == ["r-2-0", ""]
-
-    async def test_of_many_who_claim_an_item_one_wins_it(self, journal: Journal, outbox: Outbox) -> None:
-        await put_items(outbox, *map(build_item, range(1, 11)))
-        async with asyncio.timeout(TIMEOUT):
-            found, _, _ = await asyncio.gather(
-                asyncio.gather(*(claim_id(outbox, owner=f"o{number}") for number in range(20))),
-                append_entries(journal, "s", 0, {}),
-                outbox.put(["r"], 11, [build_item(11, due_at=200)]),
-            )
-
-        assert sorted(filter(None, found)) == sorted(build_item(number).id for number in range(1, 11))
-        assert await journal.version("s") == 1
-        assert await outbox.due_queues(200) == [("r", 0)]
+        assert await take_all(outbox) == ["r-2-0e"]
 
 
 @pytest.mark.requirement("D6")

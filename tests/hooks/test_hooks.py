@@ -2,8 +2,7 @@
 
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -15,9 +14,9 @@ from server.debate.facts.interventions import NoteAdded
 from server.engine.debates import utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot
+from server.hooks.runner import lease_name
 from server.hooks.scanner import build_delivery_id
-from storage.outbox import Outbox
-from storage.sqlite import SqliteJournal
+from tests.contract.journal_helpers import open_journal
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import (
     LogLines,
@@ -78,6 +77,12 @@ CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("phase_start", {"outcome": "leaning"}, 0),
     ("phase_start", {"round": 2}, 1),
     ("phase_end", {}, 3),
+    ("phase_end", {"phase": "opening", "round": 1, "event": "phase_end"}, 1),
+    ("phase_end", {"phase": "verdict", "kind": "ended"}, 1),
+    ("phase_start", {"phase": "opening", "event": "phase_start"}, 1),
+    ("verdict", {}, 1),
+    ("consensus", {"consensus": "unanimous", "kind": "concluded"}, 1),
+    ("consensus", {"outcome": ["contested", "undecided"]}, 0),
     ("agent_message", {"seat": "For", "cut": False}, 2),
     ("*", {"kind": "judged"}, 2),
     ("*", {"cause": "timeout"}, 0),
@@ -247,9 +252,9 @@ async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once
             await receiver.wait_for(1)
         child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
-        async with open_hooks(database) as bare, outbox_of(database) as outbox:
-            now = bare.clock().timestamp()
-            assert await outbox.claim("ops", 0, dead, now=now + 1, seconds=600)
+        async with open_journal(database) as journal:
+            now = utc_now().timestamp()
+            assert await journal.acquire_lease(lease_name("ops", 0), dead, now=now, seconds=600) == dead
         receiver.release.set()
         async with open_hooks(database, *hooks):
             await receiver.wait_for(2)
@@ -261,27 +266,18 @@ async def test_an_intervention_that_was_not_noted_is_made_once(database: str, lo
     async with open_hooks(database, *hooks) as manager:
         snapshot = await start_debate(manager)
         await log_lines.wait_for("note_added")
-    unnoted = build_delivery_id("add", snapshot.id, 1, 0)
+    unnoted = build_delivery_id("add", snapshot.id, 1, "debate_start", 0)
     with closing(sqlite3.connect(database)) as raw, raw:
         raw.execute(
-            "insert into outbox (id, reader, queue, stream, seq, position, due, attempts, owner, until) "
-            "values (?, 'add', 0, ?, 1, 1, ?, 0, '', 0)",
+            "insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts) "
+            "values (?, 'add', 0, ?, 1, 1, 'debate_start', ?, 0)",
             (unnoted, snapshot.id, manager.clock().timestamp()),
         )
     async with open_hooks(database, *hooks) as manager:
         pass
-    async with open_hooks(database, *hooks) as manager, outbox_of(database) as outbox:
-        assert await outbox.due_queues(manager.clock().timestamp() + 99) == []
+    async with open_hooks(database, *hooks) as manager, open_journal(database) as journal:
+        assert await journal.outbox.due_queues(manager.clock().timestamp() + 99) == []
         assert notes(await manager.load(snapshot.id)) == [("hook add", "Mind the cost.")]
-
-
-@asynccontextmanager
-async def outbox_of(database: str) -> AsyncIterator[Outbox]:
-    journal = await SqliteJournal.open(database)
-    try:
-        yield journal.outbox
-    finally:
-        await journal.close()
 
 
 async def test_debates_that_began_before_a_hook_are_left_alone(database: str, log_lines: LogLines) -> None:

@@ -22,6 +22,7 @@ from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.matching import collect_fields
 from server.hooks.webhook import build_body, build_headers, load_certificates
+from storage.outbox import OutboxItem
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
@@ -45,7 +46,7 @@ async def test_an_event_is_posted_with_its_debate_and_a_signature(database: str)
     assert posted.json == {
         "id": posted.id,
         "hook": "ops",
-        "event": build_event_row(snapshot.entries[-1]),
+        "event": build_event_row(snapshot.debate, snapshot.entries[-1], name="debate_end"),
         "debate": {
             "id": snapshot.id,
             "question": "Ship it?",
@@ -286,7 +287,8 @@ def test_a_hook_reads_names_where_a_model_wrote_code_words() -> None:
     entry = Recorded(3, "2026-12-01T10:00:03.000Z", "counterpoint", "f" * 64, said)
     debate = at.add_events(said).debate
 
-    posted = json.loads(build_body("id", "ops", "d-1", debate, entry))["event"]
+    item = OutboxItem("id", "ops", 0, "d-1", 3, 3, "agent_message", due_at=0)
+    posted = json.loads(build_body(item, debate, entry))["event"]
 
     assert (posted["text"], posted["hash"]) == ("Proponent is wrong.", entry.hash)
-    assert collect_fields("d-1", debate, entry)["text"] == ("Proponent is wrong.",)
+    assert collect_fields("d-1", debate, entry, item.event)["text"] == ("Proponent is wrong.",)

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
+from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Limits
 from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import judge_seats
@@ -126,7 +127,7 @@ def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[e
 
 def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
     names = [*(phase.name for phase in opened.phases), "x"]
-    causes = st.sampled_from(get_args(events.EndCause))
+    causes = st.sampled_from(get_args(EndCause))
     return [
         phase_events(opened),
         build(events.PhaseEntered, phase=st.sampled_from(names)),

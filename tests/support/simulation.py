@@ -12,8 +12,9 @@ from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import Debater
-from server.debate.facts.events import Event, FailureCause, Opened, PhaseEntered, Recorded, Resumed, Usage
+from server.debate.facts.events import Event, Opened, PhaseEntered, Recorded, Resumed, Usage
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render

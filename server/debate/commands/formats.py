@@ -16,6 +16,7 @@ KNOWN_PHASES = (
     Phase(name="cross_examination", participants="debaters", order="together", wants="message"),
     Phase(name="discussion", participants="debaters", order="handoff"),
     Phase(name="synthesis", participants="debaters", order="together"),
+    Phase(name="closing", participants="debaters", order="together"),
     Phase(name="voting", participants="debaters", order="together", wants="ballot"),
     Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
     Phase(name="verdict", participants="judges", order="together"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.phases import build_custom_phases
+from server.debate.commands.phases import add_closing_round, build_custom_phases
 from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import (
@@ -27,7 +27,7 @@ from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import check_prices_known, find_round_shortfall
-from server.debate.rules.schedule import find_models, verdict_source
+from server.debate.rules.schedule import find_models, find_voters, verdict_source
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.schemas.output_schema import check_schema
 
@@ -117,6 +117,8 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     debaters, judges = len(setup.debaters), len(setup.judges.models)
     problem = f"{setup.format} has no judges with these phases: leave options.judges out."
     require(judges or not options.judges, problem)
+    problem = "options.closing_round is for debates that judges or voters decide: leave it out."
+    require(find_voters(setup) or not options.closing_round, problem)
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
@@ -254,6 +256,7 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     require(moderator or not needs_moderator, problem)
     problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
     require(moderated or not opens, problem)
+    phases = add_closing_round(phases) if options.closing_round else phases
     has_schema = options.output_schema is not None
     if options.synthesizer is False:
         require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
@@ -278,7 +281,7 @@ def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phase
     counts_turns = bool(row.default_turns)
     rounds = requested or (counts_turns and options.limits.max_turns) or row.default_rounds
     if options.phases and not requested:
-        talk = [phase for phase in phases if phase.is_talk]
+        talk = [phase for phase in phases if phase.is_talk and not phase.closes_talk]
         rounds = sum(count_passes(phases, phase) for phase in talk) + any(phase.repeats for phase in talk)
     has_block = any(phase.block for phase in phases)
     maximum = max(row.max_allowed_rounds, len(options.phases), MAX_BLOCK_ROUNDS * has_block)
@@ -302,7 +305,7 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
             f"{count} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, who loses "
             "track of who answered whom. Group them, or debate in parts."
         )
-    talk = [phase.name for phase in setup.phases if phase.is_talk]
+    talk = [phase.name for phase in setup.phases if phase.is_talk and not phase.closes_talk]
     if unreached := talk[setup.max_rounds :]:
         rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
         warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")

@@ -6,6 +6,7 @@ from server.debate.commands.formats import PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
 from server.debate.facts.config import Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.state import find_block
 from server.debate.facts.text import clean, collapse_whitespace
 
 DEFAULT_PASSES = 3  # of a block of phases
@@ -58,6 +59,17 @@ def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order |
     phase = base.model_copy(update=changes)
     require(phase.is_talk or not phase.repeats, f"{location}: only a phase of talk can repeat.")
     return phase
+
+
+def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+    """The phases with a closing round after the talk, unless every round of it is written together."""
+    talk = [phase for phase in phases if phase.is_talk]
+    if all(phase.is_written_together for phase in talk):
+        return tuple(phases)
+    last = (find_block(phases, talk[-1]) or talk)[-1]
+    after = phases.index(last) + 1
+    changes = {"name": choose_unique_name("closing", phases), "closes_talk": True}
+    return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
 
 
 def check_blocks(phases: Sequence[Phase]) -> None:

@@ -166,9 +166,8 @@ class OptionsInput(Input):
     output_schema: SchemaDocument | None = None
     speaking: Annotated[Order | None, Field(description="Order of turns")] = None
     handoff: HandoffMode = "structured"
-    phases: Annotated[
-        list[PhaseInput], Field(max_length=12, description="Instead of the format's; a name alone will do")
-    ] = []
+    phases: Annotated[list[PhaseInput], Field(max_length=12, description="Instead of the format's")] = []
+    closing_round: Annotated[bool, Field(description="Last round together")] = False
     quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers pause it")] = 2
     fallback_models: Annotated[
         list[ModelName], Field(max_length=5, description="If a seat's model fails")

@@ -1,10 +1,13 @@
 """What a judgment consists of, besides its words."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from server.debate.facts.config import Fact
+
+ConsensusKind = Literal["unanimous", "supermajority", "majority", "plurality", "settled"]
+"""How much of the weight asked is behind a verdict: all, 2/3, more than half, less. `settled`: the moderator's word."""
 
 
 class Belief(Fact):

@@ -108,10 +108,16 @@ class Phase(Fact):
     wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
     instruction: str = ""  # for custom phases: what the seats do in it
     block: Block | None = None  # the block that ends with it
+    closes_talk: bool = False  # held after the last round of talk, unless that one was written together
 
     @property
     def is_talk(self) -> bool:
         return self.participants == "debaters" and self.wants != "ballot"
+
+    @property
+    def is_written_together(self) -> bool:
+        """Whether debaters argue without seeing each other's turns."""
+        return self.is_talk and self.order == "together" and self.wants == "argument"
 
     @property
     def is_judgment(self) -> bool:

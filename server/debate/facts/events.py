@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
-from server.debate.facts.beliefs import Belief, Criterion, Vote
+from server.debate.facts.beliefs import Belief, ConsensusKind, Criterion, Vote
+from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
 from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.positions import DefaultPositionsUsed, Framer, Framing
@@ -22,47 +23,6 @@ Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgmen
 
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
-
-FailureCause = Literal[
-    "timeout",  # no answer in time
-    "late",  # the time of the round or of the debate ran out
-    "rate_limited",  # the provider asks for fewer requests
-    "unavailable",  # the provider is down or cannot be reached
-    "unauthorized",  # the key is missing or wrong
-    "bad_request",  # the provider rejects the request: unknown model
-    "too_long",  # the prompt does not fit the model's window
-    "truncated",  # the model was shown only a part of the prompt
-    "refused",  # a content filter
-    "empty",  # the reply has no text
-    "unreadable",  # the reply is not what was asked for
-    "crashed",  # the model's own code raised
-]
-
-EndCause = Literal[
-    "max_rounds",
-    "max_turns",
-    "settled",  # by the moderator
-    "moderator_done",  # the moderator opened a round as the last one
-    "terminate_when",  # the caller's predicate
-    "consensus",  # a vote in a block of phases
-    "block_limit",  # a block was held as often as it may be
-    "phases_held",  # every phase was held
-    "request",  # somebody concluded the talk
-    "budget",
-]
-"""Why a block of phases, the talk or the whole debate ended."""
-
-END_CAUSE_TEXTS = {
-    "moderator_done": "moderator done",
-    "phases_held": "every phase was held",
-    "block_limit": "the block of phases was held as often as it may be",
-    "request": "concluded on request",
-    "budget": "the budget is spent",
-}
-
-PauseCause = Literal[
-    "request", "quorum", "unheard", "budget", "daily_budget"
-]  # unheard: a debater without a turn
 
 
 class Usage(Fact):
@@ -328,6 +288,7 @@ class Concluded(Fact):
     verdict: str
     reasoning: str
     votes: tuple[Vote, ...]
+    consensus: ConsensusKind | Literal[""] = ""  # by how many it was found; "" where no finding was reached
 
 
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
@@ -364,11 +325,6 @@ class Ended(Fact):
     @property
     def reason(self) -> str:
         return format_end_cause(self.cause, self.detail)
-
-
-def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
-    """The cause as text; the detail where there is one."""
-    return detail or END_CAUSE_TEXTS.get(cause, cause)
 
 
 AnswerEvent = PositionsFramed | RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized

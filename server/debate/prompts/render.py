@@ -20,14 +20,15 @@ from itertools import chain
 from typing import Any, Literal, assert_never
 
 from server.debate.facts.config import HandoffMode
-from server.debate.facts.events import Spoke, Task
-from server.debate.facts.interventions import InstructionGiven, NoteAdded
+from server.debate.facts.events import Task
+from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate, phase_seats
 from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
+from server.debate.prompts.material import find_answered_message, render_debater_material, render_research
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
     describe_record,
@@ -36,7 +37,7 @@ from server.debate.prompts.transcript import (
     render_preamble,
     render_transcript,
 )
-from server.debate.rules.advance import find_talk_end
+from server.debate.rules.advance import find_talk_end, next_phase
 from server.debate.rules.blocks import is_in_moderated_block
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
@@ -44,9 +45,6 @@ from server.debate.rules.schedule import current_model, find_tools, slot_failure
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
-
-MAX_DIRECT_MESSAGES = 100
-"""Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +171,6 @@ def find_own_prompt(debate: Debate, call: Call) -> tuple[str, bool]:
     return seat.prompt, seat.replaces_task and bool(seat.prompt)
 
 
-def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
-    """What only this debater reads: notes to it, messages, look-ups, and the message that it is to answer."""
-    for note in debate.notes:
-        if note.to == call.seat and isinstance(note, NoteAdded):
-            yield "A note for you alone:\n" + quote_verbatim(note.text)
-    yield from render_direct_messages(debate, call)
-    yield from render_research(debate, call)
-    if call.task == "answer":
-        message = find_answered_message(debate, call)
-        is_active = debate.is_active(message)
-        text = (
-            quote_verbatim(relabel(debate, message.text))
-            if is_active
-            else "It was retracted; answer in a sentence."
-        )
-        yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
-
-
 def render_steps(debate: Debate, call: Call) -> Iterator[str]:
     """Who the seat is and what it does now. The steps of a phase stand in its heading, which all seats share."""
     match call.task:
@@ -215,7 +195,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
             yield f"Rounds left after this one: {rounds_left}."
         case "closing":
-            last = f" {wording.LAST_ROUND_INSTRUCTION}" if find_talk_end(debate) else ""
+            end = find_talk_end(debate)
+            following = next_phase(debate, end) if end else debate.phase
+            is_last = following is None or not following.is_talk
+            last = f" {wording.LAST_ROUND_INSTRUCTION}" if is_last else ""
             yield wording.MODERATOR_CLOSING_STEPS + last
         case "audit":
             yield wording.REFEREE_STEPS
@@ -233,8 +216,11 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
     if debater.stance.casefold() == "neutral":
         yield wording.NEUTRAL_STEPS
     yield from render_question_line(debate)
+    phase = debate.round_phase(call.round)
     number = f"Round {debate.talk_round_count} of at most {debate.max_rounds}."
-    if call.task == "argument" and debate.round_phase(call.round).order != "handoff":
+    if phase.closes_talk:
+        number = "This round closes the talk."
+    if call.task == "argument" and phase.order != "handoff":
         yield f"{number} Speak, in plain prose of at most about {debate.setup.turn_words} words."
     else:
         yield f"{number} {'Send your message.' if call.task == 'message' else 'Answer.'}"
@@ -298,43 +284,6 @@ def render_handoff_problems(debate: Debate, call: Call) -> Iterator[str]:
         own = [turn.round for turn in debate.turns if turn.seat == call.seat]
         if failure.seat == call.seat and failure.round == own[-1]:
             yield f"Your last choice of the next speaker could not be used: {clean_line(failure.detail)}."
-
-
-def find_answered_message(debate: Debate, call: Call) -> Spoke:
-    turns = debate.round_turns(call.round)
-    return next(turn for turn in turns if turn.seat == call.message_author and turn.act != "answer")
-
-
-def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
-    """The messages between this debater and others, which no other debater reads."""
-    exchanges = chain.from_iterable(debate.round_exchanges(number) for number in range(1, call.round))
-    labels = side_labels(debate) | {call.seat: "you"}
-    messages = [
-        turn
-        for turn in chain.from_iterable(exchanges)
-        if turn.act != "argument" and call.seat in (turn.seat, turn.to) and debate.is_active(turn)
-    ]
-    for turn in messages[-MAX_DIRECT_MESSAGES:]:
-        sender = labels[turn.seat].replace("you", "You")
-        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote_verbatim(relabel(debate, turn.text))}"
-
-
-def render_research(debate: Debate, call: Call) -> Iterator[str]:
-    """The research results of this seat for this reply."""
-    key = (*call.slot_key, call.round)
-    lookups = [
-        lookup
-        for research in debate.research
-        if (research.seat, research.slot_index, research.round) == key
-        for lookup in research.lookups
-    ]
-    if lookups:
-        yield "What you looked up for this answer:"
-    for lookup in lookups:
-        result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
-        cut = "\n[cut here]" if lookup.cut else ""
-        name, arguments = clean_line(lookup.tool), clean_line(lookup.arguments)
-        yield f"{name} {arguments}\n{quote_verbatim(result + cut)}"
 
 
 def render_verdict_material(debate: Debate) -> Iterator[str]:

@@ -53,6 +53,9 @@ PHASE_INSTRUCTIONS: dict[str, str] = {
     "discussion": "Debaters speak one at a time, in one to three sentences each, and choose who speaks next. Each "
     "answers what was said last and adds one point.",
     "synthesis": "Common ground. Every debater says what is agreed by now, what is disputed, and what would settle it.",
+    "closing": "Closing statements, written without seeing each other, that nobody answers any more. Say what the "
+    "question turned on, which attack on your position is the strongest and why it fails, and what of the others' case "
+    "still stands. No new point.",
     "voting": "The vote. Each debater chooses in private the position that the transcript supports best, its own or "
     "another, and not for anybody's sake. No other debater sees it.",
     "audience_vote": "The audience votes. Every judge says in private which position is the right answer as things "

@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from server.debate.facts.events import Failed, FailureCause, Usage
+from server.debate.facts.causes import FailureCause
+from server.debate.facts.events import Failed, Usage
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace

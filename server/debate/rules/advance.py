@@ -2,17 +2,18 @@
 
 A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
 early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
-follows from what was said. A block of phases is held again until what its last phase says (`blocks`).
+follows from what was said. A phase that closes the talk comes after all rounds of it, on top of `max_rounds`.
+A block of phases is held again until what its last phase says (`blocks`).
 """
 
 from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
+from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
     BlockEnded,
-    EndCause,
     Ended,
     Event,
     HandedOff,
@@ -28,6 +29,10 @@ from server.debate.rules.verdict import build_verdict_events
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""
+
+
+CUT_OFF: frozenset[EndCause] = frozenset({"request", "budget"})
+"""Causes after which nobody speaks again."""
 
 
 class TalkEnd(NamedTuple):
@@ -70,7 +75,7 @@ def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -
     ends_block = find_block_end(debate, phase) if phase.block else None
     if ends_block == "max_rounds":
         return TalkEnd(ends_block)
-    more = any(later.is_talk for later in phases[phases.index(phase) + 1 :])
+    more = any(later.is_talk and not later.closes_talk for later in phases[phases.index(phase) + 1 :])
     goes_on = next_phase(debate, None) in (find_block(phases, phase) or (phase,))
     return None if more or goes_on else TalkEnd(ends_block or "phases_held")
 
@@ -150,13 +155,23 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
     assert phase is not None
     later = phases[phases.index(phase) + 1 :]
     if end:
-        return next((phase for phase in later if not phase.is_talk), None)
-    talking = sum(phase.is_talk for phase in later)
+        return next(
+            (phase for phase in later if not phase.is_talk or is_closing_due(debate, phase, end)), None
+        )
+    talking = sum(phase.is_talk and not phase.closes_talk for phase in later)
     if phase.block and find_block_end(debate, phase) is None:
         return find_phase(debate.setup, phase.block.first)
     if phase.repeats and debate.talk_round_count + talking < debate.max_rounds:
         return phase
     return next(iter(later), None)
+
+
+def is_closing_due(debate: Debate, phase: Phase, end: TalkEnd) -> bool:
+    """Whether the talk, which is over, is closed in this phase: not where it was cut off, or ended together."""
+    if not phase.closes_talk or end.cause in CUT_OFF:
+        return False
+    held = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
+    return not next(phase for phase in held if phase.is_talk).is_written_together
 
 
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:

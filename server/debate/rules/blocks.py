@@ -4,8 +4,9 @@ A pass over a block is completed, and then looked at: consensus, the moderator's
 talk (a request, a budget, `max_rounds`) ends its blocks too.
 """
 
+from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
-from server.debate.facts.events import EndCause, RoundOpened
+from server.debate.facts.events import RoundOpened
 from server.debate.facts.state import Debate, find_block, phase_seats
 from server.debate.rules.counting import count_votes
 from server.debate.rules.verdict import compute_ballot_vote, list_seats

@@ -18,7 +18,9 @@ from server.debate.facts.state import Debate, count_passes, find_phase, phase_se
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
+    count_turns,
     current_model,
+    expects_closing_round,
     is_open,
     judge_slots,
     open_slots,
@@ -274,16 +276,17 @@ def count_expected_calls(debate: Debate) -> int:
     """Number of answers of the whole debate, if none fails and the talk does not end early."""
     setup = debate.setup
     seats = len(setup.debaters)
-    turns = debate.max_turns or debate.max_rounds * seats
+    turns = count_turns(debate)
     passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
     messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message")
     answers = 0 if debate.max_turns else seats * messages
     ballots = (phase for phase in setup.phases if phase.wants == "ballot")  # of the first pass: in `deciding`
     repeated = sum((passes[phase.name] - 1) * len(phase_seats(setup, phase)) for phase in ballots)
-    leading = setup.moderator.opens + setup.moderator.closes if setup.moderator else 0
-    each_round = leading + (setup.referee is not None)
+    opens, closes = (setup.moderator.opens, setup.moderator.closes) if setup.moderator else (False, False)
+    reviewing = closes + (setup.referee is not None)
+    leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
     deciding = reserved_for_verdict(Debate(setup)) - (verdict_source(setup) == "moderator")
-    return (setup.framer is not None) + turns + answers + each_round * debate.max_rounds + deciding + repeated
+    return (setup.framer is not None) + turns + answers + leading + deciding + repeated
 
 
 def estimate(setup: Opened) -> Estimate:

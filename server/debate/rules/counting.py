@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from server.debate.facts.beliefs import ConsensusKind
 from server.debate.facts.events import Outcome
 from server.debate.facts.families import family
 
@@ -23,6 +24,7 @@ SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = Fraction(9, 10), Fraction(7, 10), Fracti
 DECIDED_PROBABILITY, LEANING_PROBABILITY = 0.8, 0.6
 DECIDED_SUPPORT, DECIDED_OPPOSITION = Fraction(2, 3), Fraction(1, 10)  # shares of the weight asked
 CLEAR_MARGIN = 2
+SUPERMAJORITY, MAJORITY = Fraction(2, 3), Fraction(1, 2)  # shares of the weight asked
 
 SYNTHESIS = "*"
 """The side of votes for a position made of the others. No debater can have this name."""
@@ -104,6 +106,17 @@ def is_decided(count: Count, supporters: Sequence[Seat]) -> bool:
         and all(seat.margin >= CLEAR_MARGIN for seat in supporters)
         and len(supporters) > 1
     )
+
+
+def classify_support(seats: Sequence[Seat], side: str) -> ConsensusKind:
+    """How much of the weight of all seats asked is for a side."""
+    total = sum((seat.weight for seat in seats), Fraction(0))
+    support = sum((seat.weight for seat in seats if seat.side == side), Fraction(0)) / total
+    if support == 1:
+        return "unanimous"
+    if support >= SUPERMAJORITY:
+        return "supermajority"
+    return "majority" if support > MAJORITY else "plurality"
 
 
 def compute_strength(supporters: Sequence[Seat]) -> Fraction:

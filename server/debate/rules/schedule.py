@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
-from server.debate.facts.events import Failed, FailureCause, Opened, Task
+from server.debate.facts.events import Failed, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, count_passes, judge_seats, phase_seats, seat_kind
 
@@ -67,6 +68,18 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     return build_talk_groups(debate, phase)
 
 
+def expects_closing_round(setup: Opened) -> bool:
+    """Whether a closing round follows the talk, if that does not end early."""
+    talk = [phase for phase in setup.phases if phase.is_talk]
+    return len(talk) > 1 and talk[-1].closes_talk and not talk[-2].is_written_together
+
+
+def count_turns(debate: Debate) -> int:
+    """Number of turns of the whole talk, if it does not end early: without messages and their answers."""
+    seats = len(debate.setup.debaters)
+    return (debate.max_turns or debate.max_rounds * seats) + expects_closing_round(debate.setup) * seats
+
+
 def judge_slots(setup: Opened) -> tuple[Slot, ...]:
     numbers = (1, 2) if setup.judges.both_orders else (1,)
     return tuple(Slot(judge, number, "judgment") for number in numbers for judge in judge_seats(setup))
@@ -88,7 +101,8 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     opening = ((Slot(MODERATOR, 0, "opening"),),)
     if phase.order == "moderated" and debate.round_plan(debate.round) is None:
         return opening
-    spoken = apply_turn_limit(debate, build_turn_groups(debate, phase))
+    spoken = build_turn_groups(debate, phase)
+    spoken = spoken if phase.closes_talk else apply_turn_limit(debate, spoken)
     before = opening if phase.order == "moderated" else ()
     return (*before, *spoken, *build_review_groups(debate.setup, spoken))
 
@@ -213,7 +227,7 @@ def is_talk_over(debate: Debate) -> bool:
     if phase is None:
         return False
     phases = debate.setup.phases
-    over = debate.is_concluding or bool(debate.rounds[-1].because)
+    over = debate.is_concluding or (bool(debate.rounds[-1].because) and not phase.is_talk)
     held = sum(entered.phase == phase.name for entered in debate.rounds)
     repeats = held < count_passes(phases, phase)
     return over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))

@@ -7,8 +7,9 @@ al., arXiv 2306.05685 and 2309.03882; Zeng et al., LLMBar, arXiv 2310.07641).
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Literal
 
-from server.debate.facts.beliefs import Vote
+from server.debate.facts.beliefs import ConsensusKind, Vote
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
@@ -16,7 +17,7 @@ from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.counting import SYNTHESIS, Count, Seat, count_votes
+from server.debate.rules.counting import SYNTHESIS, Count, Seat, classify_support, count_votes
 from server.debate.rules.readings import find_fixed_ends
 from server.debate.rules.schedule import current_model, find_voters, verdict_source
 
@@ -29,7 +30,19 @@ LOST_ORDER = "found for another side when positions, labels and order were turne
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     """The verdict by the debate's counting rule; () where it ends without one."""
     rule = verdict_source(debate.setup)
-    return (COUNTING_RULES[rule](debate),) if rule else ()
+    if not rule:
+        return ()
+    found = COUNTING_RULES[rule](debate)
+    return (found.model_copy(update={"consensus": find_consensus(debate, found)}),)
+
+
+def find_consensus(debate: Debate, found: Concluded) -> ConsensusKind | Literal[""]:
+    """By how many a verdict was found; "" where the counting rule was not reached."""
+    if found.outcome not in ("decided", "leaning", "synthesis"):
+        return ""
+    side = found.winner or SYNTHESIS
+    seats = list_seats(debate, found.votes)
+    return classify_support(seats, side) if seats else "settled"
 
 
 def build_judges_verdict(debate: Debate) -> Concluded:

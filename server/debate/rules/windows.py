@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
-from server.debate.rules.schedule import find_models
+from server.debate.rules.schedule import count_turns, find_models
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -90,8 +90,7 @@ def find_misfits(setup: Opened) -> list[str]:
 def find_outgrown_windows(setup: Opened) -> list[str]:
     """Each model of a seat whose window the whole talk, at the length asked for, is likely to outgrow."""
     debate = Debate(setup)
-    turns = debate.max_turns or debate.max_rounds * len(setup.debaters)
-    whole = estimate_prompt(debate) + int(turns * setup.turn_words * TOKENS_PER_WORD)
+    whole = estimate_prompt(debate) + int(count_turns(debate) * setup.turn_words * TOKENS_PER_WORD)
     return [
         f"{name} reads {window:,} tokens, and the whole debate may have {whole:,}"
         for name in find_models(setup)

@@ -64,7 +64,7 @@ def build_events(source: ViewSource) -> ViewData:
         entries = dropwhile(
             lambda e: e.event.kind != "phase_entered" or e.event.round < since, source.entries
         )
-    return {"events": [events.build_event_row(entry, hidden) for entry in entries]}
+    return {"events": [events.build_event_row(source.debate, entry, hidden) for entry in entries]}
 
 
 def build_round(source: ViewSource) -> ViewData:

@@ -5,9 +5,19 @@ from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.config import AnySeatKind, SeatKind
-from server.debate.facts.events import AnswerEvent, Event, Paused, Recorded, Researched, Resumed
+from server.debate.facts.events import (
+    AnswerEvent,
+    Concluded,
+    Ended,
+    Event,
+    Paused,
+    PhaseEntered,
+    Recorded,
+    Researched,
+    Resumed,
+)
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
-from server.debate.facts.state import seat_kind
+from server.debate.facts.state import Debate, seat_kind
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import current_model, seat_models
 from server.debate.views.state import StoredDebate
@@ -30,7 +40,7 @@ EVENT_NAMES: dict[str, str] = {
     "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
-    "concluded": "consensus",
+    "concluded": "verdict",
     "synthesized": "agent_message",
     **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
     "paused": "debate_pause",
@@ -39,27 +49,52 @@ EVENT_NAMES: dict[str, str] = {
 }
 """The public name of each kind of event (requirement D21)."""
 
-PHASE_END = "phase_end"
-"""The additional name of an event that ends a round: the start of the next one, or the end of the debate."""
+PHASE_END, CONSENSUS = "phase_end", "consensus"
+ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"], CONSENSUS: ["concluded"]}
+"""Names that an event may have besides its own: it ends a round, or says that the counting rule was reached."""
 
 
-def event_names(event: Event) -> list[str]:
-    """The public names of an event, in the order in which they are delivered."""
-    ends_round = event.kind == "ended" or (event.kind == "phase_entered" and event.round > 1)
-    return [PHASE_END, EVENT_NAMES[event.kind]] if ends_round else [EVENT_NAMES[event.kind]]
+def event_names(debate: Debate, event: Event) -> list[str]:
+    """The public names of an event, in the order in which they are delivered. `debate`: after it, or later."""
+    names = [EVENT_NAMES[event.kind]]
+    if find_ended_round(debate, event):
+        names.insert(0, PHASE_END)
+    if isinstance(event, Concluded) and event.consensus:
+        names.insert(0, CONSENSUS)
+    return names
 
 
-def build_event_row(entry: Recorded, hidden_kinds: Sequence[SeatKind] = ()) -> dict[str, Any]:
-    """An entry as it was recorded; of an answer of a hidden seat only that it was given, and its usage."""
+def find_ended_round(debate: Debate, event: Event) -> PhaseEntered | None:
+    """The round that an event ends: the start of the next one, or the end of the debate."""
+    number = event.round - 1 if isinstance(event, PhaseEntered) else 0
+    if isinstance(event, Ended):
+        number = debate.round
+    return debate.rounds[number - 1] if number else None
+
+
+def build_event_row(
+    debate: Debate, entry: Recorded, hidden_kinds: Sequence[SeatKind] = (), *, name: str = ""
+) -> dict[str, Any]:
+    """An entry as it was recorded; of an answer of a hidden seat only that it was given, and its usage.
+
+    `debate`: after it, or later. `name`: as one of its public events; the end of a phase has the phase that ended.
+    """
     event = entry.event
+    ended = find_ended_round(debate, event)
     included = {"kind", "seat", "round", "usage"} if find_seat_kind(event) in hidden_kinds else None
+    if ended and name == PHASE_END:
+        fields = {"kind": event.kind, "phase": ended.phase, "round": ended.round}
+    else:
+        fields = event.model_dump(mode="json", include=included)
+    if ended and not name:
+        fields["ended_phase"] = ended.phase
     return {
         "seq": entry.seq,
         "at": entry.at,
         "actor": entry.actor,
         "hash": entry.hash,
-        "names": event_names(event),
-        **event.model_dump(mode="json", include=included),
+        "names": [name] if name else event_names(debate, event),
+        **fields,
     }
 
 

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from server.debate.facts import events
+from server.debate.facts.causes import EndCause, format_end_cause
 from server.debate.facts.config import SeatKind
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
@@ -46,7 +47,7 @@ MIN_REASONING_BYTES = 100
 """Less of the reasoning is not worth showing."""
 MAX_HEADING_LENGTH = 200
 
-END_CAUSE_TEXTS: dict[events.EndCause, str] = {
+END_CAUSE_TEXTS: dict[EndCause, str] = {
     "max_rounds": "the last round was held",
     "max_turns": "the last turn was spoken",
     "settled": "the moderator settled it",
@@ -110,7 +111,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
 
 
 def describe_block_end(ended: events.BlockEnded) -> str:
-    times, why = format_count(ended.passes, "time"), events.format_end_cause(ended.cause)
+    times, why = format_count(ended.passes, "time"), format_end_cause(ended.cause)
     return f"The phases from {ended.block} on were held {times}, and not again: {why}."
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from server.debate.facts import events
+from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
@@ -44,7 +45,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
     return {
         "round": round_number,
         "phase": entered.phase,
-        "because": events.format_end_cause(entered.because, entered.detail),
+        "because": format_end_cause(entered.because, entered.detail),
         "over": is_over,
         "openings": [build_moderator_decision(plan) for plan in held(debate.round_plans, "moderator")],
         "turns": [

@@ -171,7 +171,7 @@ def test_the_deliverable_may_follow_the_verdict() -> None:
 def test_every_known_phase_has_a_text() -> None:
     at = simulate(build_setup(format="full", options={"synthesizer": True})).play()
     handed = simulate(build_setup(format="handoff")).play()
-    voted = simulate(build_setup(options={"phases": ["audience_vote", "opening"]})).play()
+    voted = simulate(build_setup(options={"phases": ["audience_vote", "opening", "closing"]})).play()
     calls = (*at.calls_made, *handed.calls_made, *voted.calls_made)
     prompts = [render_prompt_text(prompt) for _, prompt in calls]
     for name in PHASES:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import FailureCause, Resumed
+from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.facts.state import judge_seats
 from server.debate.prompts.render import render

@@ -6,7 +6,8 @@ import pytest
 
 from server.debate.facts.events import Failed, Spoke
 from server.debate.facts.interventions import NoteAdded
-from server.debate.prompts.render import MAX_DIRECT_MESSAGES, render
+from server.debate.prompts.material import MAX_DIRECT_MESSAGES
+from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call

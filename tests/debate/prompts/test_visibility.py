@@ -74,7 +74,7 @@ def play_debate(**visibility: Any) -> DebateSimulation:
 def client_text(at: DebateSimulation) -> str:
     """All that a client can read of what was said, but for the verdict itself."""
     rounds = [build_round(at.debate, entered.round) for entered in at.debate.rounds]
-    events = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+    events = [build_event_row(at.debate, entry, at.debate.setup.hidden_from_client) for entry in at.log]
     prompt_text = [event for event in events if event["kind"] != "concluded"]
     state = build_state(at.stored()) | {"verdict": ""}
     result = {k: v for k, v in build_result(at.debate).items() if k != "verdict"}
@@ -100,7 +100,7 @@ class TestClients:
         assert visible_turns(at.debate) == []
         assert list_tasks(at.debate) == list_tasks(plain.debate)
         assert sum_usage(at.debate.usage) == sum_usage(plain.debate.usage)
-        rows = [build_event_row(entry, at.debate.setup.hidden_from_client) for entry in at.log]
+        rows = [build_event_row(at.debate, entry, at.debate.setup.hidden_from_client) for entry in at.log]
         assert [row["seq"] for row in rows] == list(range(1, len(at.log) + 1))
         spoke = next(row for row in rows if row["kind"] == "spoke")
         assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}

@@ -2,12 +2,21 @@
 
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.rules.counting import SYNTHESIS, Count, Seat, compute_strength, count_voices, count_votes
+from server.debate.rules.counting import (
+    SYNTHESIS,
+    Count,
+    Seat,
+    classify_support,
+    compute_strength,
+    count_voices,
+    count_votes,
+)
 from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("N2")
@@ -223,3 +232,20 @@ def test_agreeing_copies_of_one_judge_do_not_drown_another() -> None:
 
 def count_supporters(models: list[str]) -> Count:
     return count_votes([Seat(f"judge {n}", model, "Ada") for n, model in enumerate(models, start=1)])
+
+
+@pytest.mark.requirement("D21")
+@pytest.mark.parametrize(
+    ("weights", "kind"),
+    [
+        ({"A": [1, 1]}, "unanimous"),
+        ({"A": [1, 1], "": [1]}, "supermajority"),
+        ({"A": [2, 2], "B": [2, Fraction(1, 9**9)]}, "majority"),
+        ({"A": [1, 1], "B": [1], "": [1]}, "plurality"),
+    ],
+)
+def test_a_consensus_says_how_much_of_all_the_weight_is_behind_it(weights: Any, kind: str) -> None:
+    seats = [
+        Seat("x", "m", side, weight=Fraction(weight)) for side, given in weights.items() for weight in given
+    ]
+    assert classify_support(seats, "A") == kind

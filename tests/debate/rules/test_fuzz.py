@@ -221,7 +221,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
     assert build_result(debate)["rounds"] == debate.held_round_count
     assert len(build_analysis(debate)["rounds"]) == debate.round
     assert sum(row["state"] == "failed" for row in list_tasks(debate)) == len(debate.all_failures)
-    assert all(build_event_row(entry)["names"] for entry in log)
+    assert all(build_event_row(debate, entry)["names"] for entry in log)
     assert render_transcript(debate, log).startswith("# ")
     assert len(render_verdict(debate)) < VERDICT_LIMIT
     for number in range(1, debate.round + 1):

@@ -114,7 +114,7 @@ class TestRecord:
 
     def test_an_event_row_has_the_event_and_its_place_in_the_chain(self) -> None:
         at = simulate().play_to_round(1)
-        assert build_event_row(at.log[1]) == {
+        assert build_event_row(at.debate, at.log[1]) == {
             "seq": 2,
             "at": "2026-12-01T10:00:02.000Z",
             "actor": "tester",

@@ -112,11 +112,11 @@ class TestTasks:
 @pytest.mark.requirement("D21")
 class TestNames:
     def names(self, at: DebateSimulation) -> list[str]:
-        return [name for entry in at.log for name in build_event_row(entry)["names"]]
+        return [name for entry in at.log for name in build_event_row(at.debate, entry)["names"]]
 
     def test_a_debate_tells_its_beginning_its_phases_its_messages_its_votes_and_its_end(self) -> None:
         talk = ["phase_start", "agent_message", "agent_message", "phase_end"]
-        verdict = ["phase_start", "vote", "vote", "consensus", "phase_end"]
+        verdict = ["phase_start", "vote", "vote", "consensus", "verdict", "phase_end"]
         assert self.names(simulate().play()) == ["debate_start", *talk, *talk, *verdict, "debate_end"]
 
     def test_what_goes_wrong_and_what_callers_do_has_names_too(self) -> None:
@@ -134,7 +134,7 @@ class TestNames:
     def test_those_who_lead_speak_too(self) -> None:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
         at = simulate(build_setup(format="verdict", max_rounds=1, options=options)).play()
-        told = {entry.event.kind: event_names(entry.event) for entry in at.log}
+        told = {entry.event.kind: event_names(at.debate, entry.event) for entry in at.log}
         for kind in ("round_opened", "round_closed", "audited", "synthesized"):
             assert told[kind] == ["agent_message"]
 

@@ -1,0 +1,49 @@
+"""Why calls fail, talks end and debates pause."""
+
+from typing import Literal
+
+FailureCause = Literal[
+    "timeout",  # no answer in time
+    "late",  # the time of the round or of the debate ran out
+    "rate_limited",  # the provider asks for fewer requests
+    "unavailable",  # the provider is down or cannot be reached
+    "unauthorized",  # the key is missing or wrong
+    "bad_request",  # the provider rejects the request: unknown model
+    "too_long",  # the prompt does not fit the model's window
+    "truncated",  # the model was shown only a part of the prompt
+    "refused",  # a content filter
+    "empty",  # the reply has no text
+    "unreadable",  # the reply is not what was asked for
+    "crashed",  # the model's own code raised
+]
+
+EndCause = Literal[
+    "max_rounds",
+    "max_turns",
+    "settled",  # by the moderator
+    "moderator_done",  # the moderator opened a round as the last one
+    "terminate_when",  # the caller's predicate
+    "consensus",  # a vote in a block of phases
+    "block_limit",  # a block was held as often as it may be
+    "phases_held",  # every phase was held
+    "request",  # somebody concluded the talk
+    "budget",
+]
+"""Why a block of phases, the talk or the whole debate ended."""
+
+END_CAUSE_TEXTS = {
+    "moderator_done": "moderator done",
+    "phases_held": "every phase was held",
+    "block_limit": "the block of phases was held as often as it may be",
+    "request": "concluded on request",
+    "budget": "the budget is spent",
+}
+
+PauseCause = Literal[
+    "request", "quorum", "unheard", "budget", "daily_budget"
+]  # unheard: a debater without a turn
+
+
+def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
+    """The cause as text; the detail where there is one."""
+    return detail or END_CAUSE_TEXTS.get(cause, cause)

@@ -1,0 +1,70 @@
+"""What one seat alone reads before its task: notes to it, messages, what it looked up."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from server.debate.facts.events import Spoke
+from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.labels import relabel, side_labels
+from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.state import Debate
+from server.debate.facts.text import clean_line
+from server.debate.rules.decide import Call
+
+MAX_DIRECT_MESSAGES = 100
+"""Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
+
+
+def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
+    """What only this debater reads: notes to it, messages, look-ups, and the message that it is to answer."""
+    for note in debate.notes:
+        if note.to == call.seat and isinstance(note, NoteAdded):
+            yield "A note for you alone:\n" + quote_verbatim(note.text)
+    yield from render_direct_messages(debate, call)
+    yield from render_research(debate, call)
+    if call.task == "answer":
+        message = find_answered_message(debate, call)
+        is_active = debate.is_active(message)
+        text = (
+            quote_verbatim(relabel(debate, message.text))
+            if is_active
+            else "It was retracted; answer in a sentence."
+        )
+        yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
+
+
+def find_answered_message(debate: Debate, call: Call) -> Spoke:
+    turns = debate.round_turns(call.round)
+    return next(turn for turn in turns if turn.seat == call.message_author and turn.act != "answer")
+
+
+def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
+    """The messages between this debater and others, which no other debater reads."""
+    exchanges = chain.from_iterable(debate.round_exchanges(number) for number in range(1, call.round))
+    labels = side_labels(debate) | {call.seat: "you"}
+    messages = [
+        turn
+        for turn in chain.from_iterable(exchanges)
+        if turn.act != "argument" and call.seat in (turn.seat, turn.to) and debate.is_active(turn)
+    ]
+    for turn in messages[-MAX_DIRECT_MESSAGES:]:
+        sender = labels[turn.seat].replace("you", "You")
+        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote_verbatim(relabel(debate, turn.text))}"
+
+
+def render_research(debate: Debate, call: Call) -> Iterator[str]:
+    """The research results of this seat for this reply."""
+    key = (*call.slot_key, call.round)
+    lookups = [
+        lookup
+        for research in debate.research
+        if (research.seat, research.slot_index, research.round) == key
+        for lookup in research.lookups
+    ]
+    if lookups:
+        yield "What you looked up for this answer:"
+    for lookup in lookups:
+        result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
+        cut = "\n[cut here]" if lookup.cut else ""
+        name, arguments = clean_line(lookup.tool), clean_line(lookup.arguments)
+        yield f"{name} {arguments}\n{quote_verbatim(result + cut)}"
