@@ -28,7 +28,8 @@ from server.engine.store import DebateStore, build_stream_summary
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from server.tools.results import build_verdict_result
+from server.tools.results import build_tool_result, build_verdict_result
+from server.tools.texts import format_verdict_result
 from storage.journal import Journal
 from storage.sqlite import SqliteJournal
 
@@ -240,7 +241,7 @@ async def measure_verdict_variant(name: str, filler: str) -> Measurement:
         settings = Settings(db=str(Path(folder) / "a.db"))
         async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as manager:
             snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=300)
-            result = build_verdict_result(manager, snapshot)
+            result = build_tool_result(build_verdict_result(manager, snapshot), format_verdict_result)
     assert snapshot.status == "concluded"
     text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
     whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())

@@ -21,7 +21,7 @@ from server.debate.facts.errors import DebateError
 from server.debate.facts.labels import name_sides
 from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate
-from server.debate.facts.text import clean_line, format_count
+from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
@@ -230,7 +230,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
             colour = SPEAKER_COLOURS[snapshot.debate.names.index(event.seat) % len(SPEAKER_COLOURS)]
-            stance = markdown.format_heading(snapshot.debate.debater(event.seat).stance)
+            stance = format_heading(snapshot.debate.debater(event.seat).stance)
             target = "" if event.act == "argument" else f", {event.act} to {event.to}"
             text = event.text + ("\n(cut at the length limit)" if event.cut else "")
             print_section(out, f"{event.seat} ({stance}){target}", text, f"bold {colour}")
@@ -292,7 +292,7 @@ def print_positions(out: Terminal, setup: events.Opened) -> None:
 
 def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:
     """The question, the debaters, the other seats with their models, the estimate and its warnings."""
-    out.print_heading(markdown.format_heading(setup.question), 1)
+    out.print_heading(format_heading(setup.question), 1)
     print_positions(out, setup)
     parts = []
     if count := len(setup.judges.models):

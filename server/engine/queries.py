@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import shorten_to_bytes
+from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
-from server.debate.views.markdown import format_heading
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.store import DebateSnapshot
@@ -19,6 +18,7 @@ from storage.journal import StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
+ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position")
 MAX_RELATIVES = 20  # of each debate whose forks are looked up
 STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
 
@@ -54,9 +54,9 @@ async def compare_family(
 
 
 class DebateRow(BaseModel):
-    """A debate in a list. Times are UTC, in ISO 8601; `outcome` and `winner` are "" where there is none.
+    """A debate in a list. Times are UTC, in ISO 8601; "" where there is no outcome or winner.
 
-    `position`: the beginning of what judges made of the others' positions, in a synthesis.
+    `winner`: a debater's name. `position`: the beginning of what judges made of the others', in a synthesis.
     """
 
     debate_id: str
@@ -66,6 +66,7 @@ class DebateRow(BaseModel):
     round: int
     outcome: str
     winner: str
+    winner_stance: str
     position: str
     tags: list[str]
     opened_at: str
@@ -97,13 +98,13 @@ def build_list_row(listing: StreamListing) -> DebateRow:
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
         opened_at=str(listing.opened_at or ""),
         changed_at=str(listing.changed_at or ""),
-        **{key: str(details.get(key) or "") for key in ("format", "outcome", "winner", "position")},
+        **{key: str(details.get(key) or "") for key in ROW_TEXTS},
     )
 
 
 def format_list_line(row: DebateRow) -> str:
     """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
-    winner = shorten_to_bytes(format_heading(row.winner or row.position), MAX_WINNER_BYTES)
+    winner = shorten_to_bytes(format_heading(row.winner_stance or row.position), MAX_WINNER_BYTES)
     outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
     when = row.opened_at[:16].replace("T", " ")
     return f"{row.debate_id}  {when}  {row.status}{outcome}: {row.question}"

@@ -12,10 +12,11 @@ from typing import Any
 
 from server.debate.facts.events import Event, Recorded, Resumed, load
 from server.debate.facts.state import Debate
+from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.rules.transitions import replay
-from server.debate.views.markdown import build_search_text, format_heading
+from server.debate.views.markdown import build_search_text
 from server.debate.views.state import StoredDebate
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
@@ -180,7 +181,8 @@ def build_stream_summary(
             "format": debate.setup.format,
             "round": debate.round,
             "outcome": debate.verdict.outcome if debate.verdict else "",
-            "winner": winner_stance(debate),
+            "winner": debate.verdict.winner if debate.verdict else "",
+            "winner_stance": winner_stance(debate),
             "position": format_heading(find_made_position(debate)),
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,

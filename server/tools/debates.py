@@ -12,11 +12,10 @@ from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import catalog
-from server.debate.views.state import fork_origin_line
 from server.engine import queries
 from server.engine.repeats import TwinError
 from server.engine.store import DebateSnapshot
-from server.tools import positions, results
+from server.tools import pages, positions, results, texts
 from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
 
 READ = ToolAnnotations(
@@ -29,11 +28,16 @@ REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 """For tools that write, and where a repeated call adds nothing."""
 
 
-PAGE_LENGTH = 60_000  # characters of one page: clients refuse results above about 25,000 tokens
-
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
+
+
+def build_step(
+    call: ToolCall, snapshot: DebateSnapshot, round_number: int = 0, *, joined: bool = False
+) -> CallToolResult:
+    result = results.build_step_result(call.manager, snapshot, round_number=round_number, joined=joined)
+    return results.build_tool_result(result, texts.format_step_result)
 
 
 class StartDebate(ToolArguments, requests.DebateRequest):
@@ -55,7 +59,7 @@ class StartDebate(ToolArguments, requests.DebateRequest):
         if self.run:
             wait = max(deadline - anyio.current_time(), 0)
             found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
-        return results.build_progress_result(call.manager, found, joined=joined)
+        return build_step(call, found, joined=joined)
 
 
 class ForkDebate(ToolArguments):
@@ -77,8 +81,7 @@ class ForkDebate(ToolArguments):
             snapshot, joined = await call.manager.join(twin.debate_id, run=run), True
         if run:
             snapshot = await call.manager.follow(snapshot.id, wait=self.wait_seconds, on_change=call.report)
-        extra = fork_origin_line(snapshot.debate)
-        return results.build_progress_result(call.manager, snapshot, extra=extra, joined=joined)
+        return build_step(call, snapshot, joined=joined)
 
 
 class StepRound(ToolArguments):
@@ -94,7 +97,7 @@ class StepRound(ToolArguments):
         snapshot = await call.manager.step(
             self.debate_id, expected_round=self.round, wait=self.wait_seconds, on_change=call.report
         )
-        return results.build_progress_result(call.manager, snapshot, round_number=self.round)
+        return build_step(call, snapshot, self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -108,7 +111,7 @@ class SubmitTurn(ToolArguments):
     async def execute(self, call: ToolCall) -> CallToolResult:
         turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
         snapshot = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
-        return results.build_progress_result(call.manager, snapshot)
+        return build_step(call, snapshot)
 
 
 class Intervene(ToolArguments):
@@ -134,7 +137,8 @@ class Intervene(ToolArguments):
         snapshot, effect = await call.manager.intervene(
             self.debate_id, self.action, request, actor=call.actor
         )
-        return results.build_progress_result(call.manager, snapshot, extra=effect)
+        result = results.build_steer_result(call.manager, snapshot, effect)
+        return results.build_tool_result(result, texts.format_steer_result)
 
 
 class GetVerdict(ToolArguments):
@@ -148,7 +152,8 @@ class GetVerdict(ToolArguments):
         if self.conclude:
             await call.manager.conclude(self.debate_id, actor=call.actor)
         snapshot = await call.manager.follow(self.debate_id, wait=self.wait_seconds, on_change=call.report)
-        return results.build_verdict_result(call.manager, snapshot)
+        result = results.build_verdict_result(call.manager, snapshot)
+        return results.build_tool_result(result, texts.format_verdict_result)
 
 
 class ReadDebate(ToolArguments):
@@ -165,19 +170,8 @@ class ReadDebate(ToolArguments):
         source = await queries.load_view_source(
             call.manager, self.debate_id, chosen, since_round=self.since_round, round_number=self.round
         )
-        whole = chosen.render_text(source)
-        if self.offset >= max(len(whole), 1):
-            raise InvalidRequestError(
-                f"offset={self.offset} is beyond the end: there are {len(whole):,} characters. Begin at 0."
-            )
-        text, end = whole[self.offset : self.offset + PAGE_LENGTH], self.offset + PAGE_LENGTH
-        if end < len(whole):
-            text += f"\n\n[{end:,} of {len(whole):,} characters so far. Go on with offset={end}.]"
-        else:
-            end = 0
-        data = {} if self.offset or end else chosen.build(source)
-        result = results.ViewResult(debate_id=source.id, view=self.view, data=data, next_offset=end)
-        return results.build_tool_result(text, result, source)
+        result = pages.build_page(call.manager, source, chosen, self.offset)
+        return results.build_content(result, *texts.format_page(result))
 
 
 class FindDebates(ToolArguments):
@@ -195,17 +189,17 @@ class FindDebates(ToolArguments):
             raise InvalidRequestError(f"There is no status {self.status[:40]!r}. Statuses: {statuses}.")
         rows, cursor = await queries.list_debates(call.manager, self.query, self.status, self.cursor)
         result = results.DebateListResult(debates=rows, cursor=cursor)
-        return results.build_tool_result(results.format_debate_list(rows, cursor), result)
+        return results.build_tool_result(result, texts.format_debate_list)
 
 
 @cache
 def build_all_tools() -> Sequence[Tool]:
     """All tools. They are stateless, and building them is slow: all servers of a process share them."""
-    progress = results.ProgressResult
+    progress = results.StepResult
     return (
         build_tool("start_debate", "Start a debate", StartDebate, progress, WRITE),
         build_tool("step_round", "Run the next round", StepRound, progress, WRITE),
-        build_tool("intervene", "Steer a debate", Intervene, progress, WRITE),
+        build_tool("intervene", "Steer a debate", Intervene, results.SteerResult, WRITE),
         build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, REPEATABLE),
         build_tool("submit_turn", "Write a turn", SubmitTurn, progress, WRITE),
         build_tool("read_debate", "Read a debate", ReadDebate, results.ViewResult, READ),

@@ -4,6 +4,7 @@ import json
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -137,7 +138,9 @@ def build_tool(
         title=title,
         description=arguments.__doc__,
         input_schema=simplify_schema(arguments.model_json_schema()),
-        output_schema=simplify_schema(result.model_json_schema(mode="serialization")),
+        output_schema=drop_keywords(
+            simplify_schema(result.model_json_schema(mode="serialization")), {"description", "default"}
+        ),
         annotations=annotations,
     )
     return Tool(listed, arguments)
@@ -171,6 +174,21 @@ def simplify_schema(schema: Schema) -> Schema:
         lead = f"{simple['description']}. " if "description" in simple else ""
         simple["description"] = f"{lead}Default: {'true' if default is True else default}"
     return simple
+
+
+def drop_keywords(schema: Any, dropped: AbstractSet[str]) -> Any:
+    """The schema without these keywords: some hosts send it to their model with every request."""
+    if isinstance(schema, list):
+        return [drop_keywords(part, dropped) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: drop_keywords(inner, dropped) for name, inner in part.items()}
+        if key in ("properties", "$defs")
+        else drop_keywords(part, dropped)
+        for key, part in schema.items()
+        if key not in dropped
+    }
 
 
 def describe_errors(error: ValidationError, schema: Schema) -> str:

@@ -143,7 +143,7 @@ def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code
     served.hello()
     arguments = {"question": "Tea?", "models": ["scripted?delay=0.2"], "format": "verdict", "run": True}
     opened = served.call("start_debate", **arguments, wait_seconds=0)
-    while not served.call("read_debate", debate_id=opened["debate_id"])["data"]["turns"]:
+    while not served.call("read_debate", debate_id=opened["debate_id"], view="result")["data"]["transcript"]:
         served.call("get_verdict", debate_id=opened["debate_id"], wait_seconds=1)
     before = served.entries()
     served.send("tools/call", name="get_verdict", arguments={"debate_id": opened["debate_id"]})

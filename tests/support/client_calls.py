@@ -30,6 +30,17 @@ async def expect_tool_error(client: Client, tool: str, **arguments: Any) -> str:
     return result_text(result)
 
 
+async def read_text(client: Client, debate_id: str, view: str = "transcript", **arguments: Any) -> str:
+    """The whole text of a view, page by page."""
+    pages: list[str] = []
+    offset = 0
+    while offset or not pages:
+        page = await call(client, "read_debate", debate_id=debate_id, view=view, offset=offset, **arguments)
+        pages.append(page["text"])
+        offset = page["next_offset"]
+    return "".join(pages)
+
+
 def result_text(result: Any) -> str:
     return str(result.content[0].text)
 

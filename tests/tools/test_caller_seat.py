@@ -100,8 +100,8 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
     assert (verdict["status"], verdict["next"]) == ("waiting", step["next"])
     assert (state["status"], state["awaiting"]) == ("waiting", ["Proponent", "Opponent"])
     assert [turn["speaker"] for turn in step["awaited"]] == ["Proponent", "Opponent"]
-    assert prompt.structured_content["data"]["awaited"] == step["awaited"]
-    assert prompt.content[0].text.startswith("# Proponent\n\nYou take part in a debate")
+    whole = "\n\n".join(f"# {turn['speaker']}\n\n{turn['prompt']}" for turn in step["awaited"])
+    assert prompt.structured_content["text"] == prompt.content[0].text == whole
     assert none.content[0].text == "No turn of the caller's is awaited."
 
 

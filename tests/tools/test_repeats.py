@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.types import Implementation
 
 from server.models.fakes.scripted import ScriptedModel
-from server.tools.results import JOINED
+from server.tools.texts import JOINED
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.mcp_debates import build_scripted_model, run_debate
 from tests.support.processes.gated_servers import open_call_gate, start_server_process

@@ -2,6 +2,8 @@
 
 import re
 
+MAX_HEADING_LENGTH = 200
+
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
     # Titles and links. No opening character within: each is read once, also where none is ever closed.
@@ -39,6 +41,12 @@ def clean_line(text: str) -> str:
 
 def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
+
+
+def format_heading(text: str) -> str:
+    """Text for a heading or a list item: one line of at most 200 characters."""
+    line = clean_line(text)
+    return line if len(line) <= MAX_HEADING_LENGTH else line[: MAX_HEADING_LENGTH - 1] + "…"
 
 
 def format_count(count: int, noun: str) -> str:

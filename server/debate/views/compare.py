@@ -7,11 +7,10 @@ from typing import Any
 from server.debate.commands.fork import find_inherited_entries
 from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed, SlotFact
 from server.debate.facts.interventions import InterventionFact
-from server.debate.facts.text import format_count, shorten_to_bytes
+from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
-from server.debate.views.markdown import cost_line, format_heading
-from server.debate.views.state import StoredDebate, UsageSum, sum_usage
+from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict, find_made_position
 
 MAX_VALUE_LENGTH = 300

@@ -4,50 +4,38 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from itertools import chain
-from typing import Any
 
 from server.debate.facts import events
-from server.debate.facts.causes import EndCause, format_end_cause
+from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import SeatKind
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
+from server.debate.facts.quoting import disarm_markup, quote, quote_inline
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
-from server.debate.facts.text import count_bytes, format_count, shorten_to_bytes
+from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.rules.readings import order_turns
-from server.debate.rules.schedule import current_model
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
-    UsageSum,
     fork_origin_line,
     framing_line,
     is_visible,
     known_debaters,
     status_reason,
-    sum_usage,
 )
 from server.debate.views.verdict import (
-    Verdict,
+    Position,
+    Report,
+    build_report,
     build_verdict,
-    find_made_position,
-    find_verdict_caps,
     visible_judgments,
     visible_lookups,
 )
-from server.debate.views.warnings import failure_lines
 
-VERDICT_LIMIT = 4_000
-"""Bytes that a verdict, or the text of any tool result, may have."""
+UNLIMITED = 10**9  # bytes of a quotation
 
-MAX_FINDING_BYTES = 700
-MAX_POSITIONS_BYTES = 800
-MIN_REASONING_BYTES = 100
-"""Less of the reasoning is not worth showing."""
-MAX_HEADING_LENGTH = 200
-
-END_CAUSE_TEXTS: dict[EndCause, str] = {
+END_REASONS: dict[str, str] = {
     "max_rounds": "the last round was held",
     "max_turns": "the last turn was spoken",
     "settled": "the moderator settled it",
@@ -56,7 +44,7 @@ END_CAUSE_TEXTS: dict[EndCause, str] = {
     "consensus": "a vote found consensus",
     "block_limit": "its phases were held as often as they may be",
 }
-"""Causes for the end of the talk as text; the reasons of other causes are texts already."""
+"""Reasons for the end of the talk that are no texts."""
 
 OfficerEvent = RoundPlan | events.Audited | events.RoundClosed
 
@@ -71,7 +59,9 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
         parts += [f"- **{d.name}**: {format_heading(d.stance)}" for d in known_debaters(debate.setup)]
         parts += [f"\n{line}" for line in filter(None, [framing_line(debate.setup)])]
         opened = f"Format {debate.setup.format}, opened {entries[0].at}."
-        parts.append(f"\n{opened} {fork_origin_line(debate)}".rstrip())
+        parts.append(
+            f"\n{opened} {fork_origin_line(debate.setup.forked_from, debate.setup.forked_at_round)}".rstrip()
+        )
     for entered in debate.rounds:
         if entered.round >= since_round:
             parts.append(f"\n## Round {entered.round}: {entered.phase}")
@@ -190,12 +180,6 @@ def officer_block(written: OfficerEvent) -> str:
     return f"\n### {title}\n\n{escape_block_markup(text)}"
 
 
-def format_heading(text: str) -> str:
-    """Text for a heading or a list item: one line of at most 200 characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_HEADING_LENGTH else line[: MAX_HEADING_LENGTH - 1] + "…"
-
-
 def escape_block_markup(text: str) -> str:
     """A model's text that cannot add headings to the document or hide parts of it."""
     return "\n".join(_BLOCK_MARKUP.sub(r"\1\\\2", line) for line in text.splitlines())
@@ -214,87 +198,74 @@ def has_result(debate: Debate) -> bool:
     return has_failed or debate.verdict is not None or debate.deliverable is not None
 
 
-def render_verdict(debate: Debate, max_bytes: int = VERDICT_LIMIT) -> str:
-    """The outcome in at most so many bytes, to be read without the rest of the debate."""
-    found = build_verdict(debate)
-    sections = [
-        section("Judges" if debate.judgments else "Votes", found.votes),
-        section("Ballots", found.ballots),
-        section("Dissent", found.dissent[:3]),
-        section("Keep in mind", found.cautions),
-        section("Failures", failure_lines(debate)[:4]),
-        section("No result in the shape asked for", list(filter(None, [found.deliverable_problem]))),
-        section("Positions", position_lines(debate)),
-    ]
-    ending = f"\n{talk_summary_line(debate)}"
-    details = "\n".join(chain.from_iterable(sections))
-    body = f"{verdict_heading(debate, found)}\n\n**Question**: {format_heading(debate.setup.question)}"
-    if found.verdict:
-        body += f"\n\n{escape_block_markup(shorten_to_bytes(found.verdict, MAX_FINDING_BYTES))}"
-    available = max_bytes - count_bytes(body) - count_bytes(details) - count_bytes(ending) - 10
-    if found.deliverable:
-        result = deliverable_block(debate, found.deliverable, available)
-        body += result
-        available -= count_bytes(result)
-    if found.reasoning and available > MIN_REASONING_BYTES:
-        body += "\n\n" + escape_block_markup(shorten_to_bytes(found.reasoning, available))
-    return shorten_to_bytes(f"{body}\n{details}", max_bytes - count_bytes(ending) - 2) + "\n" + ending
+def render_verdict(debate: Debate) -> str:
+    """The outcome, to be read without the rest of the debate."""
+    return format_report(build_report(debate))
 
 
-def verdict_heading(debate: Debate, found: Verdict) -> str:
-    """The outcome with its position, and what caps it."""
-    position = found.winner_stance or find_made_position(debate)
-    heading = "## Result"
-    if found.outcome:
-        who = f" ({found.winner})" if found.winner else ""
-        won = f": {format_heading(position)}{who}" if position else ""
-        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
-        heading = f"## Verdict: {found.outcome.capitalize()}{won or prevailed}"
-    caps = format_heading(" ".join(find_verdict_caps(debate)))
-    return f"{heading.rstrip('.')}. {caps}" if caps else heading
+def format_report(found: Report) -> str:
+    """A report as Markdown, from nothing but its fields."""
+    parts = [f"## {found.headline}\n", f"**Question**: {format_heading(found.question)}"]
+    parts += [f"\n{quote(found.verdict)}"] if found.verdict else []
+    parts += [f"\n{format_deliverable(found.deliverable)}"] if found.deliverable else []
+    parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
+    parts += section("Votes", [*found.votes, *panel_lines(found)])
+    parts += section("Ballots", found.ballots)
+    parts += section("Dissent", map(quote_dissent, found.dissent))
+    parts += section("Keep in mind", found.cautions)
+    parts += section("Failures", found.failures)
+    parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
+    parts += section(
+        "Positions", [f"{seat.debater} ({seat.model}): {seat.stance}" for seat in found.positions]
+    )
+    return "\n".join([*parts, "", summarize_talk(found)])
 
 
-def position_lines(debate: Debate) -> list[str]:
-    """Who stood for what, with the model that argued it."""
-    seats = debate.setup.debaters
-    share = MAX_POSITIONS_BYTES // len(seats)
-    return [
-        shorten_to_bytes(f"{seat.name} ({current_model(debate, seat.name)}): {seat.stance}", share)
-        for seat in seats
-    ]
+def format_position(position: Position) -> str:
+    return f"{position.debater} ({position.model}): {position.stance}"
 
 
-def talk_summary_line(debate: Debate) -> str:
-    rounds, turns = format_count(debate.held_round_count, "round"), format_count(len(debate.turns), "turn")
+def quote_dissent(line: str) -> str:
+    """A dissent with the judge's words between quotation marks."""
+    judge, _, finding = line.partition(": ")
+    return f"{judge}: {quote_inline(finding, UNLIMITED)}"
+
+
+def panel_lines(found: Report) -> list[str]:
+    """Who is ahead, and how the votes were counted."""
+    panel = found.panel
+    if not panel.asked:
+        return []
+    proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
+    counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
+    shares = f"support {panel.support}, against {panel.against}; {panel.voices:g} independent voices{proven}"
+    return [*([f"ahead: {found.ahead}"] if found.ahead else []), f"counted: {counts}; {shares}"]
+
+
+def summarize_talk(found: Report) -> str:
+    """Rounds and turns, why the talk ended, the origin of a fork, and the cost, in a few sentences."""
+    rounds, turns = format_count(found.rounds_of_talk, "round"), format_count(found.turn_count, "turn")
     parts = [f"{rounds} of talk, {turns}."]
-    if ended := debate.ended:
-        parts.append(f"The talk ended: {END_CAUSE_TEXTS.get(ended.cause, format_heading(ended.reason))}.")
-    return " ".join(filter(None, [*parts, fork_origin_line(debate), cost_line(sum_usage(debate.usage))]))
+    if found.status in ("concluded", "truncated"):
+        parts.append(f"The talk ended: {format_heading(END_REASONS.get(found.reason, found.reason))}.")
+    parts.append(fork_origin_line(found.forked_from, found.forked_at_round))
+    return " ".join(filter(None, [*parts, found.cost]))
 
 
-def deliverable_block(debate: Debate, deliverable: Any, max_bytes: int) -> str:
-    """The synthesizer's result: text is cut to the limit, longer JSON is left to the view `result`."""
-    if not debate.setup.output_schema:
-        return "\n\n" + escape_block_markup(shorten_to_bytes(str(deliverable), max(max_bytes, 0)))
-    text = json.dumps(deliverable, ensure_ascii=False, indent=1)
-    if count_bytes(text) + 20 <= max_bytes:
-        return f"\n\n```json\n{text}\n```"
-    return f"\n\nThe result is JSON of {count_bytes(text):,} bytes: read_debate(view='result') has it."
+def format_deliverable(text: str) -> str:
+    """The synthesizer's result: JSON in a fence, prose as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return quote(text)
+    if not isinstance(value, dict | list):
+        return quote(text)
+    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
 
 
-def section(title: str, lines: list[str]) -> list[str]:
-    return [f"\n**{title}**", *(f"- {format_heading(line)}" for line in lines)] if lines else []
-
-
-def cost_line(usage: UsageSum) -> str:
-    """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
-    tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
-    if not usage.calls:
-        return "No calls yet."
-    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
-    if usage.cost_usd and usage.calls_of_unknown_cost:
-        price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    return f"{format_count(usage.calls, 'call')}, {tokens}, {price}."
+def section(title: str, lines: Iterable[str]) -> list[str]:
+    items = [f"- {disarm_markup(clean_line(line))}" for line in lines]
+    return [f"\n**{title}**", *items] if items else []
 
 
 def estimate_line(setup: events.Opened) -> str:

@@ -11,7 +11,7 @@ from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.config import AnySeatKind, Debater
 from server.debate.facts.events import Opened, Recorded, Usage
 from server.debate.facts.state import Debate, judge_seats
-from server.debate.facts.text import count_bytes
+from server.debate.facts.text import format_count
 from server.debate.prompts.render import render
 from server.debate.rules.decide import format_wait_reason, pending_calls, status
 from server.debate.views.names import name_debate
@@ -61,6 +61,17 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
         cost_usd=f"{sum(known, Decimal()):f}" if known else "",
         calls_of_unknown_cost=len(usages) - len(known),
     )
+
+
+def cost_line(usage: UsageSum) -> str:
+    """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
+    tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
+    if not usage.calls:
+        return "No calls yet."
+    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
+    if usage.cost_usd and usage.calls_of_unknown_cost:
+        price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
+    return f"{format_count(usage.calls, 'call')}, {tokens}, {price}."
 
 
 def build_usage(debate: Debate) -> dict[str, Any]:
@@ -141,13 +152,12 @@ def status_reason(debate: Debate) -> str:
     return format_wait_reason(pending_calls(debate)) if status(debate) == "waiting" else ""
 
 
-def fork_origin_line(debate: Debate) -> str:
+def fork_origin_line(forked_from: str, at_round: int) -> str:
     """Where a fork comes from, and that its inherited rounds cost nothing again; "" for other debates."""
-    setup = debate.setup
-    if not setup.forked_from:
+    if not forked_from:
         return ""
-    where = f"after round {setup.forked_at_round}" if setup.forked_at_round else "before its first round"
-    return f"Forked from {setup.forked_from} {where}; what that past cost is counted there."
+    where = f"after round {at_round}" if at_round else "before its first round"
+    return f"Forked from {forked_from} {where}; what that past cost is counted there."
 
 
 def known_debaters(setup: Opened) -> tuple[Debater, ...]:
@@ -170,14 +180,6 @@ def framing_line(setup: Opened) -> str:
 
 def awaited_seats(debate: Debate) -> list[str]:
     return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
-
-
-def truncate_start(text: str, max_bytes: int) -> str:
-    """Cut a prompt at its start: the instruction stands at its end."""
-    if count_bytes(text) <= max_bytes:
-        return text
-    note = "[The beginning is left out here: read_debate(view='prompt').]\n"
-    return note + text.encode()[-max(max_bytes - count_bytes(note), 0) :].decode(errors="ignore")
 
 
 def awaited_turns(debate: Debate) -> list[AwaitedTurn]:

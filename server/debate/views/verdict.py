@@ -4,24 +4,27 @@ import json
 from collections import Counter
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
-from server.debate.facts.text import format_count, shorten_to_bytes
+from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.counting import SYNTHESIS
+from server.debate.rules.decide import status
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
 from server.debate.rules.verdict import count_panel, find_caps, find_talk_caps, has_answered, list_seats
 from server.debate.views.names import name_debate
-from server.debate.views.state import is_visible, moderator_summary
-from server.debate.views.warnings import find_verdict_warnings
-
-MAX_DISSENT_BYTES = 600
-"""Of each dissenting opinion in a verdict; the judgment has it whole."""
-
-Deliverable = Annotated[Any, WithJsonSchema({"type": ["string", "object", "array", "number", "boolean"]})]
+from server.debate.views.state import (
+    cost_line,
+    is_visible,
+    known_debaters,
+    moderator_summary,
+    status_reason,
+    sum_usage,
+)
+from server.debate.views.warnings import failure_lines, find_verdict_warnings
 
 
 class Turn(BaseModel):
@@ -57,6 +60,7 @@ class Panel(BaseModel):
 class Verdict(BaseModel):
     """The finding, its votes, dissent and weaknesses; fields are empty as long as there is none."""
 
+    headline: Annotated[str, Field(description="The outcome in a line, with what caps it")] = ""
     outcome: str = ""
     winner: Annotated[str, Field(description="A debater's name")] = ""
     winner_stance: str = ""
@@ -69,9 +73,37 @@ class Verdict(BaseModel):
     dissent: list[str] = []
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
     deliverable: Annotated[
-        Deliverable, Field(description="The synthesizer's result: text, or JSON by output_schema")
+        str, Field(description="The synthesizer's result: prose, or JSON text by output_schema")
     ] = ""
     deliverable_problem: Annotated[str, Field(description="Why there is no result")] = ""
+
+
+class Position(BaseModel):
+    """Who stands for what, and which model argues it."""
+
+    debater: str
+    stance: str
+    model: str
+
+
+class Report(Verdict):
+    """The verdict with what a reader needs to weigh it, without the rest of the debate."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    question: str
+    status: str
+    reason: Annotated[str, Field(description="Why it ended, is paused or waits")]
+    positions: Annotated[list[Position], Field(description="Empty until they are named")]
+    failures: list[str]
+    rounds_of_talk: int
+    turn_count: int
+    cost: Annotated[
+        str, Field(description="Calls, tokens and cost so far, without a fork's inherited rounds")
+    ]
+    cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
+    forked_from: str
+    forked_at_round: int
 
 
 def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
@@ -165,7 +197,8 @@ def build_result(debate: Debate) -> dict[str, Any]:
     if debate.research:
         result["lookups"] = [found.model_dump() for found in visible_lookups(debate)]
     if debate.setup.synthesizer:
-        result["deliverable"] = verdict.deliverable
+        is_json = debate.setup.output_schema and verdict.deliverable
+        result["deliverable"] = json.loads(verdict.deliverable) if is_json else verdict.deliverable
     return result
 
 
@@ -202,7 +235,8 @@ def build_verdict(debate: Debate) -> Verdict:
     result, problem = find_deliverable(debate)
     cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
     if found is None:
-        return Verdict(cautions=cautions, deliverable=result, deliverable_problem=problem)
+        headline = build_headline(debate) if result or problem else ""
+        return Verdict(headline=headline, cautions=cautions, deliverable=result, deliverable_problem=problem)
     ahead, panel = count_support(debate, found.votes)
     ballots = []
     if debate.ballots:
@@ -210,6 +244,7 @@ def build_verdict(debate: Debate) -> Verdict:
         ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
     return Verdict(
+        headline=build_headline(debate),
         outcome=found.outcome,
         winner=found.winner,
         winner_stance=winner_stance(debate),
@@ -224,6 +259,40 @@ def build_verdict(debate: Debate) -> Verdict:
         deliverable=result,
         deliverable_problem=problem,
     )
+
+
+def build_report(debate: Debate) -> Report:
+    usage, setup = sum_usage(debate.usage), debate.setup
+    return Report(
+        **dict(build_verdict(debate)),
+        question=setup.question,
+        status=status(debate),
+        reason=status_reason(debate),
+        positions=[
+            Position(debater=seat.name, stance=seat.stance, model=current_model(debate, seat.name))
+            for seat in known_debaters(setup)
+        ],
+        failures=failure_lines(debate),
+        rounds_of_talk=debate.held_round_count,
+        turn_count=len(debate.turns),
+        cost=cost_line(usage),
+        cost_usd=usage.cost_usd,
+        forked_from=setup.forked_from,
+        forked_at_round=setup.forked_at_round,
+    )
+
+
+def build_headline(debate: Debate) -> str:
+    """The outcome with its position, and what caps it, in a line."""
+    found, headline = debate.verdict, "Result"
+    if found:
+        position = winner_stance(debate) or find_made_position(debate)
+        who = f" ({found.winner})" if found.winner else ""
+        won = f": {format_heading(position)}{who}" if position else ""
+        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
+        headline = f"Verdict: {found.outcome.capitalize()}{won or prevailed}"
+    caps = format_heading(" ".join(find_verdict_caps(debate)))
+    return f"{headline.rstrip('.')}. {caps}" if caps else headline
 
 
 def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
@@ -264,7 +333,7 @@ def list_dissent(debate: Debate, found: Concluded) -> list[str]:
         if not vote.abstains and (not vote.for_synthesis if is_synthesis else vote.winner != found.winner)
     }
     readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
-    return [f"{one.seat}: {shorten_to_bytes(one.verdict, MAX_DISSENT_BYTES)}" for one in readings]
+    return [f"{one.seat}: {one.verdict}" for one in readings]
 
 
 def find_made_position(debate: Debate) -> str:
@@ -279,12 +348,11 @@ def winner_stance(debate: Debate) -> str:
     return debate.debater(found.winner).stance if found and found.winner else ""
 
 
-def find_deliverable(debate: Debate) -> tuple[Any, str]:
+def find_deliverable(debate: Debate) -> tuple[str, str]:
     """(the synthesizer's result or "", why there is none or "")."""
     if debate.deliverable and is_visible(debate, "synthesizer"):
         shown = name_debate(debate).deliverable
-        text = shown.text if shown else ""
-        return (json.loads(text) if debate.setup.output_schema else text), ""
+        return shown.text if shown else "", ""
     slot = (SYNTHESIZER, 0)
     if debate.phase and debate.phase.participants == "synthesizer" and is_exhausted(debate, slot):
         return "", slot_failures(name_debate(debate), slot)[-1].detail

@@ -1,20 +1,20 @@
 """The referee, who audits and steers nothing, and the synthesizer, who makes the result."""
 
+import json
 from typing import Any
 
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Resumed
+from server.debate.facts.text import format_heading
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_RESULT_LENGTH
 from server.debate.rules.decide import Call
 from server.debate.views.markdown import (
-    VERDICT_LIMIT,
     build_search_text,
-    format_heading,
     render_transcript,
     render_verdict,
 )
@@ -100,7 +100,7 @@ class TestRoundRobin:
         assert build_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
         shown = render_verdict(at.debate)
         assert shown.startswith("## Result\n\n**Question**: ")
-        assert "\n\n\\## Do both.\n\nIt pays." in shown
+        assert "\n\n> ## Do both.\n> \n> It pays." in shown
         assert "The talk ended: the last round was held." in shown
         assert render_transcript(at.debate, at.log).count("## Result") == 1
 
@@ -122,7 +122,7 @@ class TestRoundRobin:
 class TestSchema:
     def test_a_result_that_satisfies_the_schema_is_the_result(self) -> None:
         at = panel(result('Here:\n```json\n{ "price": 7 }\n```'), output_schema=SCHEMA).play()
-        assert build_verdict(at.debate).deliverable == {"price": 7}
+        assert json.loads(build_verdict(at.debate).deliverable) == {"price": 7}
         assert build_result(at.debate)["deliverable"] == {"price": 7}
         assert '```json\n{\n "price": 7\n}\n```' in render_verdict(at.debate)
         (prompt,) = at.prompts("synthesizer")
@@ -140,7 +140,7 @@ class TestSchema:
         at = panel(result(lambda _: next(answers)), output_schema=SCHEMA).play()
         first, second = at.prompts("synthesizer")
         assert second.startswith(first + "\nYour previous reply could not be used: ")
-        assert build_verdict(at.debate).deliverable == {"price": 7}
+        assert json.loads(build_verdict(at.debate).deliverable) == {"price": 7}
         assert len(at.debate.failures) == 1
 
     @pytest.mark.parametrize("bad", ['{"price": "seven"}', "No idea.", ""])
@@ -163,21 +163,13 @@ class TestSchema:
         assert at.debate.rounds[-1].phase == "deliverable"
         found = build_verdict(at.debate)
         assert found.outcome != ""
-        assert found.deliverable == {"price": 7}
+        assert json.loads(found.deliverable) == {"price": 7}
         (prompt,) = at.prompts("synthesizer")
         assert f"The verdict ({found.outcome}):\n> {found.verdict}" in prompt
 
     def test_a_schema_with_the_synthesizer_off_is_refused(self) -> None:
         with pytest.raises(InvalidRequestError, match="output_schema needs the synthesizer, which is off"):
             simulation.build_setup(options={"output_schema": SCHEMA, "synthesizer": False})
-
-    def test_a_result_too_large_for_the_verdict_is_said_to_be_in_the_result(self) -> None:
-        schema = {"type": "object"}
-        at = panel(result({"x": "y" * 9000}), output_schema=schema).play()
-        shown = render_verdict(at.debate)
-        assert len(shown) < VERDICT_LIMIT
-        assert "The result is JSON of 9,012 bytes: read_debate(view='result') has it." in shown
-        assert build_result(at.debate)["deliverable"]["x"] == "y" * 9000
 
 
 class TestFailing:
@@ -191,7 +183,7 @@ class TestFailing:
         )
         at.script = result({"price": 7})
         assert at.add_events(Resumed()).play().status == "concluded"
-        assert build_verdict(at.debate).deliverable == {"price": 7}
+        assert json.loads(build_verdict(at.debate).deliverable) == {"price": 7}
 
     def test_a_bad_reply_and_then_a_failing_provider_pause_it_too(self) -> None:
         answers = iter(["No idea.", simulation.ProviderFailure("timeout")])
@@ -208,7 +200,6 @@ class TestProse:
         assert at.debate.deliverable
         assert len(at.debate.deliverable.text) == MAX_RESULT_LENGTH
         assert at.debate.deliverable.cut
-        assert len(render_verdict(at.debate)) < VERDICT_LIMIT
 
     def test_a_model_too_small_for_it_is_warned_of(self) -> None:
         tiny = Reply("So.", simulation.build_usage("local"), informative=False)

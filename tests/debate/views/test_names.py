@@ -202,7 +202,7 @@ class TestDeliverables:
             setup, lambda call: json.dumps(value(setup)) if call.task == "deliverable" else "x"
         ).play()
         assert isinstance(at.debate.deliverable, Synthesized)
-        return build_verdict(at.debate).deliverable
+        return json.loads(build_verdict(at.debate).deliverable)
 
     def test_names_stand_in_the_strings_of_a_result_and_not_in_its_keys(self) -> None:
         shown = self.deliver(

@@ -1,0 +1,128 @@
+"""Results that keep their limits: the longest texts are shortened alike, then lists, and what is left out is told."""
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel
+
+LITERAL_FIELDS = frozenset(
+    {
+        *("debate_id", "status", "next", "transcript_uri", "left_out", "cursor", "view", "phase"),
+        *("debater", "agent", "speaker", "to", "task", "forked_from"),
+    }
+)
+"""Fields that are needed as they are: ids, names, and calls to make."""
+
+WHOLE_LIST = "debates"
+"""A list with pages of its own: an entry left out of one would be on none."""
+
+TEXT_WEIGHTS = {"headline": 8, "verdict": 8, "reasoning": 8, "reason": 4, "effect": 8, "prompt": 8, "text": 4}
+"""How much longer than others these texts may stay."""
+
+MIN_TEXT_LENGTH = 24
+LISTED_TEXT_LENGTH = 60
+"""Rather than shorten texts below this, lists are cut."""
+
+
+class Bounded(BaseModel):
+    """A result that can leave out parts, and says which, and how to get them."""
+
+    PLACES: ClassVar[dict[str, str]] = {}
+    """The call that has a field whole, with fields of the result in braces."""
+
+    left_out: list[str] = []
+
+    def describe_left_out(self, shortened: list[str]) -> list[str]:
+        places: dict[str, list[str]] = {}
+        for name in shortened:
+            places.setdefault(self.PLACES.get(name, ""), []).append(name)
+        return [
+            f"Shortened here: {', '.join(names)}."
+            + (f" Whole: {place.format(**dict(self))}." if place else "")
+            for place, names in places.items()
+        ]
+
+
+R = TypeVar("R", bound=Bounded)
+
+
+def count_json(result: BaseModel) -> int:
+    """Characters of the result as JSON with everything but ASCII escaped: no encoding of it is longer."""
+    return len(json.dumps(result.model_dump(mode="json")))
+
+
+def fit(result: R, measure: Callable[[R], int], limit: int) -> R:
+    """The result with as much in it as the limit allows by this measure."""
+    if measure(result) < limit:
+        return result
+    data = result.model_dump()
+
+    def cut(length: int, count: int) -> R:
+        reduced = {name: shorten_value(name, value, length, count) for name, value in data.items()}
+        shortened = [name for name, value in data.items() if reduced[name] != value]
+        left_out = [*result.left_out, *result.describe_left_out(shortened)]
+        return type(result).model_validate({**reduced, "left_out": left_out})
+
+    def fits(length: int, count: int) -> bool:
+        return measure(cut(length, count)) < limit
+
+    most = find_most_entries(data)
+    if fits(LISTED_TEXT_LENGTH, most):
+        return cut(find_highest(lambda length: fits(length, most), LISTED_TEXT_LENGTH, limit), most)
+    if fits(LISTED_TEXT_LENGTH, 1):
+        return cut(LISTED_TEXT_LENGTH, find_highest(lambda count: fits(LISTED_TEXT_LENGTH, count), 1, most))
+    return cut(MIN_TEXT_LENGTH, 1)
+
+
+def find_highest(is_good: Callable[[int], bool], low: int, high: int) -> int:
+    """The highest number from `low`, which is good, to below `high` that is good; the good come first."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_good(middle) else (low, middle)
+    return low
+
+
+def find_most_entries(value: Any) -> int:
+    """The length of the longest list."""
+    if isinstance(value, dict):
+        return max(map(find_most_entries, value.values()), default=0)
+    if isinstance(value, list):
+        return max(len(value), max(map(find_most_entries, value), default=0))
+    return 0
+
+
+def shorten_value(name: str, value: Any, length: int, count: int) -> Any:
+    """The value of a field with texts of about this length, and lists of at most this count."""
+    if isinstance(value, dict):
+        return {key: shorten_value(key, part, length, count) for key, part in value.items()}
+    if isinstance(value, list) and name not in LITERAL_FIELDS:
+        kept = value if name == WHOLE_LIST else value[:count]
+        return [shorten_value(name, part, length, count) for part in kept]
+    if not isinstance(value, str) or name in LITERAL_FIELDS:
+        return value
+    return shorten_text(name, value, length * TEXT_WEIGHTS.get(name, 1))
+
+
+def shorten_text(name: str, text: str, length: int) -> str:
+    if count_escaped(text) <= length:
+        return text
+    if name == "deliverable" and text.lstrip()[:1] in ("{", "["):
+        return ""  # a part of JSON is of no use
+    if name == "prompt":  # the task stands at its end
+        return "…" + cut_to_escaped(text[::-1], length)[::-1].lstrip()
+    return cut_to_escaped(text, length).rstrip() + "…"
+
+
+def count_escaped(text: str) -> int:
+    """Characters of the text in JSON with everything but ASCII escaped."""
+    return len(json.dumps(text)) - 2
+
+
+def cut_to_escaped(text: str, length: int) -> str:
+    """The longest beginning of so many characters when it is escaped."""
+    if not text or length <= 0:
+        return ""
+    return text[
+        : find_highest(lambda count: count_escaped(text[:count]) <= length, 0, min(len(text), length) + 1)
+    ]

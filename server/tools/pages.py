@@ -1,0 +1,45 @@
+"""Views of a debate in pages that clients show whole."""
+
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.views.catalog import View, ViewSource
+from server.engine.debates import DebateManager
+from server.tools.fitting import count_json, cut_to_escaped
+from server.tools.results import ViewResult, describe_debate
+
+PAGE_LIMIT = 40_000
+"""Characters of a page, as JSON with everything but ASCII escaped: clients hide results above 50,000."""
+
+MARGIN = 200  # for the call of the next page
+
+
+def build_page(manager: DebateManager, source: ViewSource, view: View, offset: int) -> ViewResult:
+    """A page of a view from this character on: data where the view is data and fits on one page, else text.
+
+    Raises:
+        InvalidRequestError: the view ends before.
+    """
+    empty = ViewResult(**describe_debate(manager, source), view=view.name, text="", data={}, next_offset=0)
+    if view.render is None and not offset:
+        result = empty.model_copy(update={"data": view.build(source)})
+        if count_json(result) < PAGE_LIMIT:
+            return result
+    whole = view.render_text(source)
+    if offset >= max(len(whole), 1):
+        raise InvalidRequestError(
+            f"offset={offset} is beyond the end: there are {len(whole):,} characters. Begin at 0."
+        )
+    text = cut_to_escaped(whole[offset:], PAGE_LIMIT - count_json(empty) - MARGIN)
+    end = offset + len(text)
+    if end == len(whole):
+        return empty.model_copy(update={"text": text})
+    arguments = [f"debate_id='{source.id}'", f"view='{view.name}'"]
+    arguments += [f"since_round={source.since_round}"] if source.since_round else []
+    arguments += [f"round={source.round}"] if source.round else []
+    return empty.model_copy(
+        update={
+            "text": text,
+            "next_offset": end,
+            "left_out": [f"{end:,} of {len(whole):,} characters so far."],
+            "next": f"Next: read_debate({', '.join(arguments)}, offset={end}).",
+        }
+    )

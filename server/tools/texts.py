@@ -1,0 +1,92 @@
+"""Results as text for the model that called, from nothing but their fields."""
+
+from server.debate.facts.quoting import quote
+from server.debate.facts.text import format_heading
+from server.debate.views.catalog import format_json
+from server.debate.views.markdown import format_position, format_report, section
+from server.debate.views.state import fork_origin_line
+from server.engine.queries import format_list_line
+from server.tools.results import (
+    DebateListResult,
+    DebateResult,
+    SteerResult,
+    StepResult,
+    VerdictResult,
+    ViewResult,
+)
+
+JOINED = "The same call was made minutes ago: this is its debate, and no other was begun. again=true begins another."
+
+
+def format_verdict_result(result: VerdictResult) -> str:
+    """The verdict, or how far it is."""
+    if result.headline:
+        return "\n\n".join([format_report(result), format_standing(result), *format_ending(result)])
+    missing = "No verdict." if result.status in ("concluded", "truncated") else "No verdict yet."
+    return "\n\n".join(
+        [f"{missing} {format_standing(result)}", *format_background(result), *format_ending(result)]
+    )
+
+
+def format_step_result(result: StepResult) -> str:
+    """The verdict, if there is one, else how far the debate is; then what was said in the round."""
+    parts = [JOINED] if result.joined else []
+    parts += [format_standing(result, result.round, result.phase)]
+    parts += [format_report(result)] if result.headline else format_background(result)
+    parts += [result.framing] if result.framing and result.framing not in result.warnings else []
+    parts += [f"Warning: {warning}" for warning in result.warnings]
+    parts += [result.estimate]
+    for turn in result.turns:
+        recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+        retracted = ", retracted" if turn.retracted else ""
+        title = f"**{turn.agent}** ({format_heading(turn.stance)}){recipient}{retracted}:"
+        parts.append(f"{title}\n{quote(turn.text)}")
+    parts += [result.moderator] if result.moderator else []
+    parts += [
+        f"**To write: {one.speaker}** ({one.task}). The prompt:\n{one.prompt}" for one in result.awaited
+    ]
+    return "\n\n".join([*parts, *format_ending(result)])
+
+
+def format_steer_result(result: SteerResult) -> str:
+    standing = format_standing(result, result.round, result.phase)
+    return "\n\n".join([result.effect, standing, result.estimate, *format_ending(result)])
+
+
+def format_standing(result: DebateResult, round_number: int = 0, phase: str = "") -> str:
+    """Status, round and reason in a sentence or two."""
+    where = f", round {round_number} ({phase})" if round_number else ""
+    at_work = ", at work" if result.working else ""
+    return f"Debate {result.debate_id}: {result.status}{at_work}{where}. {result.reason}".rstrip()
+
+
+def format_background(result: VerdictResult) -> list[str]:
+    """Question, positions and failures of a debate without a verdict, its talk and its cost so far."""
+    origin = fork_origin_line(result.forked_from, result.forked_at_round)
+    sections = [
+        *section("Positions", map(format_position, result.positions)),
+        *section("Keep in mind", result.cautions),
+        *section("Failures", result.failures),
+    ]
+    question = f"**Question**: {format_heading(result.question)}"
+    so_far = f"{result.rounds_of_talk} rounds of talk so far, {result.turn_count} turns. {result.cost}"
+    return [part for part in (origin, question, "\n".join(sections).strip(), so_far) if part]
+
+
+def format_ending(result: DebateResult) -> list[str]:
+    """What was left out, where everything stands, and the next call."""
+    return [*result.left_out, f"Transcript: {result.transcript_uri}", result.next]
+
+
+def format_page(result: ViewResult) -> tuple[str, str]:
+    """The page as it is, and apart from it how the debate stands and how to go on."""
+    page = result.text or format_json(result.data)
+    return page, "\n".join([format_standing(result), *format_ending(result)])
+
+
+def format_debate_list(result: DebateListResult) -> str:
+    """A page of debates, one on a line."""
+    if not result.debates:
+        return "No debate matches. Call start_debate to begin one."
+    ending = [f"More: pass cursor='{result.cursor}'."] if result.cursor else []
+    return "\n".join([*map(format_list_line, result.debates), *result.left_out, *ending])

@@ -1,0 +1,135 @@
+"""Results as they arrive: each form complete by itself, and short, whatever was said and by how many."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.models import ModelError, Request
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.client_calls import byte_count, call, read_text, result_text
+from tests.support.mcp_debates import run_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N17", "M4")]
+
+HOSTILE = ["It is so. ", "\U0001f4a5", '"\\\n', "\u2028\u202e<b>", "# Verdict\n", "猫"]
+"""Texts that grow when they are written as JSON or as UTF-8, or that look like ours."""
+
+COMMON = {"debate_id", "status", "working", "reason", "next", "transcript_uri"}
+
+
+def measure(result: Any) -> tuple[int, int]:
+    """(characters of the structured result in JSON, bytes of the text)."""
+    return len(json.dumps(result.structured_content)), sum(byte_count(part.text) for part in result.content)
+
+
+def crowd(piece: str) -> list[dict[str, str]]:
+    """As many debaters as there may be, with long names and stances."""
+    name = (piece if piece.isprintable() else "N") * 36
+    return [{"name": f"{name[:36]} {n}", "stance": f"{n}" + (piece * 490)[:490]} for n in range(1, 27)]
+
+
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("piece", HOSTILE)
+async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
+    open_modern: Any, piece: str
+) -> None:
+    long = (piece * 4_000)[:4_000]
+
+    def answer(request: Request) -> str:
+        if request.prompt.summary.task != "judgment":
+            return long
+        return json.dumps({"winner": None, "verdict": long, "reasoning": long, "margin": 2})
+
+    judges = {"models": [f"mine?{number}" for number in range(9)]}
+    models = {name: ScriptedModel(answer) for name in ("mine", *judges["models"])}
+    async with open_modern(models, "mine") as client:
+        asked = {"question": (piece * 9_000)[:9_000], "debaters": crowd(piece), "options": {"judges": judges}}
+        started = await client.call_tool("start_debate", {**asked, "format": "verdict"})
+        this = {"debate_id": started.structured_content["debate_id"]}
+        stepped = await client.call_tool("step_round", this)
+        steered = await client.call_tool("intervene", {**this, "action": "inject", "text": long})
+        while stepped.structured_content["status"] == "running":
+            stepped = await client.call_tool("step_round", this)
+        found = await client.call_tool("get_verdict", this)
+        listed = await client.call_tool("find_debates", {})
+        transcript = await read_text(client, this["debate_id"])
+        page = await client.call_tool("read_debate", this)
+
+    assert found.structured_content["status"] == "concluded"
+    for result in (started, stepped, steered, found, listed):
+        data, text = measure(result)
+        assert data < 16_000
+        assert text < 4_000
+    assert found.structured_content["left_out"]
+    assert len(json.dumps(page.structured_content)) < 40_000
+    assert len(json.dumps(page.content[0].text)) < 40_000
+    assert len(transcript) > 100_000
+
+
+@pytest.mark.requirement("D3")
+@pytest.mark.parametrize("silent", [24, 26])
+async def test_many_failures_leave_room_for_the_talk_and_advice(open_modern: Any, silent: int) -> None:
+    def answer(request: Request) -> str:
+        if int(request.seat.split()[-1]) > 26 - silent:
+            raise ModelError("unavailable", f"{request.seat}: " + "猫" * 900)
+        return "猫" * 2000
+
+    async with open_modern({"mine": ScriptedModel(answer)}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Q?", debaters=crowd("猫")))["debate_id"]
+        step = await client.call_tool("step_round", {"debate_id": debate_id})
+        verdict = await client.call_tool("get_verdict", {"debate_id": debate_id})
+
+    assert len(step.structured_content["turns"]) == 26 - silent
+    assert step.structured_content["failures"]
+    for result in (step, verdict):
+        assert measure(result)[1] < 4_000
+        assert "Shortened here:" in result_text(result)
+        assert result_text(result).endswith(result.structured_content["next"])
+    assert result_text(verdict).startswith("No verdict yet. Debate")
+
+
+async def test_the_results_of_the_last_step_and_of_a_run_hold_all_of_the_verdict(open_client: Any) -> None:
+    async with open_client() as client:
+        ran = await run_debate(client)
+        stepped = await call(client, "step_round", debate_id=ran["debate_id"])
+        found = await call(client, "get_verdict", debate_id=ran["debate_id"])
+
+    assert found["votes"]
+    assert found["cost_usd"]
+    for result in (ran, stepped):
+        assert {name: result[name] for name in found} == found
+
+
+async def test_every_result_names_the_transcript_and_no_block_is_a_link(open_client: Any) -> None:
+    async with open_client() as client:
+        started = await client.call_tool("start_debate", {"question": "Q?", "options": {"framing": False}})
+        this = {"debate_id": started.structured_content["debate_id"]}
+        answers = [
+            started,
+            await client.call_tool("intervene", {**this, "action": "inject", "text": "Mind the cost."}),
+            await client.call_tool("step_round", this),
+            await client.call_tool("get_verdict", {**this, "wait_seconds": 0}),
+            await client.call_tool("read_debate", this),
+            await client.call_tool("fork_debate", {**this, "at_round": 1}),
+        ]
+
+    for answer in answers:
+        uri = f"debate://{answer.structured_content['debate_id']}/transcript"
+        assert answer.structured_content["transcript_uri"] == uri
+        assert set(answer.structured_content) >= COMMON
+        assert {part.type for part in answer.content} == {"text"}
+        assert f"Transcript: {uri}" in answer.content[-1].text
+
+
+async def test_steering_returns_the_effect_and_no_turns(open_client: Any) -> None:
+    async with open_client() as client:
+        debate_id = (await call(client, "start_debate", question="Q?"))["debate_id"]
+        await call(client, "step_round", debate_id=debate_id)
+        steered = await client.call_tool(
+            "intervene", {"debate_id": debate_id, "action": "inject", "text": "Mind the cost."}
+        )
+
+    assert steered.structured_content["effect"].startswith("Everybody reads it")
+    assert steered.structured_content["effect"] in result_text(steered)
+    assert "turns" not in steered.structured_content
