@@ -72,6 +72,7 @@ class Stub:
     chars: int = 0  # the exact length of the prose; 0 for about 60 words
     retry_after: str = "1"  # header of 429 and 503
     echo_key: bool = False  # errors repeat the key, as some providers do
+    echo: str = ""  # every reply ends with it; of a finding, each text
     tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
     reported_model: str = ""  # model name in responses; "" for the requested one
     port: int = 0
@@ -220,9 +221,9 @@ class Stub:
         if scenario == "huge":
             return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
         if "You are a judge" in prompt and scenario != "prose":
-            whole = self.text or generate_finding(prompt)
+            whole = self.text or generate_finding(prompt, self.echo)
         else:
-            whole = self.text or generate_prose(prompt, self.chars)
+            whole = (self.text or generate_prose(prompt, self.chars)) + self.echo
         return (whole[: len(whole) // 2], "length") if scenario == "truncated" else (whole, "stop")
 
     async def _stream(self, scenario: str, completion: dict[str, Any], writer: asyncio.StreamWriter) -> None:
@@ -337,19 +338,19 @@ def generate_prose(prompt: str, chars: int) -> str:
     return text[: chars - 1].ljust(chars - 1, "o") + "." if chars else text
 
 
-def generate_finding(prompt: str) -> str:
+def generate_finding(prompt: str, echo: str = "") -> str:
     """A finding that depends on question and positions only, not on the order of reading."""
     positions = sorted(set(_POSITION.findall(prompt)), key=lambda position: position[1])
     question = prompt.partition("# Question")[2].partition("# ")[0]
     winner, _ = positions[crc32(question.encode()) % len(positions)] if positions else ("", "")
     return json.dumps(
         {
-            "reasoning": f"{winner} answered what was said against it; the others did not.",
-            "verdict": f"{winner} prevailed.",
+            "reasoning": f"{winner} answered what was said against it; the others did not.{echo}",
+            "verdict": f"{winner} prevailed.{echo}",
             "winner": winner,
             "criteria": dict.fromkeys(("support", "response", "relevance", "consequences"), winner),
             "beliefs": {**dict.fromkeys((label for label, _ in positions), 10), winner: 80, "none": 10},
-            "would_change": "A number that nobody gave.",
+            "would_change": f"A number that nobody gave.{echo}",
             "common_position": "",
         }
     )

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from datetime import datetime
 from functools import partial
 
+from server.debate.facts.text import clean_line, remove_invisible
 from server.engine.daily_budget import DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import translate_storage_errors
@@ -19,6 +20,7 @@ from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
 from server.models.windows import WindowTable
+from server.redaction import find_secret_parts, find_secrets, learn_secrets, redact_error
 from server.research import Research
 from server.settings import Settings
 from storage.outbox import Outbox
@@ -47,13 +49,10 @@ async def open_manager(
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
+    learn_secrets((*find_secrets(environ), *find_secret_parts(settings.db)))
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable(settings.prices)
-    open_hooks: OpenHooks = lambda _manager, _outbox: nullcontext()  # noqa: E731
-    if settings.hooks:  # YAML and an HTTP client: a start without hooks does not wait for them
-        from server.hooks import config, runner  # noqa: PLC0415
-
-        open_hooks = partial(runner.run_hooks, config.load_hooks_config(settings.hooks, environ))
+    open_hooks = prepare_hooks(settings, environ)
     with translate_storage_errors():
         journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
     try:
@@ -81,6 +80,15 @@ async def open_manager(
         await journal.close()
 
 
+def prepare_hooks(settings: Settings, environ: Mapping[str, str]) -> OpenHooks:
+    """What runs the hooks. Raises InvalidSettingsError."""
+    if not settings.hooks:
+        return lambda _manager, _outbox: nullcontext()
+    from server.hooks import config, runner  # noqa: PLC0415  (YAML and an HTTP client, which take long)
+
+    return partial(runner.run_hooks, config.load_hooks_config(settings.hooks, environ))
+
+
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
 """Loggers whose records below WARNING are shown, if `log_level` asks for them."""
 
@@ -97,5 +105,16 @@ def log_to_stderr(settings: Settings) -> None:
 
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(is_shown)
-    log_format = "%(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(handlers=[handler], level=settings.log_level, format=log_format)
+    handler.setFormatter(SafeFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=settings.log_level)
+
+
+class SafeFormatter(logging.Formatter):
+    """Records as text without secrets, also those of tracebacks; the message of each is one line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the name is logging's)
+        record.message = clean_line(record.message)
+        return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_error(remove_invisible(super().format(record)))

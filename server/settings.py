@@ -4,7 +4,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +14,7 @@ import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from server.debate.facts.errors import DebateError
+from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
 
 PREFIX = "COUNTERPOINT_"
 
@@ -96,6 +97,13 @@ class ResearchServer(BaseModel):
         if self.url and not self.url.lower().startswith(("http://", "https://")):
             raise ValueError("url must begin with http:// or https://")
         return self
+
+    def find_secrets(self) -> Iterator[str]:
+        """What none of our texts may contain."""
+        yield from find_secrets(self.env)
+        yield from find_secret_headers(self.headers)
+        yield from find_secret_arguments((self.command, *self.args))
+        yield from find_secret_parts(self.url)
 
     def is_tool_allowed(self, tool: str) -> bool:
         return self.tools is None or "*" in self.tools or tool in self.tools

@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "storage": "",
     "debate.rules": "debate.facts",
     "debate.schemas": "debate.facts",
-    "settings": "debate.facts",
+    "settings": "debate.facts redaction",
     "debate.prompts": "debate.facts debate.rules debate.schemas",
     "debate.replies": "debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
@@ -56,20 +56,20 @@ ROOMS: dict[str, str] = {
     ),
     "engine": (
         "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.views "
-        "models models.prices models.registry models.windows research storage"
+        "models models.prices models.registry models.windows redaction research storage"
     ),
     "upkeep": "debate.facts engine storage",
-    "hooks": "debate.commands debate.facts debate.rules debate.views engine http settings storage",
+    "hooks": "debate.commands debate.facts debate.rules debate.views engine http redaction settings storage",
     "compose": (
-        "engine hooks models.fakes models.own models.prices models.registry models.resilience "
-        "models.windows research settings storage"
+        "debate.facts engine hooks models.fakes models.own models.prices models.registry models.resilience "
+        "models.windows redaction research settings storage"
     ),
     "tools": "debate.commands debate.facts debate.rules debate.views engine models.registry",
-    "mcp": "compose debate.facts debate.views engine models settings tools",
+    "mcp": "compose debate.facts debate.views engine models redaction settings tools",
     "cli": (
         "compose debate.commands debate.facts debate.rules debate.views engine hooks "
-        "mcp models models.fakes models.local models.prices models.registry models.windows research settings "
-        "upkeep"
+        "mcp models models.fakes models.local models.prices models.registry models.windows redaction "
+        "research settings upkeep"
     ),
     "__main__": "cli mcp",
     "counterpoint": "__main__ models",
@@ -80,6 +80,7 @@ LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
     "debate.schemas": "jsonschema_rs",
+    "redaction": "pydantic",
     "settings": "platformdirs pydantic",
     "debate.prompts": "pydantic",
     "debate.replies": "pydantic",

@@ -21,6 +21,7 @@ LEASE_LOSS = f"{LEASES}::test_a_lease_passes_to_another_process_only_when_it_has
 DAILY = "tests/engine/budgets/test_daily_budget.py"
 SHARED_DAY = f"{DAILY}::test_debates_at_once_do_not_spend_the_same_call_twice"
 REDACTION = "tests/models/litellm/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
+ECHO = "tests/mcp/test_secrets.py"
 ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
 
 
@@ -113,8 +114,12 @@ MUTATIONS = {
         "tests/models/litellm/test_litellm_errors.py::test_an_error_without_its_own_class_means_its_status",
     ),
     "show keys of Groq": Mutation("server/redaction.py", "|gsk_|", "|", REDACTION),
-    "show secret values": Mutation(
-        "server/redaction.py", 'text.replace(value, "[secret]")', "text", REDACTION
+    "show secret values": Mutation("server/redaction.py", "text.replace(form, MASK)", "text", REDACTION),
+    "record secret values": Mutation(
+        "server/engine/model_calls.py",
+        "return redact_model(event, ",
+        "return event or redact_model(event, ",
+        ECHO,
     ),
     "post to private addresses": Mutation(
         "server/hooks/address_policy.py", "one.is_global and not", "not", ADDRESSES

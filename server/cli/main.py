@@ -16,6 +16,7 @@ from server.engine import queries, transfer
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
 from server.models.local.weights import WeightsError
+from server.redaction import redact_error
 from server.settings import Settings, package_version
 
 
@@ -27,9 +28,9 @@ class ErrorReportingGroup(click.Group):
             return super().invoke(ctx)
         except DebateNotFoundError as error:
             text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
-            raise click.ClickException(clean_line(text)) from None
+            raise click.ClickException(redact_error(clean_line(text))) from None
         except (DebateError, WeightsError) as error:
-            raise click.ClickException(clean_line(str(error))) from None
+            raise click.ClickException(redact_error(clean_line(str(error)))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + signal.SIGINT)

@@ -32,13 +32,14 @@ from server.engine.daily_budget import DailyBudget
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
-from server.engine.model_calls import LEEWAY, ModelCaller
+from server.engine.model_calls import LEEWAY, MODEL_FIELDS, ModelCaller
 from server.engine.repeats import dump_arguments
 from server.engine.runner import TO_END, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
 from server.models.windows import WindowTable
+from server.redaction import redact_model
 from server.research import Research
 from storage.journal import Journal, StreamListing
 
@@ -191,6 +192,7 @@ class DebateManager:
         hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
+        setup = redact_model(setup, MODEL_FIELDS)
         setup = setup.model_copy(update={"has_predicate": terminate_when is not None})
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         names = find_models(setup)
@@ -338,7 +340,8 @@ class DebateManager:
         self, snapshot: DebateSnapshot, build: Callable[[Debate], Intervention], actor: str
     ) -> tuple[DebateSnapshot, str]:
         """Record what `build` returns; it is called again each time another writer was first."""
-        while events := (intervention := build(snapshot.debate)).events:
+        while built := (intervention := build(snapshot.debate)).events:
+            events = [redact_model(event, MODEL_FIELDS) for event in built]
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
                 snapshot = await self.store.record(snapshot, events, actor)
             if snapshot.ends_with(events[-1]):

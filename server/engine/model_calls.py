@@ -23,6 +23,7 @@ from server.debate.rules.schedule import find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
+from server.redaction import redact, redact_model, redact_pieces
 from server.research import Research
 
 MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
@@ -31,6 +32,9 @@ MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
+
+MODEL_FIELDS = ("model", "models", "fallback_models")
+"""Fields of facts that name models, which are asked by these names, even if one is a value of the environment."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +49,14 @@ class ModelCaller:
     async def call(
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
     ) -> Event:
-        """The event that results from a call. Raises nothing."""
+        """The event that results from a call, without secrets. Raises nothing."""
+        watcher = withhold_secrets(on_text) if on_text else None
+        event = await self.find_event(debate, call, max_attempts, deadline, watcher)
+        return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
+
+    async def find_event(
+        self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None
+    ) -> Event:
         debater = find_debater(debate, call)
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
@@ -107,6 +118,19 @@ class ModelCaller:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return interpret(debate, call, reply)
+
+
+def withhold_secrets(on_text: OnText) -> OnText:
+    """Passes on pieces of a reply, but for what may be the beginning of a secret until the next piece shows it."""
+    waiting = ""
+
+    def pass_on(piece: str) -> None:
+        nonlocal waiting
+        shown, waiting = redact_pieces(waiting, piece)
+        if shown:
+            on_text(shown)
+
+    return pass_on
 
 
 def fit_answer(debate: Debate, call: Call, prompt: Prompt) -> int:

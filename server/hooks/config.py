@@ -23,6 +23,7 @@ from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT
 from server.hooks import matching
 from server.hooks.address_policy import is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml
+from server.redaction import find_secret_parts, learn_secrets
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
 
 MAX_FILE_BYTES = 64 * 1024
@@ -134,6 +135,7 @@ class CheckContext:
 
 def check_url(url: str, info: ValidationInfo[CheckContext]) -> str:
     port, parts = find_port(url), urlsplit(url)
+    learn_secrets(find_secret_parts(url))
     if not port or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("it is not an address: write https://host/path")
     if "@" in parts.netloc or parts.fragment:
@@ -158,6 +160,7 @@ def check_secret_env(name: str, info: ValidationInfo[CheckContext]) -> str:
         decode_secret(secret)
     except ValueError:
         raise ValueError(f"the value of {name} begins with whsec_ but is not base64") from None
+    learn_secrets((secret, secret.removeprefix(SECRET_PREFIX)))
     return name
 
 

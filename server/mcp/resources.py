@@ -7,13 +7,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from mcp import MCPError, types
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.facts.quoting import quote_inline
 from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
 from server.engine.queries import DebateRow, list_debates, load_view_source
+from server.redaction import redact
 from server.tools.tool import RequestContext
 
 PAGE_SIZE = 50
+MAX_SHOWN_ADDRESS = 200  # of an address that names nothing, in an error
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"
@@ -66,8 +69,8 @@ async def read_resource(
     except DebateError as error:
         is_unknown = isinstance(error, DebateNotFoundError | InvalidRequestError)
         code = types.INVALID_PARAMS if is_unknown else types.INTERNAL_ERROR
-        raise MCPError(code, str(error), {"uri": uri}) from error
-    content = types.TextResourceContents(uri=uri, text=text, mime_type=media_type)
+        raise MCPError(code, redact(str(error)), {"uri": redact(uri[:MAX_SHOWN_ADDRESS])}) from error
+    content = types.TextResourceContents(uri=uri, text=redact(text), mime_type=media_type)
     return types.ReadResourceResult(contents=[content])
 
 
@@ -77,7 +80,7 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
     path, _, number = address.path.removeprefix("/").partition("/")
     view = PATHS.get(path)
     if address.scheme != "debate" or not view or (view.name == "round") != bool(number):
-        raise InvalidRequestError(f"Unknown resource: {uri[:200]}")
+        raise InvalidRequestError(f"Unknown resource: {quote_inline(uri, MAX_SHOWN_ADDRESS)}")
     query = dict(parse_qsl(address.query))
     media_type = FORMATS.get(query["format"]) if "format" in query else view.media_type
     if not media_type or (media_type == MARKDOWN and not view.render):

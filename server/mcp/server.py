@@ -8,9 +8,12 @@ from mcp import types
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 
+from server.debate.facts.quoting import quote_inline
 from server.engine.debates import DebateManager
+from server.engine.model_calls import MODEL_FIELDS
 from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
+from server.redaction import redact_model
 from server.settings import package_version
 from server.tools.debates import build_all_tools
 from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error
@@ -43,8 +46,10 @@ def build_server(manager: DebateManager) -> Server[DebateManager]:
 
     async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> ToolOutput:
         if tool := tools.get(params.name):
-            return await tool.run(params.arguments or {}, ToolCall(context, params))
-        return build_error(f"Unknown tool: {params.name}")
+            return redact_model(
+                await tool.run(params.arguments or {}, ToolCall(context, params)), MODEL_FIELDS
+            )
+        return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(tools)}.")
 
     return Server(
         "counterpoint",

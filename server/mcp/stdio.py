@@ -33,6 +33,7 @@ from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.mcp.server import build_server
 from server.models import Model
+from server.redaction import redact_error
 from server.settings import Settings
 
 SHUTDOWN_GRACE = 0.9
@@ -59,7 +60,7 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | 
             )
         return anyio.run(serve, settings, models)
     except DebateError as error:
-        sys.stderr.write(f"counterpoint: {error}\n")
+        sys.stderr.write(f"counterpoint: {redact_error(str(error))}\n")
         return 1
 
 

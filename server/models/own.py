@@ -1,6 +1,5 @@
 """Own models: objects or functions passed in code, and entry points of the group `counterpoint.models`."""
 
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -11,7 +10,7 @@ import anyio
 from anyio import to_thread
 
 from server.models import Model, ModelError, OnText, Reply, Request, Usage, limit_time
-from server.redaction import redact
+from server.redaction import redact_error
 
 # From messages, `{"role": …, "content": …}` each, to the text of the reply.
 ReplyFunction = Callable[[list[dict[str, str]]], str | Awaitable[str]]
@@ -61,6 +60,6 @@ def load_own_model(name: str) -> Model | None:
     try:
         return as_model(name, candidates[0].load()(argument))
     except Exception as error:  # it runs the code of another package
-        cause = redact(f"{type(error).__name__}: {error}", os.environ)[:200]
+        cause = redact_error(f"{type(error).__name__}: {error}")[:200]
         detail = f"{name}: its entry point {values} failed ({cause}). Repair or uninstall its package."
         raise ModelError("bad_request", detail, attempts=0) from error

@@ -19,6 +19,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Lookup
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function, FunctionCall, parse_arguments
+from server.redaction import learn_secrets
 from server.settings import ResearchServer
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Research:
     """
 
     def __init__(self, servers: Mapping[str, ResearchServer], *, retry_delay: float = RETRY_DELAY) -> None:
+        learn_secrets(secret for server in servers.values() for secret in server.find_secrets())
         self.servers = servers
         self.retry_delay = retry_delay
         self.tasks = anyio.create_task_group()

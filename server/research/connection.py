@@ -9,9 +9,9 @@ import httpx2
 from mcp import Client, MCPError, types
 from pydantic import TypeAdapter, ValidationError
 
-from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.facts.text import clean, clean_line
 from server.debate.prompts.tool_schemas import Function
-from server.redaction import redact
+from server.redaction import redact, redact_error
 from server.research import ToolResult, transports
 from server.settings import ResearchServer
 
@@ -149,7 +149,7 @@ class Connection:
             reason = self.describe(error)
             self.drop(reason)
             return ToolResult(error=f"the call failed: {reason}")
-        return parse_result(result, self.server)
+        return parse_result(result)
 
     def describe(self, error: BaseException) -> str:
         """The cause of a failure without secrets, such as "it cannot be reached (ConnectError)"."""
@@ -157,7 +157,7 @@ class Connection:
             error = error.exceptions[0]
         match error:
             case MCPError():
-                text = format_error_text(error.message, self.server) or "no reason given"
+                text = format_error_text(error.message) or "no reason given"
             case transports.OutputLimitError():
                 text = f"it sent {error}"
             case ValidationError():
@@ -181,11 +181,11 @@ def build_function(tool: types.Tool) -> Function | None:
         return None
     if len(tool.name) > MAX_TOOL_NAME_LENGTH or schema_size > MAX_SCHEMA_BYTES:
         return None
-    description = clean((tool.description or tool.title or "")[: 4 * MAX_DESCRIPTION_LENGTH])
-    return Function(tool.name, collapse_whitespace(description)[:MAX_DESCRIPTION_LENGTH], tool.input_schema)
+    description = redact(clean_line((tool.description or tool.title or "")[: 4 * MAX_DESCRIPTION_LENGTH]))
+    return Function(tool.name, description[:MAX_DESCRIPTION_LENGTH], tool.input_schema)
 
 
-def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
+def parse_result(result: CallResult) -> ToolResult:
     if isinstance(result, types.InputRequiredResult):
         return ToolResult(error="the tool asks for input, which research tools do not get")
     parts = result.content
@@ -193,24 +193,17 @@ def parse_result(result: CallResult, server: ResearchServer) -> ToolResult:
     if not whole and result.structured_content is not None:
         whole = json.dumps(result.structured_content, ensure_ascii=False)
     if result.is_error:
-        reason = format_error_text(whole, server)
+        reason = format_error_text(whole)
         return ToolResult(error=f"the tool failed{f': {reason}' if reason else ' without a reason'}")
     if not whole and (kinds := " and ".join(sorted({part.type for part in parts} - {"text"}))):
         return ToolResult(error=f"the tool returned {kinds}, and no text")
     # Cut before cleaning, which takes time, and after: a secret may begin before the final cut.
-    text = clean(redact_server_secrets(whole[: 4 * MAX_RESULT_LENGTH], server))
+    text = redact(clean(whole[: 4 * MAX_RESULT_LENGTH]))
     is_cut = len(text) > MAX_RESULT_LENGTH or len(whole) > 4 * MAX_RESULT_LENGTH
     return ToolResult(text[:MAX_RESULT_LENGTH], cut=is_cut)
 
 
-def format_error_text(text: str, server: ResearchServer) -> str:
+def format_error_text(text: str) -> str:
     """An error message of a server on one line, short and without secrets."""
-    line = collapse_whitespace(clean(redact_server_secrets(text[: 4 * MAX_ERROR_LENGTH], server)))
+    line = redact_error(clean_line(text[: 4 * MAX_ERROR_LENGTH]))
     return line if len(line) <= MAX_ERROR_LENGTH else line[: MAX_ERROR_LENGTH - 1].rstrip() + "…"
-
-
-def redact_server_secrets(text: str, server: ResearchServer) -> str:
-    """The text without the keys and header values of this server, and without what looks like a key."""
-    words = [word for value in server.headers.values() for word in (value, *value.split())]
-    headers = {f"{number}_SECRET": word for number, word in enumerate(words)}
-    return redact(text, {**server.env, **headers})

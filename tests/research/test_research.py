@@ -65,7 +65,7 @@ async def test_tools_are_offered_as_functions_that_providers_accept() -> None:
     assert len(set(names)) == len(names)
     assert "bad__endless" not in names  # its schema is too large
     assert {len(function.description) for function in functions} == {500}
-    assert functions[0].description.startswith("All [31m of it. All")
+    assert functions[0].description.startswith("All of it. All")
     assert functions[0].parameters["type"] == "object"
 
 

