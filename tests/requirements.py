@@ -115,6 +115,7 @@ BUILT: dict[str, str] = {
     ),
     "C16": "per-turn task records (who, round, state, duration) for a developer's view",
     "C17": "visibility: which seats' output reaches the client and which enters other seats' history",
+    "C19": "a seat's prompt may add to the house's words or replace them; instructions may be a function in code",
     "C20": (
         "the result keeps the moderator's summary and decision of every round; a null winner is a synthesis, "
         "with the position that was made of the others"
@@ -195,7 +196,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "C19": "a seat's prompt may add to the house's words or replace them; instructions may be a function in code",
     "D23": (
         "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
         "vote, a budget share …) that pause a debate before what they wait for happens"

@@ -18,8 +18,8 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events, interventions
 from server.debate.facts.errors import DebateError
+from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.labels import name_sides
-from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.rules.budget import count_expected_calls
@@ -27,7 +27,11 @@ from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
 from server.debate.views.names import name_event
 from server.debate.views.state import awaited_seats, awaited_turns, framing_line, is_visible, known_debaters
-from server.debate.views.warnings import describe_lost_predicate, has_uninformative_decision
+from server.debate.views.warnings import (
+    describe_lost_functions,
+    describe_lost_predicate,
+    has_uninformative_decision,
+)
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.models.registry import family
@@ -238,8 +242,10 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             out.print_markdown(markdown.officer_block(event), 2)
         case events.BlockEnded():
             print_note(out, markdown.describe_block_end(event))
-        case events.PredicateLost():
+        case PredicateLost():
             print_note(out, describe_lost_predicate(event))
+        case PromptFunctionsLost():
+            print_note(out, describe_lost_functions(event))
         case events.HandedOff():
             how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
             print_note(out, f"{event.seat} {how} {event.to}.")
@@ -258,7 +264,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         case events.Paused() | events.Resumed() | interventions.InterventionFact():
             print_note(out, ": ".join(filter(None, (describe_action(event), event.reason))), "")
-        case events.Concluded() | events.Synthesized() | events.Ended():
+        case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
             pass
         case _:
             assert_never(event)

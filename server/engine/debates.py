@@ -17,14 +17,14 @@ import anyio
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, add_windows, open_debate
+from server.debate.commands.open import add_prices, add_prompt_functions, add_windows, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
-from server.debate.rules.advance import TerminateWhen
+from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import is_round_over, is_unattended
 from server.debate.rules.schedule import find_models, is_talk_over
@@ -114,13 +114,13 @@ class DebateManager:
         request: DebateRequest,
         *,
         actor: str,
-        terminate_when: TerminateWhen | None = None,
+        code: CallerCode = NO_CODE,
         hold: bool = False,
         joins: bool = False,
     ) -> DebateSnapshot:
         """Open a debate, have its positions named, and run it if `request.run` is set.
 
-        `terminate_when` is called after each round of talk, by this process only. `hold`: do not run it before
+        `code` is called by this process only. `hold`: do not run it before
         `release`, so that positions can be confirmed.
         """
         own = [debater.model for debater in request.debaters]
@@ -128,7 +128,7 @@ class DebateManager:
         seed = secrets.randbelow(2**31 - 1) + 1
         setup = open_debate(request, models=models, seed=seed, find_price=self._prices.find_price)
         asked = {"start": dump_arguments(request)} if joins else None
-        return await self._create(setup, (), actor, terminate_when, asked, hold=hold)
+        return await self._create(setup, (), actor, code, asked, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
@@ -169,7 +169,7 @@ class DebateManager:
         changes: ChangesInput,
         *,
         actor: str,
-        terminate_when: TerminateWhen | None = None,
+        code: CallerCode = NO_CODE,
         joins: bool = False,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
@@ -179,21 +179,22 @@ class DebateManager:
         asked = (
             {"fork": debate_id, "at_round": at_round, "changes": dump_arguments(changes)} if joins else None
         )
-        return await self._create(setup, inherited, actor, terminate_when, asked)
+        return await self._create(setup, inherited, actor, code, asked)
 
     async def _create(
         self,
         setup: Opened,
         inherited: Sequence[Event],
         actor: str,
-        terminate_when: TerminateWhen | None,
+        code: CallerCode,
         asked: Mapping[str, Any] | None,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
         setup = redact_model(setup, MODEL_FIELDS)
-        setup = setup.model_copy(update={"has_predicate": terminate_when is not None})
+        setup = setup.model_copy(update={"has_predicate": code.terminate_when is not None})
+        setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         names = find_models(setup)
         for name in dict.fromkeys((*names, *setup.fallback_models)):
@@ -206,8 +207,8 @@ class DebateManager:
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked)
         self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
-        if terminate_when:
-            self._driver.predicates[snapshot.id] = terminate_when
+        if code:
+            self._driver.code[snapshot.id] = code
         if hold and setup.needs_framing:
             self._held[snapshot.id] = anyio.Event()
         elif setup.run:

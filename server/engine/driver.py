@@ -11,7 +11,7 @@ from contextlib import suppress
 import anyio
 from anyio.abc import TaskGroup
 
-from server.debate.rules.advance import TerminateWhen
+from server.debate.rules.advance import NO_CODE, CallerCode
 from server.engine.leases import HEARTBEAT_INTERVAL, Leases
 from server.engine.runner import TO_END, LeaseLostError, Run, Runner, has_reached
 from server.engine.store import DebateSnapshot, DebateStore
@@ -30,7 +30,7 @@ class DebateDriver:
         self.leases = leases
         self.task_group = task_group
         self.runs: dict[str, Run] = {}  # by debate id
-        self.predicates: dict[str, TerminateWhen] = {}  # by debate id, of this process only
+        self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
         self.run_added = anyio.Event()
         store.listeners.append(self.update)
 
@@ -43,7 +43,7 @@ class DebateDriver:
         if run := self.runs.get(snapshot.id):
             run.through_round = max(run.through_round, through_round)
             return run
-        run = Run(snapshot, through_round, self.predicates.get(snapshot.id))
+        run = Run(snapshot, through_round, self.code.get(snapshot.id, NO_CODE))
         self.runs[snapshot.id] = run
         self.task_group.start_soon(self.drive, run)
         self.run_added.set()
@@ -73,7 +73,7 @@ class DebateDriver:
         finally:
             del self.runs[debate_id]
             if run.snapshot.debate.ended:
-                self.predicates.pop(debate_id, None)
+                self.code.pop(debate_id, None)
             run.done = True
             run.notify()
             with anyio.move_on_after(2, shield=True):

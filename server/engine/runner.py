@@ -18,7 +18,7 @@ import anyio
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Resumed
 from server.debate.facts.state import Debate
 from server.debate.rules import budget
-from server.debate.rules.advance import TerminateWhen
+from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import (
     Ask,
     Call,
@@ -51,7 +51,7 @@ class Run:
 
     snapshot: DebateSnapshot
     through_round: float = TO_END
-    terminate_when: TerminateWhen | None = None
+    code: CallerCode = NO_CODE
     started_at: datetime | None = None  # when this process got the lease
     cancel_scope: anyio.CancelScope | None = None  # while it has it
     changed: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each change
@@ -93,7 +93,7 @@ class Runner:
     async def run(self, run: Run) -> None:
         """Run a debate as far as requested, or until it pauses or waits for its caller. Raises LeaseLostError."""
         while not has_reached(run.snapshot.debate, run.through_round):
-            step = decide(run.snapshot.debate, run.terminate_when, self.compute_elapsed(run))
+            step = decide(run.snapshot.debate, run.code, self.compute_elapsed(run))
             if isinstance(step, Record):
                 run.update(await self.store.record(run.snapshot, step.events))
             elif isinstance(step, Ask):
@@ -195,8 +195,8 @@ class Runner:
                 return
             if with_follow_up:
                 debate = replay(events, run.snapshot.debate)
-                # A predicate of the caller may raise, which must not cost an answer.
-                if not (run.terminate_when or has_reached(debate, run.through_round)):
+                # Code of the caller may raise, which must not cost an answer.
+                if not (run.code or has_reached(debate, run.through_round)):
                     step = decide(debate, elapsed=self.compute_elapsed(run))
                     events += step.events if isinstance(step, Record) else ()
             try:

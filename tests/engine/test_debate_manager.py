@@ -10,7 +10,9 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import PredicateLost
+from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
+from server.debate.facts.state import Debate
+from server.debate.rules.advance import CallerCode
 from server.debate.views.verdict import build_verdict
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
@@ -68,7 +70,7 @@ async def test_a_predicate_ends_the_talk_after_a_round(database: str) -> None:
         snapshot = await running.start(
             build_request(question="Ship it?", format="verdict", max_rounds=4, run=True),
             actor=ACTOR,
-            terminate_when=lambda debate: len(debate.turns) >= 4,
+            code=CallerCode(lambda debate: len(debate.turns) >= 4),
         )
         snapshot = await running.follow(snapshot.id, wait=5)
 
@@ -83,7 +85,9 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
         raise ZeroDivisionError
 
     async with open_engine(database, default="scripted") as running:
-        snapshot = await running.start(build_request(question="Ship it?"), actor=ACTOR, terminate_when=broken)
+        snapshot = await running.start(
+            build_request(question="Ship it?"), actor=ACTOR, code=CallerCode(broken)
+        )
         await running.step(snapshot.id, wait=5)
         with pytest.raises(ZeroDivisionError):
             await running.step(snapshot.id, wait=5)
@@ -97,7 +101,7 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
 async def test_a_predicate_that_a_restart_lost_is_recorded_and_said(database: str) -> None:
     request = DebateRequest(question="Ship it?", format="verdict", max_rounds=3)
     async with open_engine(database, default="scripted") as running:
-        snapshot = await running.start(request, actor=ACTOR, terminate_when=lambda _: True)
+        snapshot = await running.start(request, actor=ACTOR, code=CallerCode(lambda _: True))
         await running.step(snapshot.id, wait=5)
     async with open_engine(database, default="scripted") as later:
         await later.step(snapshot.id, wait=5)
@@ -111,6 +115,49 @@ async def test_a_predicate_that_a_restart_lost_is_recorded_and_said(database: st
     said = "was lost with its process: from round 1 on it was not asked."
     assert [said in caution for caution in build_verdict(snapshot.debate).cautions].count(True) == 1
     assert not any(said in caution for caution in build_verdict(child.debate).cautions)
+
+
+@pytest.mark.requirement("C19", "D7")
+async def test_prompts_that_code_writes_are_recorded_and_a_restart_goes_on_with_the_last_ones(
+    database: str,
+) -> None:
+    told: list[str] = []
+
+    def listen(request: Request) -> str:
+        last = request.prompt.messages[-1].content.splitlines()
+        told.extend(line for line in last if line.startswith("Mind round "))
+        return "So."
+
+    models = {"mine": ScriptedModel(listen)}
+    code = CallerCode(prompts={"Opponent": lambda debate, _: f"Mind round {debate.round}."})
+    request = build_request(question="Ship it?", format="verdict", max_rounds=3, models=["mine"])
+    async with open_engine(database, models) as running:
+        snapshot = await running.start(request, actor=ACTOR, code=code)
+        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=5)
+    async with open_engine(database, models) as later:
+        snapshot = await later.step(snapshot.id, wait=5)
+
+    assert told == ["Mind round 1.", "Mind round 2.", "Mind round 2."]
+    assert [entry.event for entry in snapshot.entries if isinstance(entry.event, PromptFunctionsLost)] == [
+        PromptFunctionsLost(round=3)
+    ]
+
+
+@pytest.mark.requirement("C19")
+async def test_a_prompt_function_that_raises_costs_no_answer_and_is_its_callers_error(database: str) -> None:
+    def broken(debate: Debate, _seat: str) -> str:
+        return "Go on." if debate.round == 1 else str(1 / 0)
+
+    async with open_engine(database, default="scripted") as running:
+        request = build_request(question="Ship it?")
+        snapshot = await running.start(request, actor=ACTOR, code=CallerCode(prompts={"": broken}))
+        await running.step(snapshot.id, wait=5)
+        with pytest.raises(ZeroDivisionError):
+            await running.step(snapshot.id, wait=5)
+        snapshot = await running.load(snapshot.id)
+
+    assert (snapshot.debate.round, len(snapshot.debate.turns)) == (1, 2)
 
 
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
 from server.debate.facts.causes import EndCause
-from server.debate.facts.config import Limits
-from server.debate.facts.positions import DefaultPositionsUsed
+from server.debate.facts.config import Limits, SeatPrompt
+from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
@@ -134,7 +134,12 @@ def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy
         build(DefaultPositionsUsed),
         build(events.DefaultPlanUsed),
         build(events.BlockEnded, block=st.sampled_from(names), passes=st.integers(0, 3), cause=causes),
-        build(events.PredicateLost),
+        build(PredicateLost),
+        build(PromptFunctionsLost),
+        build(
+            events.PromptsComputed,
+            prompts=st.builds(lambda seat: (SeatPrompt(seat=seat, text="x"),), any_seat_name(opened)),
+        ),
         build(events.HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
         build(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
         build(events.Paused, reason=st.just("x")),

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import open_debate
+from server.debate.commands.open import add_prompt_functions, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
@@ -184,7 +184,7 @@ def play_oxford() -> list[Event]:
 
 
 def play_blocks() -> list[Event]:
-    """A block of phases that is held until its vote finds consensus, by a process that lost its predicate."""
+    """A block of phases that is held until its vote finds consensus, by a process that lost its code."""
 
     def vote(call: Call) -> dict[str, Any]:
         own = {"Ada": "A", "Bob": "B", "Çelik": "C"}[call.seat]
@@ -193,8 +193,12 @@ def play_blocks() -> list[Event]:
     repeated = {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 3}
     options = {"phases": ["opening", "argumentation", repeated]}
     opened = build_setup(["vendor/a", "vendor/b"], debaters=TEAM["debaters"], options=options)
-    opened = opened.model_copy(update={"has_predicate": True})
-    return simulate(opened, task_script({"ballot": vote})).play().events
+    opened = add_prompt_functions(opened.model_copy(update={"has_predicate": True}), ["Bob"])
+    at = simulate(
+        opened, task_script({"ballot": vote}), prompt_functions={"Bob": lambda _, seat: f"Żółć, {seat}."}
+    )
+    at.play_through_round(1).prompt_functions = {}
+    return at.play().events
 
 
 def play_interventions() -> list[Event]:

@@ -1,7 +1,7 @@
 """Debates for tests of the core, played without an engine: a script replies, in any order of arrival."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Any, Self
@@ -20,7 +20,7 @@ from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
-from server.debate.rules.advance import TerminateWhen
+from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, status
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.rounds import build_analysis
@@ -158,6 +158,7 @@ class DebateSimulation:
     script: Script = default_script
     arrival_order: ArrivalOrder = iter
     terminate_when: TerminateWhen | None = None
+    prompt_functions: Mapping[str, PromptFunction] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     calls_made: list[tuple[Call, Prompt]] = field(default_factory=list)
 
@@ -178,7 +179,7 @@ class DebateSimulation:
 
     def step(self) -> bool:
         """Carry out the next decision. False if the debate waits or has ended."""
-        match decide(self.debate, self.terminate_when):
+        match decide(self.debate, CallerCode(self.terminate_when, self.prompt_functions)):
             case Record(events):
                 self.add_events(*events)
             case Ask(calls) as asking:
@@ -210,7 +211,7 @@ class DebateSimulation:
         return self.play(lambda debate: debate.round >= round_number)
 
     def pending_calls(self) -> tuple[Call, ...]:
-        step = decide(self.debate, self.terminate_when)
+        step = decide(self.debate, CallerCode(self.terminate_when, self.prompt_functions))
         return step.calls if isinstance(step, Ask) else ()
 
     def intervene(self, action: str, **wish: Any) -> str:

@@ -9,6 +9,7 @@ from mcp import Client
 
 from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput
+from server.debate.rules.advance import CallerCode
 from server.engine.errors import DebateNotFoundError
 from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
@@ -121,7 +122,7 @@ async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(dat
         parent = await manager.start(build_request(question="Ship it?", max_rounds=3), actor="test")
         await manager.step(parent.id, wait=5)
         child = await manager.fork(
-            parent.id, 1, ChangesInput(), actor="me", terminate_when=lambda _debate: True
+            parent.id, 1, ChangesInput(), actor="me", code=CallerCode(lambda _debate: True)
         )
         with anyio.fail_after(5):
             while not child.debate.ended:

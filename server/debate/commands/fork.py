@@ -16,7 +16,7 @@ from server.debate.facts import config, events, interventions
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
-from server.debate.facts.positions import DefaultPositionsUsed
+from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
 from server.debate.rules.advance import find_talk_end, next_phase
@@ -73,8 +73,10 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 break
             case events.Paused() | events.Resumed() if entry.seq not in needed:
                 pass
-            case interventions.TalkConcluded() | events.Concluded() | events.Ended() | events.PredicateLost():
+            case interventions.TalkConcluded() | events.Concluded() | events.Ended():
                 pass
+            case PredicateLost() | PromptFunctionsLost():
+                pass  # the fork has code of its own, or loses it again
             case events.BlockEnded(round=number) if number == at_round:
                 pass
             case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
@@ -125,6 +127,9 @@ def adapt_events(
                 pass
             case interventions.InstructionGiven() if changes.instructions is not None:
                 pass
+            case events.PromptsComputed() if changes.instructions is not None:
+                own = tuple(prompt for prompt in event.prompts if prompt.seat in after.prompt_functions)
+                adapted += [event.model_copy(update={"prompts": own})] if own else []
             case interventions.WeightsChanged():
                 kept = tuple(w for w in event.weights if w.seat in new and w.seat not in judges)
                 adapted += [event.model_copy(update={"weights": kept})] if kept else []
@@ -190,6 +195,7 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         other |= {"max_rounds": requested} | ({"max_turns": requested} if row and row.default_turns else {})
     if changes.instructions is not None:
         other["instructions"] = changes.instructions
+        other["prompt_functions"] = tuple(filter(None, setup.prompt_functions))
     return setup.model_copy(update=other)
 
 

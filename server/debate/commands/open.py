@@ -1,7 +1,7 @@
 """Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
@@ -10,6 +10,7 @@ from server.debate.commands.positions import build_framing, describe_framing_pro
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import (
     CALLER,
+    FRAMER,
     Debater,
     Document,
     JudgePanel,
@@ -27,7 +28,13 @@ from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import check_prices_known, find_round_shortfall
-from server.debate.rules.schedule import find_models, find_voters, verdict_source
+from server.debate.rules.schedule import (
+    find_models,
+    find_seat_prompt,
+    find_voters,
+    seat_models,
+    verdict_source,
+)
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.schemas.output_schema import check_schema
 
@@ -124,6 +131,25 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
     problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
     require(CALLER not in setup.fallback_models, problem)
+
+
+def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:
+    """The setup of a debate whose caller's code writes the prompts of these seats; "" for those without one.
+
+    Raises:
+        InvalidRequestError: there is no such seat, its name is not known yet, or it has a fixed prompt.
+    """
+    known = seat_models(setup).keys() - {FRAMER}
+    if setup.needs_framing:
+        known -= {debater.name for debater in setup.debaters}
+    for seat in seats:
+        is_known = not seat or seat in known
+        hint = f"prompts: nobody is called {seat!r} as far as is known. Seats: {', '.join(sorted(known))}."
+        require(is_known, f"{hint} Name `debaters` to give them prompts.")
+        fixed = find_seat_prompt(setup, seat)[0] if seat else setup.instructions
+        where = f"{seat} has a prompt" if seat else "there are instructions"
+        require(not fixed, f"A function writes them, and {where} in the request: leave one out.")
+    return setup.model_copy(update={"prompt_functions": tuple(seats)})
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:

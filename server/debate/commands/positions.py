@@ -5,12 +5,11 @@ from typing import Any
 
 from server.debate.commands.intervene import Intervention
 from server.debate.commands.requests import DebateRequest
-from server.debate.facts.config import CALLER, EMBEDDED, JudgePanel
+from server.debate.facts.config import CALLER, EMBEDDED, Framer, Framing, JudgePanel
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.interventions import PositionsRevised, StanceRevised
 from server.debate.facts.labels import label_debaters
-from server.debate.facts.positions import Framer, Framing
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import normalize_name

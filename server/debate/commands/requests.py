@@ -7,14 +7,23 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field
 
-from server.debate.facts.config import BlockUntil, DebaterTask, HandoffMode, Limits, OnWindow, Order, SeatKind
+from server.debate.facts.config import (
+    MAX_PROMPT_LENGTH,
+    BlockUntil,
+    DebaterTask,
+    HandoffMode,
+    Limits,
+    OnWindow,
+    Order,
+    SeatKind,
+)
 from server.debate.facts.text import clean
 
 MAX_DOCUMENT_LENGTH = 200_000
 
 Name = Annotated[str, Field(max_length=40)]
 Cleaned = Annotated[str, AfterValidator(clean)]
-Text = Annotated[Cleaned, Field(max_length=8_000)]
+Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
 ToolName = Annotated[str, Field(max_length=120)]

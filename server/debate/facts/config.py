@@ -35,6 +35,9 @@ CALLER = "caller"
 EMBEDDED = "local"
 """The embedded model, which is too small for decisions."""
 
+MAX_PROMPT_LENGTH = 8_000
+"""Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
+
 MODERATOR, REFEREE, SYNTHESIZER, FRAMER = "moderator", "referee", "synthesizer", "framer"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
@@ -49,6 +52,21 @@ class Debater(Fact):
     max_turn_tokens: int = 0  # 0: the debate's
     turn_timeout: int = 0  # 0: the debate's
     tools: tuple[str, ...] = ()  # research servers it may use
+
+
+class Framer(Fact):
+    """The seat that proposes positions where nobody named debaters, and the models of who will stand for them."""
+
+    model: str
+    models: tuple[str, ...]  # given to the debaters in turn
+
+
+class Framing(Fact):
+    """How the positions came about for which nobody named debaters."""
+
+    question_kind: Literal["yes_no", "open", ""] = ""  # "" where they are those of the format
+    assumption: str = ""  # what is taken for given where the question leaves it open
+    problem: str = ""  # why they are those of the format
 
 
 class Document(Fact):
@@ -88,6 +106,13 @@ class Officer(Fact):
     prompt: str = ""
     replaces_task: bool = False
     tools: tuple[str, ...] = ()  # research servers it may use
+
+
+class SeatPrompt(Fact):
+    """What a function of the caller's code wrote for a seat."""
+
+    seat: str
+    text: Annotated[str, Field(max_length=MAX_PROMPT_LENGTH)]
 
 
 class Block(Fact):

@@ -13,8 +13,8 @@ from server.debate.facts import config
 from server.debate.facts.beliefs import Belief, ConsensusKind, Criterion, Vote
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
+from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import InterventionEvent
-from server.debate.facts.positions import DefaultPositionsUsed, Framer, Framing
 from server.debate.facts.text import clean, collapse_whitespace
 
 OfficerTask = Literal["framing", "opening", "closing", "audit", "deliverable"]
@@ -57,9 +57,8 @@ class Opened(Fact):
     max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
     turn_words: int = 180  # the length of a turn that debaters are asked for
     run: bool = False  # the server runs it to the verdict unattended
-    has_predicate: bool = (
-        False  # code of the process that opened it may end the talk, and ends with that process
-    )
+    has_predicate: bool = False  # code of the process that opened it may end the talk
+    prompt_functions: tuple[str, ...] = ()  # seats whose prompts such code writes; "" for those without one
     tags: tuple[str, ...] = ()
     brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
     moderator: config.Moderator | None = None
@@ -70,8 +69,8 @@ class Opened(Fact):
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
-    framer: Framer | None = None  # proposes positions in place of those of `debaters`
-    framing: Framing | None = None  # how they came about, where that is known
+    framer: config.Framer | None = None  # proposes positions in place of those of `debaters`
+    framing: config.Framing | None = None  # how they came about, where that is known
     limits: config.Limits = config.Limits()
     prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     windows: tuple[config.Window, ...] = ()  # of the models whose window is known
@@ -111,11 +110,12 @@ class BlockEnded(Fact):
     cause: EndCause
 
 
-class PredicateLost(Fact):
-    """The process with the caller's predicate (`terminate_when`) is gone: from this round on it is not asked."""
+class PromptsComputed(Fact):
+    """What the caller's functions wrote for seats, from this round on, where it changed."""
 
-    kind: Literal["predicate_lost"] = "predicate_lost"
+    kind: Literal["prompts_computed"] = "prompts_computed"
     round: int
+    prompts: tuple[config.SeatPrompt, ...]
 
 
 class SlotFact(Fact):
@@ -330,8 +330,9 @@ class Ended(Fact):
 AnswerEvent = PositionsFramed | RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
-RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | PredicateLost | DefaultPlanUsed | HandedOff
-CourseEvent = RoundEvent | Concluded | Paused | Resumed | Ended
+CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
+RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff
+CourseEvent = CodeEvent | RoundEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

@@ -21,6 +21,7 @@ from server.debate.facts.config import (
     Price,
 )
 from server.debate.facts.events import AnswerEvent, Failed, Opened, Spoke
+from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import Challenged, NoteAdded
 
 RoundPlan = events.RoundOpened | events.DefaultPlanUsed
@@ -41,7 +42,9 @@ class Debate:
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
     ended_blocks: tuple[events.BlockEnded, ...] = ()
-    predicate_lost: events.PredicateLost | None = None
+    predicate_lost: PredicateLost | None = None
+    prompt_functions_lost: PromptFunctionsLost | None = None
+    computed_prompts: tuple[events.PromptsComputed, ...] = ()
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
@@ -117,6 +120,11 @@ class Debate:
         """(seat, round, slot_index) of the turns that prompts leave out."""
         retracted = self.find_interventions(changes.TurnRetracted)
         return frozenset((made.seat, made.turn_round, made.slot_index) for made in retracted)
+
+    @cached_property
+    def seat_prompts(self) -> dict[str, str]:
+        """What functions of the caller's code wrote last, by seat."""
+        return {prompt.seat: prompt.text for made in self.computed_prompts for prompt in made.prompts}
 
     def is_active(self, turn: Spoke) -> bool:
         """Whether a turn was not retracted."""

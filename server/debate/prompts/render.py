@@ -41,7 +41,7 @@ from server.debate.rules.advance import find_talk_end, next_phase
 from server.debate.rules.blocks import is_in_moderated_block
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
-from server.debate.rules.schedule import current_model, find_tools, slot_failures
+from server.debate.rules.schedule import current_model, find_seat_prompt, find_tools, slot_failures
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
@@ -134,9 +134,9 @@ def other_labels(debate: Debate, call: Call) -> tuple[str, ...]:
 
 def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     """The only part of a prompt that depends on its seat: who it is, its task in steps, the shape of the answer."""
-    own, replaces = find_own_prompt(debate, call)
-    if own or debate.setup.instructions:
-        yield own or debate.setup.instructions
+    own, replaces = find_own_prompt(debate, call.seat)
+    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
+        yield prompt
     for given in debate.find_interventions(InstructionGiven):
         if given.to in ("", call.seat) and given.round < call.round:
             yield given.text
@@ -153,22 +153,12 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     yield from render_answer_format(debate, call)
 
 
-def find_own_prompt(debate: Debate, call: Call) -> tuple[str, bool]:
+def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
     """(the seat's own prompt or "", whether it replaces the steps of its task) (requirements C14, C19)."""
-    setup = debate.setup
-    if is_debater_call(call):
-        debater = debate.debater(call.seat)
-        return debater.system_prompt, debater.replaces_task and bool(debater.system_prompt)
-    officers = {
-        "opening": setup.moderator,
-        "closing": setup.moderator,
-        "audit": setup.referee,
-        "deliverable": setup.synthesizer,
-    }
-    seat = officers.get(call.task) or setup.judges
-    if call.task == "framing":
-        return "", False
-    return seat.prompt, seat.replaces_task and bool(seat.prompt)
+    prompt, replaces = find_seat_prompt(debate.setup, seat)
+    if seat in debate.setup.prompt_functions:
+        prompt = debate.seat_prompts.get(seat, "")
+    return prompt, replaces and bool(prompt)
 
 
 def render_steps(debate: Debate, call: Call) -> Iterator[str]:

@@ -6,29 +6,51 @@ follows from what was said. A phase that closes the talk comes after all rounds 
 A block of phases is held again until what its last phase says (`blocks`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
     BlockEnded,
+    CodeEvent,
     Ended,
     Event,
     HandedOff,
     HandoffFailed,
     Opened,
     PhaseEntered,
-    PredicateLost,
+    PromptsComputed,
 )
+from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, find_block, find_phase, phase_seats
 from server.debate.rules.blocks import find_block_end, find_moderator_cause, is_in_moderated_block
+from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.rules.verdict import build_verdict_events
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""
+
+PromptFunction = Callable[[Debate, str], str]
+"""A pure, total function, called before each round: what the prompt of this seat says, in place of a fixed text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerCode:
+    """Code of the process that opened a debate. It ends with that process; what it returned is recorded."""
+
+    terminate_when: TerminateWhen | None = None
+    prompts: Mapping[str, PromptFunction] = field(default_factory=dict)
+    """By seat; "" for every seat that has no prompt of its own."""
+
+    def __bool__(self) -> bool:
+        return bool(self.terminate_when or self.prompts)
+
+
+NO_CODE = CallerCode()
 
 
 CUT_OFF: frozenset[EndCause] = frozenset({"request", "budget"})
@@ -102,6 +124,34 @@ def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -
     return (PredicateLost(round=debate.round),) if is_lost and is_asked else ()
 
 
+def find_code_problem(debate: Debate, event: CodeEvent) -> str:
+    """Why an event about the caller's code is not possible; "" where it is."""
+    setup = debate.setup
+    match event:
+        case PredicateLost():
+            is_possible = setup.has_predicate and debate.predicate_lost is None
+        case PromptFunctionsLost():
+            is_possible = bool(setup.prompt_functions) and debate.prompt_functions_lost is None
+        case PromptsComputed():
+            seats = {prompt.seat for prompt in event.prompts}
+            is_possible = bool(setup.prompt_functions) and seats <= seat_models(setup).keys()
+        case _:
+            assert_never(event)
+    return "" if is_possible else "there is no such code, or it is lost already"
+
+
+def apply_code_event(debate: Debate, event: CodeEvent) -> Debate:
+    match event:
+        case PredicateLost():
+            return replace(debate, predicate_lost=event)
+        case PromptFunctionsLost():
+            return replace(debate, prompt_functions_lost=event)
+        case PromptsComputed():
+            return replace(debate, computed_prompts=(*debate.computed_prompts, event))
+        case _:
+            assert_never(event)
+
+
 def build_phase_entered(
     debate: Debate, phase: Phase, end: TalkEnd | None, handoff_events: tuple[Event, ...] = ()
 ) -> PhaseEntered:
@@ -172,6 +222,24 @@ def is_closing_due(debate: Debate, phase: Phase, end: TalkEnd) -> bool:
         return False
     held = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
     return not next(phase for phase in held if phase.is_talk).is_written_together
+
+
+def can_follow(debate: Debate, phase: Phase) -> bool:
+    """Whether the phase may begin.
+
+    Phases keep their order, and synthesis needs the verdict if there is one.
+    """
+    if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
+        return False
+    here = debate.phase
+    if here is None:
+        return True
+    phases, block = debate.setup.phases, here.block
+    if phases.index(here) < phases.index(phase) or (here is phase and phase.repeats):
+        return True
+    has_ended = any(ended.round == debate.round for ended in debate.ended_blocks)
+    held = sum(entered.phase == here.name for entered in debate.rounds)
+    return block is not None and block.first == phase.name and held < block.limit and not has_ended
 
 
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:

@@ -14,15 +14,30 @@ who was never heard; resuming calls the missing seats again. A round of talk beg
 all of it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from server.debate.facts.config import CALLER
-from server.debate.facts.events import DefaultPlanUsed, Ended, Event, Failed, Paused, PhaseEntered, Task
+from server.debate.facts.config import CALLER, FRAMER, MAX_PROMPT_LENGTH, SeatPrompt
+from server.debate.facts.errors import require_length
+from server.debate.facts.events import (
+    DefaultPlanUsed,
+    Ended,
+    Event,
+    Failed,
+    Paused,
+    PhaseEntered,
+    PromptsComputed,
+    Task,
+)
+from server.debate.facts.fallbacks import PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate
+from server.debate.facts.text import clean
 from server.debate.rules.advance import (
-    TerminateWhen,
+    NO_CODE,
+    CallerCode,
+    PromptFunction,
     advance,
     build_predicate_lost,
     find_talk_end,
@@ -48,10 +63,13 @@ from server.debate.rules.schedule import (
     build_slot_groups,
     current_model,
     final_closing_slots,
+    find_seat_prompt,
     is_open,
     open_slots,
+    seat_models,
     slot_failures,
 )
+from server.debate.rules.transitions import replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +123,12 @@ class Over:
 Step = Record | Ask | Wait | Over
 
 
-def decide(
-    debate: Debate, terminate_when: TerminateWhen | None = None, elapsed: ElapsedTime = NO_ELAPSED_TIME
-) -> Step:
+def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Step:
     """Return the next step.
 
     Raises:
-        Exception: whatever `terminate_when` raises.
+        Exception: whatever the caller's code raises.
+        InvalidRequestError: it wrote too long a prompt.
     """
     if debate.ended:
         return Over(debate.ended)
@@ -125,8 +142,31 @@ def decide(
     if calls:
         return Wait(format_wait_reason(calls))
     following = build_default_positions(debate) or build_fallback_round_plan(debate)
-    following = following or build_predicate_lost(debate, terminate_when) or advance(debate, terminate_when)
-    return Record(events_before_round(debate, following[-1], elapsed) or following)
+    predicate = code.terminate_when
+    following = following or build_predicate_lost(debate, predicate) or advance(debate, predicate)
+    following = events_before_round(debate, following[-1], elapsed) or following
+    return Record((*following, *build_prompt_events(debate, following, code.prompts)))
+
+
+def build_prompt_events(
+    debate: Debate, following: tuple[Event, ...], functions: Mapping[str, PromptFunction]
+) -> tuple[Event, ...]:
+    """What the caller's functions write for the round that begins, where it changed, or that they are gone."""
+    if not (debate.setup.prompt_functions and isinstance(following[-1], PhaseEntered)):
+        return ()
+    at = replay(following, debate)
+    if not functions:
+        return () if debate.prompt_functions_lost else (PromptFunctionsLost(round=at.round),)
+    prompts = []
+    for seat in seat_models(debate.setup):
+        has_own = bool(find_seat_prompt(debate.setup, seat)[0])
+        function = functions.get(seat) or (None if has_own or seat == FRAMER else functions.get(""))
+        text = clean(function(at, seat)) if function else ""
+        advice = "Shorten what its function returns."
+        require_length(f"The prompt of {seat} has", len(text), MAX_PROMPT_LENGTH, advice)
+        if text != debate.seat_prompts.get(seat, ""):
+            prompts.append(SeatPrompt(seat=seat, text=text))
+    return (PromptsComputed(round=at.round, prompts=tuple(prompts)),) if prompts else ()
 
 
 def events_before_round(debate: Debate, entered: Event, elapsed: ElapsedTime) -> tuple[Event, ...]:

@@ -246,6 +246,17 @@ def seat_models(setup: Opened) -> dict[str, str]:
     return models | {name: officer.model for name, officer in officers.items() if officer}
 
 
+def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
+    """(the prompt that the set-up gives a seat or "", whether it replaces the steps of its task) (C14, C19)."""
+    if debater := next((one for one in setup.debaters if one.name == seat), None):
+        return debater.system_prompt, debater.replaces_task
+    if seat == FRAMER:
+        return "", False
+    officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
+    owner = officers.get(seat) or setup.judges
+    return owner.prompt, owner.replaces_task
+
+
 def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
     """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
     kind = seat_kind(seat)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, assert_never
 
-from server.debate.facts.config import MODERATOR, Phase
+from server.debate.facts.config import MODERATOR
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -32,7 +32,7 @@ from server.debate.facts.events import (
     Paused,
     PhaseEntered,
     PositionsFramed,
-    PredicateLost,
+    PromptsComputed,
     Researched,
     Resumed,
     RoundClosed,
@@ -43,6 +43,7 @@ from server.debate.facts.events import (
     Synthesized,
     Task,
 )
+from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import (
     Challenged,
     InterventionEvent,
@@ -53,9 +54,9 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats
 from server.debate.rules import framing
+from server.debate.rules.advance import apply_code_event, can_follow, find_code_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
     Slot,
@@ -111,9 +112,10 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             )
         case BlockEnded():
             return apply_block_ended(debate, event)
-        case PredicateLost():
-            check(debate.setup.has_predicate and debate.predicate_lost is None, "there is none to lose")
-            return replace(debate, predicate_lost=event)
+        case PredicateLost() | PromptsComputed() | PromptFunctionsLost():
+            problem = find_code_problem(debate, event)
+            check(not problem, problem)
+            return apply_code_event(debate, event)
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
@@ -208,24 +210,6 @@ def apply_block_ended(debate: Debate, event: BlockEnded) -> Debate:
     check(bool(block) and block[0].name == event.block and event.round == debate.round, "no block ends here")
     check(all(ended.round != event.round for ended in debate.ended_blocks), "it is recorded already")
     return replace(debate, ended_blocks=(*debate.ended_blocks, event))
-
-
-def can_follow(debate: Debate, phase: Phase) -> bool:
-    """Whether the phase may begin.
-
-    Phases keep their order, and synthesis needs the verdict if there is one.
-    """
-    if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
-        return False
-    here = debate.phase
-    if here is None:
-        return True
-    phases, block = debate.setup.phases, here.block
-    if phases.index(here) < phases.index(phase) or (here is phase and phase.repeats):
-        return True
-    has_ended = any(ended.round == debate.round for ended in debate.ended_blocks)
-    held = sum(entered.phase == here.name for entered in debate.rounds)
-    return block is not None and block.first == phase.name and held < block.limit and not has_ended
 
 
 def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:

@@ -29,6 +29,8 @@ EVENT_NAMES: dict[str, str] = {
     "phase_entered": "phase_start",
     "block_ended": "block_end",
     "predicate_lost": "condition_lost",
+    "prompts_computed": "prompts_written",
+    "prompt_functions_lost": "prompt_functions_lost",
     "round_opened": "agent_message",
     "spoke": "agent_message",
     "default_plan_used": "agent_message",

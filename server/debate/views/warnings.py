@@ -6,7 +6,8 @@ from collections import Counter
 from server.debate.commands.open import describe_stance_changes
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.config import CALLER, AnySeatKind
-from server.debate.facts.events import Failed, PredicateLost, Usage
+from server.debate.facts.events import Failed, Usage
+from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
@@ -63,6 +64,8 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
         warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
+    if functions := debate.prompt_functions_lost:
+        warnings.append(describe_lost_functions(functions))
     if debate.setup.forked_restanced:
         warnings.append(describe_stance_changes(debate.setup))
     if problem := describe_framing_problem(debate.setup):
@@ -89,6 +92,11 @@ def find_partial_readings(debate: Debate) -> list[str]:
 def describe_lost_predicate(lost: PredicateLost) -> str:
     what = "The condition in code that could end the talk (terminate_when)"
     return f"{what} was lost with its process: from round {lost.round} on it was not asked."
+
+
+def describe_lost_functions(lost: PromptFunctionsLost) -> str:
+    what = "The functions in code that write prompts were lost with their process"
+    return f"{what}: from round {lost.round} on seats were told what these had written before."
 
 
 def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:

@@ -9,7 +9,7 @@ from server.debate.commands.restore import rebuild_debate
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
-from server.debate.facts.positions import DefaultPositionsUsed
+from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending, estimate
 from server.debate.rules.decide import Call

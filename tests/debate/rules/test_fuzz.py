@@ -28,6 +28,7 @@ from server.debate.facts.events import (
     Synthesized,
     load,
 )
+from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,
@@ -35,7 +36,6 @@ from server.debate.facts.interventions import (
     ThresholdChanged,
     WeightsChanged,
 )
-from server.debate.facts.positions import DefaultPositionsUsed
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import (
