@@ -15,7 +15,7 @@ from benchmarks.litellm_baseline import PARALLEL_WAVES, run_litellm_baseline
 from benchmarks.measurements import Measurement, format_ms, format_spread, median, percentile
 from server.compose import open_manager
 from server.models import Model
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 
 SCRIPTED_MODEL = "scripted?delay=0.2"

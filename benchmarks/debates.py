@@ -18,7 +18,7 @@ from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
 from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 
 REPEATS = 9

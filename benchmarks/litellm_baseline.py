@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from server.models.litellm.client import get_litellm
+from server.models.providers.litellm import get_litellm
 
 PARALLEL_WAVES = (3, 3, 3, 1)
 SEQUENTIAL_WAVES = (1,) * 10

@@ -12,7 +12,7 @@ from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.models import Model
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 
 SEATS = ("ada", "ben", "cy")

@@ -48,10 +48,10 @@ ROOMS: dict[str, str] = {
     "models.resilience": "models",
     "models.local": "models redaction",
     "models.prices": "debate.facts models.fakes",
-    "models.litellm": "debate.facts debate.rules http models models.prices models.resilience redaction",
-    "models.windows": "debate.facts models.fakes models.litellm models.prices",
+    "models.providers": "debate.facts debate.rules http models models.prices models.resilience redaction",
+    "models.windows": "debate.facts models.fakes models.providers models.prices",
     "models.registry": (
-        "debate.facts models models.fakes models.litellm models.local models.own models.prices "
+        "debate.facts models models.fakes models.providers models.local models.own models.prices "
         "models.resilience"
     ),
     "engine": (
@@ -92,7 +92,7 @@ LIBRARIES: dict[str, str] = {
     "models.own": "anyio",
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
-    "models.litellm": "anyio litellm",
+    "models.providers": "anyio litellm",
     "models.windows": "anyio",
     "engine": "anyio pydantic",
     "hooks": "anyio httpx2 pydantic yaml",

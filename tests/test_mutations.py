@@ -20,7 +20,7 @@ LIMITS = "tests/debate/rules/test_limits.py"
 LEASE_LOSS = f"{LEASES}::test_a_lease_passes_to_another_process_only_when_it_has_expired"
 DAILY = "tests/engine/budgets/test_daily_budget.py"
 SHARED_DAY = f"{DAILY}::test_debates_at_once_do_not_spend_the_same_call_twice"
-REDACTION = "tests/models/litellm/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
+REDACTION = "tests/models/providers/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
 ECHO = "tests/mcp/test_secrets.py"
 ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
 
@@ -108,10 +108,10 @@ MUTATIONS = {
         "::test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time",
     ),
     "retry a request that is too large": Mutation(
-        "server/models/litellm/errors.py",
+        "server/models/providers/errors.py",
         "(400, 404, 413, 422)",
         "(400, 404, 422)",
-        "tests/models/litellm/test_litellm_errors.py::test_an_error_without_its_own_class_means_its_status",
+        "tests/models/providers/test_litellm_errors.py::test_an_error_without_its_own_class_means_its_status",
     ),
     "show keys of Groq": Mutation("server/redaction.py", "|gsk_|", "|", REDACTION),
     "show secret values": Mutation("server/redaction.py", "text.replace(form, MASK)", "text", REDACTION),

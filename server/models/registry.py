@@ -11,11 +11,11 @@ from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
-from server.models.litellm.addresses import parse_provider
-from server.models.litellm.client import LitellmModel, get_litellm
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
+from server.models.providers.addresses import parse_provider
+from server.models.providers.litellm import LitellmModel, get_litellm
 from server.models.resilience import Guard, GuardedModel
 
 MAX_NAME_LENGTH = 200
@@ -117,7 +117,8 @@ class ModelRegistry:
         # litellm accepts names without a provider for OpenAI and Anthropic models.
         provider, guard = provider if "/" in name else family(name), self._guard
         price = self._prices.own_prices.get(name)
-        model = LitellmModel(name, sleep=guard.sleep, cooldown=guard.cooldown(provider), price=price)
+        cooldown = guard.cooldown(provider)
+        model = LitellmModel(name, sleep=guard.sleep, cooldown=cooldown, price=price)
         return GuardedModel(name, provider, model, guard)
 
     def find_provider(self, name: str) -> str:

@@ -15,14 +15,14 @@ from anyio import to_thread
 
 from server.debate.facts.config import Window
 from server.models.fakes.chaos import unwrap_faulty_name
-from server.models.litellm.addresses import (
+from server.models.prices import find_row
+from server.models.providers.addresses import (
     OLLAMA_PROVIDERS,
     find_api_base,
     is_callable,
     is_loopback,
     parse_provider,
 )
-from server.models.prices import find_row
 
 TIMEOUT = 2.0  # seconds for a server to say what it has
 MAX_ANSWER_LENGTH = 20_000_000  # bytes; Ollama sends the whole vocabulary of some models

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from server.models.litellm.client import import_litellm
-from server.models.litellm.response import Completion, build_reply
 from server.models.prices import PriceTable
+from server.models.providers.litellm import LitellmModel, import_litellm
 
 pytestmark = [pytest.mark.requirement("N10", "B7")]
 
@@ -17,8 +16,8 @@ OWN = PriceTable({name: (Decimal(100), Decimal(400)) for name in (KNOWN, "openai
 
 def cost_of(name: str, tokens_in: int, tokens_out: int, prices: PriceTable) -> str:
     counts = SimpleNamespace(prompt_tokens=tokens_in, completion_tokens=tokens_out)
-    completion = Completion(["Yes."], "stop", "", counts)
-    return build_reply(import_litellm(), name, completion, prices.own_prices.get(name)).usage.cost_usd
+    import_litellm()
+    return LitellmModel(name, price=prices.own_prices.get(name)).compute_cost(counts)
 
 
 @pytest.mark.parametrize("name", [KNOWN, "openai/mine"])

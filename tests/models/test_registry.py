@@ -9,9 +9,9 @@ import pytest
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.models import ModelError, registry
 from server.models.fakes.scripted import ScriptedModel
-from server.models.litellm.client import import_litellm
 from server.models.local import model as local
 from server.models.local.model import LocalModel
+from server.models.providers.litellm import import_litellm
 from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 from tests.support.paths import ROOT

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.stub import StubRequest, encode_response, read_request
-from server.models.litellm.addresses import build_ollama_address, find_api_base
-from server.models.litellm.client import LitellmModel
+from server.models.providers.addresses import build_ollama_address, find_api_base
+from server.models.providers.litellm import LitellmModel
 from server.models.windows import WindowTable, read_listed_window, read_ollama_window
 from tests.contract.model import build_argument_request, reply_in_time
 from tests.support.ollama import Ollama

@@ -31,7 +31,7 @@ def package_of_module(module: str) -> str:
     """The unit that `tests/test_imports.py` has a row for, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
-    `models.litellm`, and `models`, the package's own file, below both.
+    `models.providers`, and `models`, the package's own file, below both.
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])

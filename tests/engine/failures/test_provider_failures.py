@@ -11,7 +11,7 @@ from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebaterInput
 from server.engine.store import DebateSnapshot
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 from tests.support.engines import run_debate
 from tests.support.simulation import build_request

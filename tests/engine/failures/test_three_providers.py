@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.models import MAX_ATTEMPTS, Model
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.support.client_calls import call, result_text
 from tests.support.servers import OpenClient

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.models import resilience
 from server.models.fakes.scripted import ScriptedModel
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from server.models.registry import ModelRegistry
 from tests.contract.model import build_argument_request
 from tests.support import guarded_requests as guarded

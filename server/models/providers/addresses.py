@@ -4,6 +4,8 @@ import os
 import re
 from urllib.parse import urlsplit
 
+from server.models import ModelError
+
 OLLAMA_PROVIDERS = ("ollama", "ollama_chat")
 OLLAMA_PORT = 11434
 
@@ -23,6 +25,14 @@ def is_loopback(url: str) -> bool:
 def is_callable(url: str) -> bool:
     """Whether a server may be called: offline only one on this machine."""
     return not is_offline() or is_loopback(url)
+
+
+def check_callable(name: str, base: str) -> None:
+    """Raises ModelError where a model may not be asked at this address."""
+    if not is_callable(base):
+        allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
+        detail = f"{name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
+        raise ModelError("bad_request", detail)
 
 
 def find_api_base(name: str) -> str:

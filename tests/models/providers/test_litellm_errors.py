@@ -10,8 +10,8 @@ import pytest
 from benchmarks.stub import Stub
 from server.http import parse_retry_after
 from server.models import ModelError
-from server.models.litellm.client import LitellmModel, import_litellm
-from server.models.litellm.errors import CAUSE_BY_CLASS, classify_error, summarize_message
+from server.models.providers.errors import CAUSE_BY_CLASS, classify_error, summarize_message
+from server.models.providers.litellm import LitellmModel, import_litellm
 from server.redaction import find_secrets, learn_secrets, redact_error
 from tests.contract.model import build_argument_request, reply_in_time
 

@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
-from server.models.litellm.client import LitellmModel, build_extras
-from server.models.litellm.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
+from server.models.providers.litellm import LitellmModel
+from server.models.providers.request import build_extras
+from server.models.providers.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
 

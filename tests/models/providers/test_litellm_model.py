@@ -9,14 +9,9 @@ import pytest
 
 from benchmarks.stub import ERROR_RESPONSES, Stub
 from server.models import ModelError, Reply, Request
-from server.models.litellm.client import (
-    REASONING_TOKENS,
-    LitellmModel,
-    build_extras,
-    import_litellm,
-    split_blocks,
-)
-from server.models.litellm.errors import MAX_DETAIL_LENGTH
+from server.models.providers.errors import MAX_DETAIL_LENGTH
+from server.models.providers.litellm import LitellmModel, import_litellm, split_blocks
+from server.models.providers.request import REASONING_TOKENS, build_extras
 from tests.contract import model as contract
 from tests.support.paths import ROOT
 
@@ -326,7 +321,7 @@ FIRST_USE = """
 import asyncio, os, sys
 from benchmarks.stub import Stub
 import server.models.registry
-from server.models.litellm.client import LitellmModel
+from server.models.providers.litellm import LitellmModel
 from tests.contract.model import build_argument_request
 
 async def main():

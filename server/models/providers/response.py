@@ -1,14 +1,12 @@
-"""What litellm returns: completions, whole or streamed, and what they cost."""
+"""What providers return: completions, whole or streamed."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import anyio
 
-from server.debate.facts.config import Price
 from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FunctionCall, ModelError, OnText, Reply, Usage
 
@@ -18,7 +16,6 @@ MAX_NAME_LENGTH = 128
 MAX_ARGUMENTS_LENGTH = 20_000  # longer arguments of a call are cut, and fail to parse as JSON
 MAX_MODEL_NAME_LENGTH = 200
 MAX_TOKEN_COUNT = 2**53 - 1  # the largest integer that every JSON reader represents exactly
-MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
 
 
 @dataclass(slots=True)
@@ -110,12 +107,7 @@ async def read_stream(stream: Any, on_text: OnText) -> Completion:
 
 
 def build_reply(
-    litellm: Any,
-    name: str,
-    completion: Completion,
-    price: Price | None,
-    attempts: int = 1,
-    seconds: float = 0,
+    name: str, completion: Completion, cost_usd: str = "", attempts: int = 1, seconds: float = 0
 ) -> Reply:
     """The reply of the model `name`. Raises ModelError if a content filter stopped it."""
     text, calls = completion.text, completion.function_calls
@@ -128,7 +120,7 @@ def build_reply(
         input_tokens=read_token_count(counts, "prompt_tokens"),
         cached_tokens=read_token_count(getattr(counts, "prompt_tokens_details", None), "cached_tokens"),
         output_tokens=read_token_count(counts, "completion_tokens"),
-        cost_usd=compute_reply_cost(litellm, name, counts, price),
+        cost_usd=cost_usd,
         milliseconds=round(seconds * 1000),
         attempts=attempts,
     )
@@ -148,25 +140,3 @@ def qualify_model_name(name: str, reported: Any) -> str:
     if reported in ("", requested):
         return name
     return reported if not slash or reported.startswith(f"{provider}/") else f"{provider}/{reported}"
-
-
-def compute_reply_cost(litellm: Any, name: str, counts: Any, own_price: Price | None = None) -> str:
-    """US dollars, at the operator's own price if there is one; "" if unknown.
-
-    Unknown is a model without a price in litellm's table, where litellm raises or says 0, and a reply without
-    token counts.
-    """
-    tokens = read_token_count(counts, "prompt_tokens"), read_token_count(counts, "completion_tokens")
-    if not any(tokens):
-        return ""
-    if own_price:
-        own_cost = Decimal(own_price.input) * tokens[0] + Decimal(own_price.output) * tokens[1]
-        return f"{own_cost.normalize():f}"
-    try:
-        cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
-        known = litellm.get_model_info(model=name)["key"]
-        if "input_cost_per_token" not in litellm.model_cost[known]:
-            return ""
-    except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
-        return ""
-    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""

@@ -1,0 +1,144 @@
+"""The way to every provider that litellm supports.
+
+litellm takes seconds to import and prints to standard output, so it is imported on first use, in a thread,
+and silenced. Retries are ours: litellm's need a package it does not depend on, and retry wrong keys too.
+"""
+
+import logging
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from anyio import to_thread
+
+from server.models import ModelError, OnText, Request
+from server.models.providers.addresses import (
+    OLLAMA_PROVIDERS,
+    check_callable,
+    find_api_base,
+    is_offline,
+    parse_provider,
+)
+from server.models.providers.errors import ProviderFailure, classify_error
+from server.models.providers.model import ProviderModel
+from server.models.providers.request import REASONING_TOKENS, choose_ollama_window
+from server.models.providers.response import (
+    Completion,
+    read_completion,
+    read_stream,
+)
+from server.redaction import find_secrets, learn_secrets, redact_error
+
+MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
+
+
+@dataclass(eq=False)
+class LitellmModel(ProviderModel):
+    _ollama_window: int = 0  # the largest that was asked for
+
+    async def prepare(self) -> None:
+        check_callable(self.name, self.api_base or find_api_base(self.name))
+        await get_litellm()
+
+    async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
+        litellm = import_litellm()
+        arguments = self._build_arguments(litellm, request) | extras
+        if on_text is None:
+            return read_completion(await litellm.acompletion(**arguments))
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
+
+    def classify(self, error: Exception) -> ProviderFailure:
+        return classify_error(error, self.name, find_missing_variables(import_litellm(), self.name))
+
+    def look_up_cost(self, counts: Any) -> str:
+        return look_up_litellm_cost(import_litellm(), self.name, counts)
+
+    def _build_arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
+        is_reasoning = litellm.supports_reasoning(model=self.name)
+        # Anthropic's prompt cache needs blocks with a mark.
+        has_blocks = parse_provider(self.name) == "anthropic" or self.name.startswith("claude")
+        messages = [
+            {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
+            for role, content in ((message.role, message.content) for message in request.prompt.messages)
+        ]
+        # Offline, the address that was checked is the one that is used.
+        is_explicit = is_offline() or parse_provider(self.name) in OLLAMA_PROVIDERS
+        api_base = self.api_base or (find_api_base(self.name) if is_explicit else "")
+        arguments: dict[str, Any] = {"api_base": api_base} if api_base else {}
+        if parse_provider(self.name) in OLLAMA_PROVIDERS:
+            self._ollama_window = max(self._ollama_window, choose_ollama_window(request))
+            arguments["num_ctx"] = min(self._ollama_window, request.window or self._ollama_window)
+        return arguments | {
+            "model": self.name,
+            "messages": messages,
+            "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
+            "timeout": request.timeout,
+            "num_retries": 0,
+            "max_retries": 0,  # of the OpenAI client below litellm
+            "drop_params": True,
+        }
+
+
+def find_missing_variables(litellm: Any, name: str) -> list[str]:
+    """The environment variables that the provider needs and that are not set."""
+    with suppress(Exception):  # it only improves the wording of an error
+        return list(litellm.validate_environment(model=name)["missing_keys"])
+    return []
+
+
+async def get_litellm() -> Any:
+    """The litellm module, or ModelError. After a cancellation the import finishes in its thread."""
+    if import_litellm.cache_info().currsize:
+        return import_litellm()
+    try:
+        return await to_thread.run_sync(import_litellm, abandon_on_cancel=True)
+    except ImportError as error:
+        detail = f"litellm cannot be imported ({redact_error(str(error))[:200]}); install it again."
+        raise ModelError("unavailable", detail) from error
+
+
+@cache
+def import_litellm() -> Any:
+    # Else the import fetches a price list, and waits for seconds when offline.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    litellm: Any = import_module("litellm")
+    learn_secrets(find_secrets(os.environ))  # it reads a file .env
+    litellm.suppress_debug_info = True  # else errors print to standard output
+    litellm.telemetry = False
+    with suppress(ImportError):
+        # It asks Ollama about the model at every turn, and all of this process waits; `windows` asks once.
+        ollama = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
+        ollama.get_model_info = lambda *_, **__: None
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        # Its log records contain requests, keys and tracebacks.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return litellm
+
+
+def split_blocks(text: str) -> list[dict[str, Any]]:
+    """The text in blocks of one section each, the last but one marked for the cache.
+
+    The last section differs by seat. The cache matches the common prefix of prompts by whole blocks.
+    """
+    parts = re.split(r"(?<=\n\n)(?=\S)", text)
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": part} for part in parts if part]
+    if len(blocks) > 1:
+        blocks[-2]["cache_control"] = {"type": "ephemeral"}
+    return blocks
+
+
+def look_up_litellm_cost(litellm: Any, name: str, counts: Any) -> str:
+    """US dollars; "" for a model without a price in litellm's table, where litellm raises or says 0."""
+    try:
+        cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
+        known = litellm.get_model_info(model=name)["key"]
+        if "input_cost_per_token" not in litellm.model_cost[known]:
+            return ""
+    except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
+        return ""
+    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""
