@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from server.debate.facts.text import clean_line, remove_invisible
-from server.engine.daily_budget import DailyBudget
+from server.engine.daily_budget import DailyLimits
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import translate_storage_errors
 from server.engine.model_calls import LEEWAY
@@ -65,7 +65,7 @@ async def open_manager(
                 environ=environ,
                 clock=clock,
                 research=research,
-                daily_budget=DailyBudget(journal, clock, settings.daily_calls, settings.daily_cost_usd),
+                daily_limits=DailyLimits(settings.daily_calls, settings.daily_cost_usd),
                 prices=prices,
                 windows=WindowTable(settings.windows),
                 leeway=leeway,

@@ -14,6 +14,7 @@ from storage.journal import (
     Entry,
     KeyTakenError,
     OpeningKey,
+    Reservation,
     StreamSummary,
     genesis_hash,
     link_hash,
@@ -26,13 +27,34 @@ UNREADABLE = "cannot be read"
 ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
-SummaryColumns = tuple[str | None, str | None, str | None, str | None]
-"""(title, status, details as JSON, search text); None keeps the stored value."""
+SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None]
+"""(title, status, details as JSON, search text, spending as JSON); None keeps the stored value."""
 
-UNCHANGED: SummaryColumns = (None, None, None, None)
+UNCHANGED: SummaryColumns = (None, None, None, None, None)
 
-Row = tuple[str, int, str, bytes, bytes, str, str | None, str | None, str | None, str | None]
-"""(stream, seq, text, previous head, new head, time, *SummaryColumns)."""
+ReservationColumns = tuple[str | None, int | None, str | None]
+"""(owner, requests, cost); None keeps the stored value."""
+
+NOT_RESERVED: ReservationColumns = (None, None, None)
+
+
+class Row(NamedTuple):
+    """An entry to be written; with the last one of an append its summary and reservation."""
+
+    stream: str
+    seq: int
+    entry: str
+    previous: bytes  # the head before it
+    head: bytes
+    at: str
+    title: str | None = None
+    status: str | None = None
+    details: str | None = None
+    words: str | None = None
+    spending: str | None = None
+    owner: str | None = None
+    requests: int | None = None
+    cost: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +68,7 @@ class Append:
     texts: Sequence[bytes]
     summary: SummaryColumns
     key: OpeningKey | None = None
+    reserved: ReservationColumns = NOT_RESERVED
 
 
 class Head(NamedTuple):
@@ -61,21 +84,34 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
         return UNCHANGED
     for text in (summary.title, summary.status, summary.search_text or ""):
         text.encode()
-    return summary.title, summary.status, encode_json(dict(summary.details)).decode(), summary.search_text
+    details = encode_json(dict(summary.details)).decode()
+    spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
+    return summary.title, summary.status, details, summary.search_text, json.dumps(spending)
+
+
+def encode_reservation(reserved: Reservation | None) -> ReservationColumns:
+    if reserved is None:
+        return NOT_RESERVED
+    return reserved.owner, reserved.amount.requests, f"{reserved.amount.cost:f}"
 
 
 def build_rows(
-    stream: str, head: Head, texts: Sequence[bytes], times: Sequence[str], summary: SummaryColumns
+    stream: str,
+    head: Head,
+    texts: Sequence[bytes],
+    times: Sequence[str],
+    summary: SummaryColumns,
+    reserved: ReservationColumns = NOT_RESERVED,
 ) -> list[Row]:
-    """The rows of entries that follow a head, linked to it; the last one has the summary."""
+    """The rows of entries that follow a head, linked to it."""
     links = pairwise(accumulate(texts, link_hash, initial=head.digest))
-    rows: list[Row] = [
-        (stream, seq, text.decode(), previous, digest, at, *UNCHANGED)
+    rows = [
+        Row(stream, seq, text.decode(), previous, digest, at)
         for seq, (text, at, (previous, digest)) in enumerate(
             zip(texts, times, links, strict=True), start=head.seq + 1
         )
     ]
-    rows[-1] = (*rows[-1][:6], *summary)
+    rows[-1] = Row(*rows[-1][:6], *summary, *reserved)
     return rows
 
 
@@ -102,16 +138,17 @@ def link_appends(
         if append.key and (opened := keys[append.key.name]) != stream:
             batch.results.append(KeyTakenError(opened))
             continue
-        rows = build_rows(stream, head, append.texts, [append.at] * len(append.texts), append.summary)
+        times = [append.at] * len(append.texts)
+        rows = build_rows(stream, head, append.texts, times, append.summary, append.reserved)
         # Parsed from the text, so that `append` returns the same values as `read`.
         batch.results.append(
             [
-                Entry(seq, append.at, append.actor, json.loads(text)["body"], digest.hex())
-                for _, seq, text, _, digest, *_ in rows
+                Entry(row.seq, row.at, append.actor, json.loads(row.entry)["body"], row.head.hex())
+                for row in rows
             ]
         )
         batch.rows.extend(rows)
-        batch.heads[stream] = Head(rows[-1][1], rows[-1][4])
+        batch.heads[stream] = Head(rows[-1].seq, rows[-1].head)
     return batch
 
 

@@ -4,10 +4,11 @@ A journal stores JSON entries and one summary a stream for lists and searches; i
 Every implementation passes the suite `tests/contract/journal.py`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from storage.canonical import encode_json
 
@@ -66,14 +67,33 @@ class Entry:
     hash: str  # hexadecimal SHA-256 of the chain up to this entry
 
 
+class Amount(NamedTuple):
+    """Requests to models, and what they cost in US dollars."""
+
+    requests: int = 0
+    cost: Decimal = Decimal(0)
+
+    def plus(self, other: "Amount") -> "Amount":
+        return Amount(self.requests + other.requests, self.cost + other.cost)
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSummary:
-    """The data of a stream for lists and searches. An append replaces all of it, or none."""
+    """The data of a stream for lists, searches and sums. An append replaces all of it, or none."""
 
     title: str
     status: str
     details: Mapping[str, Any]  # JSON, returned unchanged
     search_text: str | None = None  # the words a search matches; None keeps the stored ones
+    spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What the holder of a stream's lease may still spend on requests that are on their way."""
+
+    owner: str
+    amount: Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +164,13 @@ class Journal(Protocol):
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
         key: OpeningKey | None = None,
+        reserved: Reservation | None = None,
     ) -> list[Entry]:
         """Write entries `after + 1 …` and the summary in one transaction. Durable on return.
 
         After a cancellation either all or nothing was written. `key`: only with the first entries; of many
-        appends with one key, by any process, one is written.
+        appends with one key, by any process, one is written. `reserved`: replaces the reservation, if its owner
+        still has the lease.
 
         Raises:
             ConflictError: entry `after + 1` exists already, or entry `after` does not.
@@ -190,9 +212,6 @@ class Journal(Protocol):
         `number` of the last stream seen; 0 starts at the newest.
         """
 
-    async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        """The details of the streams written to at this time (ISO 8601) or later."""
-
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         """Streams whose name begins with the prefix, newest first."""
 
@@ -217,5 +236,22 @@ class Journal(Protocol):
         """{stream: owner} of the leases that are valid at that time."""
 
     async def release_lease(self, stream: str, owner: str) -> None: ...
+
+    # What all streams spend together: reservations end with the lease that they belong to.
+
+    async def find_spending(self, day: str, *, now: float) -> tuple[Amount, Amount]:
+        """(what was spent on a day, what is reserved by the leases that are valid now) in all streams."""
+
+    async def reserve(
+        self, stream: str, owner: str, *, day: str, now: float, grant: Callable[[Amount, Amount], Amount]
+    ) -> bool:
+        """Add what `grant(spent, reserved)` returns to the reservation of a lease, in one transaction.
+
+        Its arguments are those of `find_spending`; no other process reserves meanwhile. False, without a grant,
+        if the owner does not have the lease.
+        """
+
+    async def settle(self, stream: str, reserved: Reservation) -> None:
+        """Replace a reservation without an append, if its owner still has the lease."""
 
     async def close(self) -> None: ...

@@ -77,6 +77,21 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         "create table opening (key text primary key, stream text not null, at text not null) strict",
         "create index opening_by_time on opening (at)",
     ),
+    "m004_spending": (
+        # What each stream spent on a day (UTC); costs are decimals.
+        """
+        create table spending (
+            day text not null,
+            stream text not null,
+            calls integer not null,
+            cost text not null,
+            primary key (day, stream)
+        ) strict, without rowid
+        """,
+        # What the owner of a lease may still spend on requests that are on their way.
+        "alter table lease add column requests integer not null default 0",
+        "alter table lease add column cost text not null default '0'",
+    ),
 }
 """The statements of each migration, by the name that the database records."""
 

@@ -6,7 +6,7 @@ debates need a few disk syncs, not two hundred.
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,16 @@ from typing import Any, Self
 import aiosqlite
 import anyio
 
-from storage.chain import Append, Head, build_rows, encode_summary, link_appends, verify_chain
+from storage.chain import (
+    Append,
+    Head,
+    Row,
+    build_rows,
+    encode_reservation,
+    encode_summary,
+    link_appends,
+    verify_chain,
+)
 from storage.connection import Connection, ConstraintError
 from storage.database import Database
 from storage.journal import (
@@ -23,6 +32,7 @@ from storage.journal import (
     DivergenceError,
     Entry,
     OpeningKey,
+    Reservation,
     StorageError,
     StreamListing,
     StreamSummary,
@@ -30,6 +40,7 @@ from storage.journal import (
     genesis_hash,
 )
 from storage.migrations import MIGRATIONS, migrate
+from storage.sqlite_leases import SqliteLeases
 from storage.sqlite_outbox import SqliteOutbox
 
 MAX_STREAM_NUMBER = 2**63 - 1
@@ -63,24 +74,6 @@ select {_LISTING_COLUMNS}
 from stream where status = ?1 and number < ?2 and changed_at >= ?3 order by number desc limit ?4
 """
 
-# A lease that ends implausibly far ahead came from a wrong clock and is replaced.
-ACQUIRE_LEASE = """
-insert into lease (stream, owner, until) values (?1, ?2, ?3)
-on conflict (stream) do update set (owner, until) = (
-    select excluded.owner, excluded.until
-    where lease.owner = excluded.owner or lease.until <= ?4 or lease.until > ?4 + 100 * (?3 - ?4)
-    union all
-    select lease.owner, lease.until
-    limit 1
-)
-returning owner
-"""
-
-RENEW_LEASES = """
-update lease set until = ? where owner = ? and stream in (select value from json_each(?))
-returning stream
-"""
-
 DELETE_OLD_KEYS = """
 delete from opening where at < ?1 and stream not in (select stream from lease where until > ?2)
 """
@@ -93,7 +86,7 @@ returning stream
 
 SELECT_HASHES = "select hash from journal where stream = ? order by seq"
 
-ROW_COLUMNS = "stream, seq, entry, previous, head, at, title, status, details, words"
+ROW_COLUMNS = ", ".join(Row._fields)
 
 TEMP_STORE_IN_MEMORY = "pragma temp_store = memory"  # else large statements spill into a file
 
@@ -101,8 +94,7 @@ TEMP_STORE_IN_MEMORY = "pragma temp_store = memory"  # else large statements spi
 # transaction by itself and one round trip to the connection's thread, which costs as much as most statements.
 # View and trigger are temporary: other programs and releases do not see them.
 CREATE_APPEND_VIEW = f"""
-create temp view appended ({ROW_COLUMNS})
-as select null, null, null, null, null, null, null, null, null, null
+create temp view appended ({ROW_COLUMNS}) as select {", ".join(["null"] * len(Row._fields))}
 """
 
 CREATE_APPEND_TRIGGER = """
@@ -122,10 +114,17 @@ begin
 
     insert or replace into words (rowid, text)
     select number, new.words from stream where name = new.stream and new.words is not null;
+
+    insert or replace into spending (day, stream, calls, cost)
+    select new_day.key, new.stream, json_extract(new_day.value, '$[0]'), json_extract(new_day.value, '$[1]')
+    from json_each(new.spending) as new_day;
+
+    update lease set requests = new.requests, cost = new.cost
+    where stream = new.stream and owner = new.owner;
 end
 """
 
-_ROW_PLACEHOLDERS = f"({', '.join('?' * len(ROW_COLUMNS.split()))})"
+_ROW_PLACEHOLDERS = f"({', '.join('?' * len(Row._fields))})"
 
 INSERT_ROW = f"insert into appended ({ROW_COLUMNS}) values {_ROW_PLACEHOLDERS}"
 
@@ -133,7 +132,7 @@ MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 
-class SqliteJournal:
+class SqliteJournal(SqliteLeases):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._pending: list[
@@ -210,6 +209,7 @@ class SqliteJournal:
         bodies: Sequence[Mapping[str, Any]],
         summary: StreamSummary | None = None,
         key: OpeningKey | None = None,
+        reserved: Reservation | None = None,
     ) -> list[Entry]:
         if not bodies:
             raise ValueError("there is nothing to append")
@@ -219,7 +219,8 @@ class SqliteJournal:
         numbered = enumerate(bodies, start=after + 1)
         texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        append = Append(stream, after, at, actor, texts, encode_summary(summary), key)
+        summary_columns, reservation = encode_summary(summary), encode_reservation(reserved)
+        append = Append(stream, after, at, actor, texts, summary_columns, key, reservation)
         self._pending.append((append, anyio.current_time(), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.
@@ -322,10 +323,6 @@ class SqliteJournal:
         rows = await self._db.reader.fetch_all(*statement)
         return [_parse_listing(row) for row in rows]
 
-    async def find_details_since(self, at: str) -> list[Mapping[str, Any]]:
-        rows = await self._db.reader.fetch_all("select details from stream where changed_at >= ?", at)
-        return [details for (text,) in rows if (details := _parse_details(text)) is not None]
-
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         # A range needs no escaping and uses the index.
         sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
@@ -341,26 +338,6 @@ class SqliteJournal:
         sql = "select max(position), stream from journal where position > ? group by stream order by 1"
         rows = await self._db.reader.fetch_all(sql, after)
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
-
-    # Leases
-
-    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
-        return str(holder)
-
-    async def renew_leases(
-        self, owner: str, streams: Collection[str], *, now: float, seconds: float
-    ) -> set[str]:
-        renewed = await self._db.writer.fetch_all(
-            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
-        )
-        return {stream for (stream,) in renewed}
-
-    async def active_leases(self, *, now: float) -> Mapping[str, str]:
-        return dict(await self._db.reader.fetch_all("select stream, owner from lease where until > ?", now))
-
-    async def release_lease(self, stream: str, owner: str) -> None:
-        await self._db.writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
 
 
 async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:

@@ -50,14 +50,14 @@ MUTATIONS = {
     ),
     "exceed the daily budget": Mutation(
         "server/engine/runner.py",
-        "remaining = min(limit, (await self.daily_budget.remaining(cost)).calls)",
+        "remaining = min(limit, allowed)",
         "remaining = limit",
         f"{DAILY}::test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have",
     ),
     "forget what is reserved of the daily budget": Mutation(
-        "server/engine/daily_budget.py",
-        "self.reserved_requests += reservation.requests",
-        "self.reserved_requests += 0",
+        "storage/sqlite_leases.py",
+        "from lease where requests > 0 and (until > ?2 or stream = ?3)",
+        "from lease where requests > 0 and stream = ?3",
         SHARED_DAY,
     ),
     "spend what the verdict needs": Mutation(

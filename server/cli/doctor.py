@@ -61,7 +61,7 @@ async def check_database(settings: Settings) -> list[Check]:
             newest = await manager.find(limit=1)
             await manager.leases.acquire("doctor")  # writes
             await manager.leases.release("doctor")
-            calls, cost = await manager.daily_budget.spending()
+            (calls, cost), _ = await manager.daily_budget.find_spending()
     except (DebateError, ExceptionGroup) as error:
         return [Check("database", False, clean_line(str(session.find_root_cause(error))))]
     max_calls = f" of {settings.daily_calls} allowed" if settings.daily_calls else ""

@@ -1,14 +1,14 @@
 """The daily budget (UTC) of all debates together: requests to models, and dollars.
 
-Spending is summed from the lists' rows, where each debate keeps its own by day. So all processes on a
-database share the budget, and a restart forgets nothing. Calls in flight reserve what they may take at most.
+What each debate spent on a day is stored with its entries, and what calls in flight may take at most is reserved
+in the database before they are made. So all processes on a database share the budget, and a restart forgets
+nothing. A reservation ends when the answer is recorded, or with the lease of the process that held it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio
 
@@ -16,81 +16,110 @@ from server.debate.facts.config import CALLER
 from server.debate.facts.events import Recorded
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.errors import translate_storage_errors
-from storage.journal import Journal
+from server.engine.leases import LeaseLostError, Leases
+from storage.journal import Amount, Journal, Reservation
 
 
-class Reservation(NamedTuple):
-    """What a call in flight may take at most."""
+class DailyLimits(NamedTuple):
+    """0: no limit."""
 
-    requests: int
-    cost: Decimal
+    calls: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+
+NO_LIMITS = DailyLimits()
 
 
 @dataclass
 class DailyBudget:
-    """What reads the spending may raise StorageUnavailableError."""
+    """Its methods may raise StorageUnavailableError."""
 
     journal: Journal
-    clock: Callable[[], datetime]
-    max_calls: int = 0  # of a day; 0: no limit
-    max_cost_usd: Decimal = Decimal(0)
-    reserved_requests: int = 0  # by calls of this process that are in flight
-    reserved_cost: Decimal = Decimal(0)  # likewise, as far as prices are known
-    released: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each release
+    leases: Leases
+    limits: DailyLimits
+    released: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, when a reservation ends
 
-    def reserve(self, requests: int, cost_per_request: Decimal) -> Reservation:
-        """Count a call that starts now, until its reservation is released."""
-        reservation = Reservation(requests, requests * cost_per_request)
-        self.reserved_requests += reservation.requests
-        self.reserved_cost += reservation.cost
-        return reservation
+    @property
+    def is_limited(self) -> bool:
+        return any(self.limits)
 
-    def release(self, reservations: Iterable[Reservation]) -> None:
-        """Stop counting calls whose answers are recorded, or that were stopped."""
-        for reservation in reservations:
-            self.reserved_requests -= reservation.requests
-            self.reserved_cost -= reservation.cost
+    @property
+    def day(self) -> str:
+        return self.leases.clock().date().isoformat()
+
+    async def reserve(
+        self, debate_id: str, cost_per_request: Decimal, choose: Callable[[int], Amount]
+    ) -> None:
+        """Reserve what `choose` returns for the number of requests that may be made now.
+
+        Raises LeaseLostError if another process runs the debate now.
+        """
+        if not self.is_limited:
+            choose(UNBOUNDED)
+            return
+
+        def grant(spent: Amount, reserved: Amount) -> Amount:
+            return choose(self.compute_remaining(spent, reserved, cost_per_request).calls)
+
+        now = self.leases.clock().timestamp()
+        with translate_storage_errors():
+            if not await self.journal.reserve(
+                debate_id, self.leases.owner, day=self.day, now=now, grant=grant
+            ):
+                raise LeaseLostError
+
+    def build_reservation(self, in_flight: Iterable[Amount]) -> Reservation | None:
+        """What stays reserved for these calls when others are settled."""
+        if not self.is_limited:
+            return None
+        return Reservation(self.leases.owner, sum_amounts(in_flight))
+
+    async def settle(self, debate_id: str, reserved: Reservation | None) -> None:
+        """Give back what was reserved for calls whose answers are not recorded."""
+        if reserved:
+            with translate_storage_errors():
+                await self.journal.settle(debate_id, reserved)
+
+    def announce_release(self) -> None:
+        """Wake the debates of this process that wait for a part of the budget."""
         self.released.set()
         self.released = anyio.Event()
 
-    async def spending(self) -> tuple[int, Decimal]:
-        """(calls, US dollars) of today's answers, as far as their prices are known."""
-        day = self.clock().date().isoformat()
+    async def find_spending(self) -> tuple[Amount, Amount]:
+        """(spent today as far as prices are known, reserved by calls in flight)."""
         with translate_storage_errors():
-            rows = await self.journal.find_details_since(day)
-        today = [spent for row in rows if (spent := (row.get("spending") or {}).get(day))]
-        calls = sum(int(spent.get("calls", 0)) for spent in today)
-        return calls, sum((Decimal(spent.get("cost_usd", "0")) for spent in today), Decimal(0))
+            return await self.journal.find_spending(self.day, now=self.leases.clock().timestamp())
 
-    async def remaining(self, cost_per_request: Decimal = Decimal(0)) -> Remaining:
+    def compute_remaining(
+        self, spent: Amount, reserved: Amount, cost_per_request: Decimal = Decimal(0)
+    ) -> Remaining:
         """How many more requests may be made today, and which limit says so."""
-        if not (self.max_calls or self.max_cost_usd):
-            return Remaining(UNBOUNDED)
-        while True:  # a reservation that is released during the read may be missing from what was read
-            released = self.released
-            calls, cost = await self.spending()
-            if not released.is_set():
-                break
-        requests = self.max_calls - calls - self.reserved_requests if self.max_calls else UNBOUNDED
-        if self.max_cost_usd:
-            money = self.max_cost_usd - cost - self.reserved_cost
+        limits = self.limits
+        requests = limits.calls - spent.requests - reserved.requests if limits.calls else UNBOUNDED
+        if limits.cost_usd:
+            money = limits.cost_usd - spent.cost - reserved.cost
             if money <= 0:
-                spent = f"{cost} of {self.max_cost_usd} US dollars spent today"
-                return Remaining(0, f"the day's budget: {spent}")
+                text = f"{spent.cost} of {limits.cost_usd} US dollars spent today"
+                return Remaining(0, f"the day's budget: {text}")
             if cost_per_request:  # an estimate: while something is left, one more may be made
                 requests = min(requests, max(int(money / cost_per_request), 1))
-        return Remaining(max(requests, 0), f"the day's budget: {calls} of {self.max_calls} calls made today")
+        reason = f"the day's budget: {spent.requests} of {limits.calls} calls made today"
+        return Remaining(max(requests, 0), reason)
+
+
+def sum_amounts(amounts: Iterable[Amount]) -> Amount:
+    amounts = tuple(amounts)
+    return Amount(sum(one.requests for one in amounts), sum((one.cost for one in amounts), Decimal(0)))
 
 
 def spending_by_day(
     entries: Sequence[Recorded], inherited_rounds: int, estimated_cost: Decimal
-) -> dict[str, dict[str, Any]]:
-    """What a debate's own answers took, by the day on which they were recorded (ISO 8601).
+) -> dict[str, Amount]:
+    """What a debate's own answers took, retries included, by the day on which they were recorded (ISO 8601).
 
-    Of each day: `calls` (requests to models, retries included) and `cost_usd` (a decimal).
     `estimated_cost`: of an answer whose tokens were not counted.
     """
-    days: dict[str, tuple[int, Decimal]] = {}
+    days: dict[str, Amount] = {}
     for entry in entries:
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
@@ -100,6 +129,6 @@ def spending_by_day(
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
         if usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens):
             price = estimated_cost
-        calls, cost = days.get(entry.at[:10], (0, Decimal(0)))
-        days[entry.at[:10]] = (calls + attempts, cost + price)
-    return {day: {"calls": calls, "cost_usd": f"{cost:f}"} for day, (calls, cost) in days.items()}
+        day = entry.at[:10]
+        days[day] = days.get(day, Amount()).plus(Amount(attempts, price))
+    return days

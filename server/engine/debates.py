@@ -28,7 +28,7 @@ from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import is_round_over, is_unattended
 from server.debate.rules.schedule import find_models, is_talk_over
-from server.engine.daily_budget import DailyBudget
+from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
@@ -73,14 +73,14 @@ class DebateManager:
         research: Research | None = None,
         prices: PriceTable | None = None,
         windows: WindowTable | None = None,
-        daily_budget: DailyBudget | None = None,
+        daily_limits: DailyLimits = NO_LIMITS,
         leeway: float = LEEWAY,
     ) -> None:
         """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
         self.environ = environ
         self.clock = clock
-        self.daily_budget = daily_budget or DailyBudget(journal, clock)
         self.leases = Leases(journal, clock)
+        self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
         self.owner = self.leases.owner  # names this process in leases and claims
         self.store = DebateStore(journal, clock)
         self.load = self.store.load

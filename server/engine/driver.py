@@ -12,8 +12,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
-from server.engine.leases import HEARTBEAT_INTERVAL, Leases
-from server.engine.runner import TO_END, LeaseLostError, Run, Runner, has_reached
+from server.engine.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
+from server.engine.runner import TO_END, Run, Runner, has_reached
 from server.engine.store import DebateSnapshot, DebateStore
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running

@@ -19,6 +19,10 @@ LEASE_SECONDS = 3.0  # until a debate is taken over whose owner hangs, or died o
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
 
 
+class LeaseLostError(Exception):
+    """Another process runs this debate now: no more calls may be made here."""
+
+
 def is_gone(owner: str) -> bool:
     """Whether the owner was a process of this machine that no longer exists.
 

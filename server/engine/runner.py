@@ -7,7 +7,7 @@ is recorded as long as the debate still accepts it.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,21 +28,20 @@ from server.debate.rules.decide import (
     is_round_over,
 )
 from server.debate.rules.transitions import replay
-from server.engine.daily_budget import DailyBudget, Reservation
+from server.engine.daily_budget import DailyBudget, sum_amounts
 from server.engine.errors import StorageUnavailableError
+from server.engine.leases import LeaseLostError
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot, DebateStore
 from server.models import MAX_ATTEMPTS
+from storage.journal import Amount
 
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
 TO_END = math.inf  # the round through which a debate is run that runs to its end
+RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes have reserved
 RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)  # seconds; an answer waits for a database that cannot be written
-
-
-class LeaseLostError(Exception):
-    """Another process runs this debate now: no more calls may be made here."""
 
 
 @dataclass(slots=True)
@@ -103,11 +102,15 @@ class Runner:
 
     async def call_within_daily_budget(self, run: Run) -> None:
         released = self.daily_budget.released
-        remaining = await self.daily_budget.remaining()
+        if await self.make_calls(run) or not self.daily_budget.is_limited:
+            return
+        spent, reserved = await self.daily_budget.find_spending()
+        remaining = self.daily_budget.compute_remaining(spent, reserved)
         if remaining.calls:
-            await self.make_calls(run)
-        elif self.daily_budget.reserved_requests:  # calls in flight may need fewer requests than reserved
-            await released.wait()
+            return
+        if reserved.requests:  # calls in flight, of any process, may need fewer requests than reserved
+            with anyio.move_on_after(RESERVATION_POLL_INTERVAL):
+                await released.wait()
             run.update(await self.store.refresh(run.snapshot))
         else:
             reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
@@ -115,13 +118,15 @@ class Runner:
             paused = Paused(cause="daily_budget", reason=reason, until=until)
             run.update(await self.store.record(run.snapshot, (paused,)))
 
-    async def make_calls(self, run: Run) -> None:
+    async def make_calls(self, run: Run) -> bool:
         """Make all calls of this round that may be in flight together; record each answer as it arrives.
 
-        A seat whose reply could not be used is called again without waiting for the others.
+        A seat whose reply could not be used is called again without waiting for the others. Returns whether any
+        call was made: the day's budget may allow none.
         """
         send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
-        in_flight: dict[tuple[str, int], Reservation] = {}  # by slot
+        in_flight: dict[tuple[str, int], Amount] = {}  # what is reserved, by slot
+        has_called = False
 
         async def make_call(
             snapshot: DebateSnapshot, call: Call, attempts: int, deadline: budget.Deadline
@@ -140,67 +145,75 @@ class Runner:
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     if isinstance(step, Ask) and not (snapshot.debate.is_concluding and in_flight):
                         new = [call for call in step.calls if call.slot_key not in in_flight]
-                        used = sum(reservation.requests for reservation in in_flight.values())
-                        limit = step.max_in_flight - used
-                        for call, reservation in await self.reserve_calls(snapshot.debate, new, limit):
-                            in_flight[call.slot_key] = reservation
-                            attempts, deadline = reservation.requests, step.deadline
-                            calls.start_soon(make_call, snapshot, call, attempts, deadline)
+                        limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
+                        for call, amount in await self.reserve_calls(snapshot, new, limit):
+                            in_flight[call.slot_key] = amount
+                            calls.start_soon(make_call, snapshot, call, amount.requests, step.deadline)
                     if not in_flight:
                         break
+                    has_called = True
                     results = [await receive.receive()]
                     while receive.statistics().current_buffer_used:
                         results.append(receive.receive_nowait())
-                    done = {call.slot_key for call, _ in results}
-                    await self.record_answers(run, results, with_follow_up=in_flight.keys() <= done)
-                    self.daily_budget.release([in_flight.pop(slot) for slot in done])
+                    for call, _ in results:
+                        del in_flight[call.slot_key]
+                    await self.record_answers(run, results, in_flight.values())
+                    self.daily_budget.announce_release()
         except ExceptionGroup as group:  # the first error stops the others
             raise group.exceptions[0] from None
-        finally:
-            self.daily_budget.release(in_flight.values())
+        return has_called
 
     async def reserve_calls(
-        self, debate: Debate, calls: Sequence[Call], limit: int
-    ) -> list[tuple[Call, Reservation]]:
+        self, snapshot: DebateSnapshot, calls: Sequence[Call], limit: int
+    ) -> list[tuple[Call, Amount]]:
         """The calls to make now, each with what it may take of the day's budget. `limit`: requests in all."""
-        cost = Decimal(0)
-        if self.daily_budget.max_cost_usd:
+        debate, cost = snapshot.debate, Decimal(0)
+        if self.daily_budget.limits.cost_usd:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
-        remaining = min(limit, (await self.daily_budget.remaining(cost)).calls)
-        reserved = []
-        for index, call in enumerate(calls):
-            if remaining < 1:
-                break
-            attempts = min(max(remaining // (len(calls) - index), 1), MAX_ATTEMPTS)
-            remaining -= attempts
-            reserved.append((call, self.daily_budget.reserve(attempts, cost)))
-        return reserved
+        chosen: list[tuple[Call, Amount]] = []
+
+        def choose(allowed: int) -> Amount:
+            remaining = min(limit, allowed)
+            for index, call in enumerate(calls):
+                if remaining < 1:
+                    break
+                attempts = min(max(remaining // (len(calls) - index), 1), MAX_ATTEMPTS)
+                remaining -= attempts
+                chosen.append((call, Amount(attempts, attempts * cost)))
+            return sum_amounts(amount for _, amount in chosen)
+
+        if calls:
+            await self.daily_budget.reserve(snapshot.id, cost, choose)
+        return chosen
 
     async def record_answers(
-        self, run: Run, results: Sequence[tuple[Call, Event]], *, with_follow_up: bool
+        self, run: Run, results: Sequence[tuple[Call, Event]], in_flight: Collection[Amount]
     ) -> None:
         """Record answers that arrived together, as far as the debate still accepts them.
 
         With the last answer of a round, what follows without another call is recorded in the same write.
         While calls are in flight nothing may follow: it could close the slots they are to fill.
 
-        While the database cannot be written, paid answers are kept and recording is tried again.
+        While the database cannot be written, paid answers are kept and recording is tried again. `in_flight`: what
+        stays reserved for other calls.
         """
         delays = list(self.record_retry_delays)
+        reserved = self.daily_budget.build_reservation(in_flight)
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
             accepted = {(call.round, call.slot_key) for call in acceptable_calls(run.snapshot.debate)}
             events = [event for call, event in results if (call.round, call.slot_key) in accepted]
             if not events:
+                await self.daily_budget.settle(run.snapshot.id, reserved)
                 return
-            if with_follow_up:
+            if not in_flight:
                 debate = replay(events, run.snapshot.debate)
                 # Code of the caller may raise, which must not cost an answer.
                 if not (run.code or has_reached(debate, run.through_round)):
                     step = decide(debate, elapsed=self.compute_elapsed(run))
                     events += step.events if isinstance(step, Record) else ()
             try:
-                run.update(await self.store.record(run.snapshot, events))
+                run.update(await self.store.record(run.snapshot, events, reserved=reserved))
             except StorageUnavailableError:
                 if not delays:
                     raise

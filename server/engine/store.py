@@ -22,7 +22,15 @@ from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
 from server.engine.repeats import TwinError, build_opening_key
-from storage.journal import ConflictError, Entry, Journal, KeyTakenError, OpeningKey, StreamSummary
+from storage.journal import (
+    ConflictError,
+    Entry,
+    Journal,
+    KeyTakenError,
+    OpeningKey,
+    Reservation,
+    StreamSummary,
+)
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
@@ -95,20 +103,29 @@ class DebateStore:
         return self.publish(await self.load(snapshot.id))
 
     async def record(
-        self, snapshot: DebateSnapshot, events: Sequence[Event], actor: str = SYSTEM_ACTOR
+        self,
+        snapshot: DebateSnapshot,
+        events: Sequence[Event],
+        actor: str = SYSTEM_ACTOR,
+        reserved: Reservation | None = None,
     ) -> DebateSnapshot:
-        """Check events by replaying them, then append them.
+        """Check events by replaying them, then append them. `reserved`: as in `Journal.append`.
 
         After a conflict with another writer nothing was recorded, and the state they wrote is returned.
         """
         reached = replace(snapshot, debate=replay(events, snapshot.debate))
         try:
-            return await self.append(reached, events, actor)
+            return await self.append(reached, events, actor, reserved=reserved)
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
     async def append(
-        self, reached: DebateSnapshot, events: Sequence[Event], actor: str, key: OpeningKey | None = None
+        self,
+        reached: DebateSnapshot,
+        events: Sequence[Event],
+        actor: str,
+        key: OpeningKey | None = None,
+        reserved: Reservation | None = None,
     ) -> DebateSnapshot:
         """Write the events that lead to this state. Its entries are those before them. Raises ConflictError."""
         at, history = format_time(self.clock()), reached.entries
@@ -122,6 +139,7 @@ class DebateStore:
                 bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(reached.debate, events, (*history, *unsaved)),
                 key=key,
+                reserved=reserved,
             )
         if reached.debate.ended:
             self.journal.checkpoint_soon()
@@ -188,7 +206,7 @@ def build_stream_summary(
             "forked_from": debate.setup.forked_from,
             "runs_by_itself": is_unattended(debate),
             "paused_until": debate.paused.until if debate.paused else "",
-            "spending": spending_by_day(entries, debate.setup.forked_at_round, price),
         },
         search_text=build_search_text(debate) if is_indexed else None,
+        spending=spending_by_day(entries, debate.setup.forked_at_round, price),
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.errors import translate_storage_errors
-from storage.backup import copy_database
+from storage.database import copy_database
 
 
 def back_up(database: Path, target: Path, *, overwrite: bool = False) -> None:

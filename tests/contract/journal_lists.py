@@ -45,16 +45,6 @@ class ListContract:
         assert await find_streams(journal, "early") == []
         assert await find_streams(journal, "late") == ["s"]
 
-    @pytest.mark.requirement("N10")
-    async def test_what_was_written_to_since_can_be_summed_up(self, journal: Journal) -> None:
-        for stream, details in (("early", {"n": 1}), ("late", {"n": 2})):
-            await append_entries(journal, stream, 0, {}, summary=StreamSummary("t", "running", details))
-        await journal.append("late", after=1, at=LATER, actor="bob", bodies=[{}])
-
-        assert sorted(row["n"] for row in await journal.find_details_since(AT)) == [1, 2]
-        assert await journal.find_details_since(LATER) == [{"n": 2}]
-        assert await journal.find_details_since("9999") == []
-
     async def test_an_append_without_a_heading_leaves_it(self, journal: Journal) -> None:
         await create_stream(journal, "s", "early")
         await journal.append("s", after=1, at=LATER, actor="bob", bodies=[{}])

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from server.engine.daily_budget import DailyBudget
+from server.engine.daily_budget import NO_LIMITS, DailyBudget
 from server.engine.debates import DebateManager, utc_now
 from server.engine.errors import StorageUnavailableError
-from server.engine.leases import LEASE_SECONDS, Leases, is_gone, machine_name
+from server.engine.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
 from server.engine.model_calls import ModelCaller
-from server.engine.runner import LeaseLostError, Run, Runner
+from server.engine.runner import Run, Runner
 from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
@@ -41,7 +41,7 @@ def build_runner(journal: SqliteJournal, model: Model, *, may_call: bool = True,
         return may_call
 
     store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}), Research({}))
-    daily_budget = DailyBudget(journal, utc_now)
+    daily_budget = DailyBudget(journal, Leases(journal, utc_now), NO_LIMITS)
     return Runner(store, caller, daily_budget, has_lease, **options)
 
 

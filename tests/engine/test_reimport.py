@@ -27,7 +27,7 @@ async def test_the_day_s_budget_forgets_nothing_of_a_debate(database: str, tmp_p
         await two.step(snapshot.id, wait=5)
         await restore_debate(one, await export_debate(two, snapshot.id))
 
-        assert (await one.daily_budget.spending())[0] == 4
+        assert (await one.daily_budget.find_spending())[0].requests == 4
 
 
 def test_a_file_with_a_mark_of_its_encoding_is_read() -> None:

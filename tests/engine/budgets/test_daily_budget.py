@@ -115,7 +115,7 @@ async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -
     prices = {"mine": ModelPrice(Decimal(10), Decimal(10))}
     async with open_engine(database, Dear(cost=""), daily_cost_usd=Decimal("0.1"), prices=prices) as manager:
         ends = [(await run_debate(manager, question=f"Ship {n}?")).status for n in range(4)]
-        assert (await manager.daily_budget.spending())[1] > Decimal("0.05")
+        assert (await manager.daily_budget.find_spending())[0].cost > Decimal("0.05")
     assert ends[-1] == "paused"
 
 

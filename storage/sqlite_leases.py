@@ -1,0 +1,94 @@
+"""Leases of streams in the journal's SQLite file, and the spending that their owners share."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from storage.database import Database
+from storage.journal import Amount, Reservation
+
+# A lease that ends implausibly far ahead came from a wrong clock and is replaced.
+ACQUIRE_LEASE = """
+insert into lease (stream, owner, until) values (?1, ?2, ?3)
+on conflict (stream) do update set (owner, until, requests, cost) = (
+    select excluded.owner, excluded.until, 0, '0'
+    where lease.owner = excluded.owner or lease.until <= ?4 or lease.until > ?4 + 100 * (?3 - ?4)
+    union all
+    select lease.owner, lease.until, lease.requests, lease.cost
+    limit 1
+)
+returning owner
+"""
+
+RENEW_LEASES = """
+update lease set until = ? where owner = ? and stream in (select value from json_each(?))
+returning stream
+"""
+
+SELECT_SPENDING = """
+select 'spent', calls, cost from spending where day = ?1
+union all
+select 'reserved', requests, cost from lease where requests > 0 and (until > ?2 or stream = ?3)
+"""
+
+SET_RESERVATION = "update lease set requests = ?, cost = ? where stream = ? and owner = ?"
+
+
+class SqliteLeases:
+    """What a power failure may undo is written without a disk sync: after one no owner is alive."""
+
+    _db: Database
+
+    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
+        [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
+        return str(holder)
+
+    async def renew_leases(
+        self, owner: str, streams: Collection[str], *, now: float, seconds: float
+    ) -> set[str]:
+        renewed = await self._db.writer.fetch_all(
+            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
+        )
+        return {stream for (stream,) in renewed}
+
+    async def active_leases(self, *, now: float) -> Mapping[str, str]:
+        return dict(await self._db.reader.fetch_all("select stream, owner from lease where until > ?", now))
+
+    async def release_lease(self, stream: str, owner: str) -> None:
+        await self._db.writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
+
+    async def find_spending(self, day: str, *, now: float) -> tuple[Amount, Amount]:
+        return sum_spending(await self._db.reader.fetch_all(SELECT_SPENDING, day, now, ""))
+
+    async def reserve(
+        self, stream: str, owner: str, *, day: str, now: float, grant: Callable[[Amount, Amount], Amount]
+    ) -> bool:
+        async with self._db.reader.transaction() as db:
+            own = list(
+                await db.execute_fetchall(
+                    "select requests, cost from lease where stream = ? and owner = ?", [stream, owner]
+                )
+            )
+            if own:
+                rows = await db.execute_fetchall(SELECT_SPENDING, [day, now, stream])
+                reserved = parse_amount(*own[0]).plus(grant(*sum_spending(rows)))
+                values = [reserved.requests, f"{reserved.cost:f}", stream, owner]
+                await db.execute_fetchall(SET_RESERVATION, values)
+        return bool(own)
+
+    async def settle(self, stream: str, reserved: Reservation) -> None:
+        requests, cost = reserved.amount
+        await self._db.reader.fetch_all(SET_RESERVATION, requests, f"{cost:f}", stream, reserved.owner)
+
+
+def parse_amount(requests: int, cost: str) -> Amount:
+    return Amount(requests, Decimal(cost))
+
+
+def sum_spending(rows: Iterable[Any]) -> tuple[Amount, Amount]:
+    """(spent, reserved)."""
+    sums = {"spent": Amount(), "reserved": Amount()}
+    for kind, requests, cost in rows:
+        sums[kind] = sums[kind].plus(parse_amount(requests, cost))
+    return sums["spent"], sums["reserved"]

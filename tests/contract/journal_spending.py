@@ -1,0 +1,107 @@
+"""What every journal must do: sums of a day, and reservations that processes share."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from storage.journal import Amount, Journal, Reservation, StreamSummary
+from tests.contract.journal_helpers import AT, TIMEOUT, append_entries
+
+DAY, OTHER_DAY = "2026-03-01", "2026-03-02"
+NOTHING = Amount()
+
+
+def cents(requests: int) -> Amount:
+    return Amount(requests, requests * Decimal("0.01"))
+
+
+async def reserve(journal: Journal, stream: str, owner: str, amount: Amount, *, now: float = 100) -> bool:
+    return await journal.reserve(stream, owner, day=DAY, now=now, grant=lambda _spent, _reserved: amount)
+
+
+@pytest.mark.requirement("N10")
+@pytest.mark.asyncio
+class SpendingContract:
+    async def test_a_day_is_summed_up_over_all_streams(self, journal: Journal) -> None:
+        assert await journal.find_spending(DAY, now=100) == (NOTHING, NOTHING)
+        for stream, spending in (
+            ("a", {DAY: cents(3), OTHER_DAY: cents(1)}),
+            ("b", {DAY: Amount(4, Decimal("1e-7"))}),
+        ):
+            heading = StreamSummary("t", "running", {}, spending=spending)
+            await append_entries(journal, stream, 0, {}, summary=heading)
+        heading = StreamSummary("t", "running", {}, spending={DAY: cents(5)})
+        await append_entries(journal, "a", 1, {}, {}, summary=heading)
+        await append_entries(journal, "a", 3, {})
+
+        assert await journal.find_spending(DAY, now=100) == (Amount(9, Decimal("0.0500001")), NOTHING)
+        assert await journal.find_spending(OTHER_DAY, now=100) == (cents(1), NOTHING)
+
+    async def test_what_is_reserved_counts_as_long_as_the_lease_does(self, journal: Journal) -> None:
+        for stream, owner in (("a", "me"), ("b", "you")):
+            await journal.acquire_lease(stream, owner, now=100, seconds=10)
+        assert await reserve(journal, "a", "me", cents(2))
+        assert await reserve(journal, "a", "me", cents(1))
+        assert await reserve(journal, "b", "you", cents(4))
+        assert await journal.find_spending(DAY, now=109) == (NOTHING, cents(7))
+
+        await journal.renew_leases("me", ["a"], now=109, seconds=10)
+        assert await journal.find_spending(DAY, now=110) == (NOTHING, cents(3))
+        await journal.acquire_lease("b", "third", now=110, seconds=10)
+        await journal.release_lease("a", "me")
+        assert await journal.find_spending(DAY, now=110) == (NOTHING, NOTHING)
+
+    async def test_nothing_is_reserved_without_the_lease(self, journal: Journal) -> None:
+        await journal.acquire_lease("a", "me", now=100, seconds=10)
+        assert not await reserve(journal, "a", "you", cents(1))
+        assert not await reserve(journal, "b", "me", cents(1))
+        await journal.settle("a", Reservation("you", cents(1)))
+        assert await journal.find_spending(DAY, now=100) == (NOTHING, NOTHING)
+
+    async def test_what_is_recorded_is_not_reserved_any_more(self, journal: Journal) -> None:
+        await journal.acquire_lease("a", "me", now=100, seconds=10)
+        await reserve(journal, "a", "me", cents(5))
+        heading = StreamSummary("t", "running", {}, spending={DAY: cents(2)})
+        await journal.append(
+            "a",
+            after=0,
+            at=AT,
+            actor="x",
+            bodies=[{}, {}],
+            summary=heading,
+            reserved=Reservation("me", cents(3)),
+        )
+        assert await journal.find_spending(DAY, now=100) == (cents(2), cents(3))
+
+        await journal.append(
+            "a", after=2, at=AT, actor="x", bodies=[{}], reserved=Reservation("you", cents(9))
+        )
+        assert await journal.find_spending(DAY, now=100) == (cents(2), cents(3))
+        await journal.settle("a", Reservation("me", NOTHING))
+        assert await journal.find_spending(DAY, now=100) == (cents(2), NOTHING)
+
+    async def test_of_many_who_reserve_at_once_none_overlooks_another(self, journal: Journal) -> None:
+        granted: list[Amount] = []
+
+        def grant(spent: Amount, reserved: Amount) -> Amount:
+            left = 10 - spent.requests - reserved.requests
+            granted.append(Amount(min(3, left)))
+            return granted[-1]
+
+        async def run(stream: str) -> None:
+            await journal.acquire_lease(stream, stream, now=100, seconds=10)
+            await journal.reserve(stream, stream, day=DAY, now=100, grant=grant)
+
+        async with asyncio.timeout(TIMEOUT):
+            await asyncio.gather(*(run(f"s{number}") for number in range(20)))
+
+        assert sum(amount.requests for amount in granted) == 10
+        assert (await journal.find_spending(DAY, now=100))[1] == Amount(10)
+
+    async def test_a_grant_that_fails_reserves_nothing(self, journal: Journal) -> None:
+        await journal.acquire_lease("a", "me", now=100, seconds=10)
+        with pytest.raises(ZeroDivisionError):
+            await journal.reserve("a", "me", day=DAY, now=100, grant=lambda *_: Amount(1 // 0))
+        assert await journal.find_spending(DAY, now=100) == (NOTHING, NOTHING)
+        await append_entries(journal, "a", 0, {})
