@@ -119,7 +119,7 @@ async def measure_other_requests() -> list[Measurement]:
 
 async def run_full_debate(server: Server, format_name: str, rounds: int) -> None:
     arguments = {**DEBATE, "max_rounds": rounds, "format": format_name}
-    answer = await server.call_tool("start_debate", **arguments, wait_seconds=120)
+    answer = await server.call_tool("start_debate", **arguments, wait_seconds=120, again=True)
     assert answer["status"] == "concluded", answer
 
 

@@ -87,7 +87,7 @@ async def measure_over_stdio(
 
 async def time_stdio_debate(server: Server, format_name: str) -> float:
     started = perf_counter()
-    answer = await server.call_tool("start_debate", **DEBATE, format=format_name, wait_seconds=60)
+    answer = await server.call_tool("start_debate", **DEBATE, format=format_name, wait_seconds=60, again=True)
     taken = perf_counter() - started
     assert answer["status"] == "concluded", answer
     return taken

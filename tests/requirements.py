@@ -173,13 +173,13 @@ BUILT: dict[str, str] = {
         "a question that is not yes or no gets positions of its own, proposed by a model and recorded, or "
         "named by the caller"
     ),
+    "N18": (
+        "a repeated request does not do its work twice: identical starts and forks join their twin, "
+        "interventions carry a key"
+    ),
 }
 
 PARTLY: dict[str, str] = {
-    "N18": (
-        "a repeated request does not do its work twice: identical starts and forks join their twin; keys of "
-        "interventions come later"
-    ),
     "N27": (
         "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
         "can be read (noticing and checking come later)"

@@ -140,8 +140,8 @@ MUTATIONS = {
         "tests/hooks/test_webhooks.py::test_a_name_with_one_private_address_is_not_called",
     ),
     "intervene twice for one delivery": Mutation(
-        "server/hooks/runner.py",
-        'getattr(entry.event, "delivery_id", "") == request.delivery_id',
+        "server/engine/repeats.py",
+        'getattr(entry.event, "request_id", "") == request.request_id',
         "False",
         "tests/hooks/test_hooks.py::test_an_intervention_that_was_not_noted_is_made_once",
     ),

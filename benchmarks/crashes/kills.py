@@ -105,7 +105,9 @@ async def step_until_killed(server: KillableServer, debate_id: str, kill_after: 
             try:
                 async with Client(server.parameters()) as client:
                     if not debate_id:
-                        debate_id = (await call_tool(client, "start_debate", ARGUMENTS))["debate_id"]
+                        debate_id = (await call_tool(client, "start_debate", ARGUMENTS | {"again": True}))[
+                            "debate_id"
+                        ]
                     tasks.start_soon(kill)
                     status = "running"
                     while status == "running":

@@ -193,9 +193,12 @@ async def submit_caller_turn(
     out.print_line("End it with an empty line.")
     while text := await read_paragraph(stdin):
         try:
-            return await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
+            snapshot, told = await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
         except DebateError as error:
-            out.print_wrapped(str(error), "! ")
+            told = str(error)
+        if not told:
+            return snapshot
+        out.print_wrapped(told, "! ")
     return None
 
 

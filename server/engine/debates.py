@@ -33,7 +33,7 @@ from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, MODEL_FIELDS, ModelCaller
-from server.engine.repeats import dump_arguments
+from server.engine.repeats import dump_arguments, find_repeated, find_repeated_turn
 from server.engine.runner import TO_END, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
@@ -158,7 +158,7 @@ class DebateManager:
         """Put proposed positions into other words before the first round. `stances`: by debater."""
         snapshot = await self.load(debate_id)
         snapshot, _ = await self._record_with_retry(
-            snapshot, lambda debate: build_revision(debate, stances), actor
+            snapshot, lambda current: build_revision(current.debate, stances), actor
         )
         return snapshot
 
@@ -255,7 +255,8 @@ class DebateManager:
     async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
         """End the talk and have it judged as it is. Does nothing where the talk is over."""
 
-        def conclude(debate: Debate) -> Intervention:
+        def conclude(current: DebateSnapshot) -> Intervention:
+            debate = current.debate
             if debate.ended or is_talk_over(debate):
                 return Intervention((), "")
             return build_intervention(debate, "conclude", InterventionRequest(reason=reason))
@@ -274,33 +275,45 @@ class DebateManager:
         actor: str,
         wait: float = 0,
         on_change: OnChange = None,
-    ) -> DebateSnapshot:
-        """Record a turn that the caller has written, and continue the round."""
+    ) -> tuple[DebateSnapshot, str]:
+        """Record a turn that the caller has written, and continue the round.
 
-        def submit(debate: Debate) -> Intervention:
-            return Intervention((build_submission(debate, speaker, text),), "")
+        The text is what to say of a turn that was recorded before: it is recorded once. "" for a new one.
+        """
 
-        snapshot, _ = await self._record_with_retry(await self.load(debate_id), submit, actor)
+        def submit(current: DebateSnapshot) -> Intervention:
+            repeated = find_repeated_turn(current.entries, current.debate, speaker, text)
+            return repeated or Intervention((build_submission(current.debate, speaker, text),), "")
+
+        snapshot, told = await self._record_with_retry(await self.load(debate_id), submit, actor)
         if snapshot.status != "running":
-            return snapshot
+            return snapshot, told
         through_round = TO_END if is_unattended(snapshot.debate) else snapshot.debate.round
         run = self._driver.ensure_running(snapshot, through_round)
-        return await self._driver.wait(run, wait, on_change, through_round=through_round)
+        return await self._driver.wait(run, wait, on_change, through_round=through_round), told
 
     async def intervene(
         self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
     ) -> tuple[DebateSnapshot, str]:
-        """Change the course of a debate. Returns it, and a sentence on when the change takes effect."""
+        """Change the course of a debate. Returns it, and a sentence on when the change takes effect.
+
+        A repeat with the same `request.request_id` changes nothing, and returns the same sentence.
+        """
+        snapshot = await self.load(debate_id)
+        if repeated := find_repeated(snapshot.entries, action, request):
+            return snapshot, repeated.effect
         if action == "replace_model" and (model := request.model.strip()):
             self._models.check(model, self.environ)
             window = sum(found.tokens for found in await self._windows.find([model]))
             request = replace(request, price=self._prices.find_price(model), window=window)
-        snapshot = await self.load(debate_id)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age))
-        snapshot, effect = await self._record_with_retry(
-            snapshot, lambda debate: build_intervention(debate, action, request), actor
-        )
+
+        def intervene(current: DebateSnapshot) -> Intervention:
+            repeated = find_repeated(current.entries, action, request)  # by another process, just now
+            return repeated or build_intervention(current.debate, action, request)
+
+        snapshot, effect = await self._record_with_retry(snapshot, intervene, actor)
         if is_unattended(snapshot.debate):
             self.run_to_end(snapshot)
         return snapshot, effect
@@ -338,10 +351,10 @@ class DebateManager:
         return snapshot
 
     async def _record_with_retry(
-        self, snapshot: DebateSnapshot, build: Callable[[Debate], Intervention], actor: str
+        self, snapshot: DebateSnapshot, build: Callable[[DebateSnapshot], Intervention], actor: str
     ) -> tuple[DebateSnapshot, str]:
         """Record what `build` returns; it is called again each time another writer was first."""
-        while built := (intervention := build(snapshot.debate)).events:
+        while built := (intervention := build(snapshot)).events:
             events = [redact_model(event, MODEL_FIELDS) for event in built]
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
                 snapshot = await self.store.record(snapshot, events, actor)

@@ -1,18 +1,32 @@
-"""Repeated requests: an identical start or fork by the same caller joins its twin, in whatever process it was made.
+"""Repeated requests: an identical start or fork by the same caller joins its twin, whichever process began it.
 
 Clients with short time limits repeat a call that they gave up, and models repeat one whose result they did not
 see. The key of a request is stored in the transaction that opens its debate, so that a process that dies in the
-middle leaves both or neither.
+middle leaves both or neither. An intervention carries the id of its request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.facts.errors import DebateError
+from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
+from server.debate.commands.submit import build_submission
+from server.debate.facts.config import CALLER
+from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.debate.facts.events import AnswerEvent, Recorded
+from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.state import Debate
+from server.debate.replies.extract import normalize_name
+from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.decide import pending_calls
+from server.debate.rules.transitions import replay
+from server.engine.model_calls import MODEL_FIELDS
+from server.redaction import redact_model
 from storage.canonical import encode_json
 from storage.journal import OpeningKey
 
@@ -35,6 +49,66 @@ OUTSIDE_IDENTITY = {"run", "wait_seconds", "again"}
 def dump_arguments(request: BaseModel) -> dict[str, Any]:
     """What makes a request identical to another: its arguments with the defaults filled in."""
     return request.model_dump(mode="json", exclude=OUTSIDE_IDENTITY)
+
+
+def find_repeated(
+    debate_entries: Sequence[Recorded], action: str, request: InterventionRequest
+) -> Intervention | None:
+    """What was done under the id of this request, as if it had been done just now; None where nothing was.
+
+    Raises:
+        InvalidRequestError: the id belongs to another request.
+    """
+    made = [
+        entry
+        for entry in debate_entries
+        if request.request_id and getattr(entry.event, "request_id", "") == request.request_id
+    ]
+    if not made:
+        return None
+    before = replay(entry.event for entry in debate_entries[: made[0].seq - 1])
+    age = datetime.fromisoformat(made[0].at) - datetime.fromisoformat(debate_entries[0].at)
+    request = replace(request, elapsed=ElapsedTime(age.total_seconds()))
+    if isinstance(first := made[0].event, ModelReplaced):
+        request = replace(request, price=first.price, window=first.window)
+    with suppress(InvalidRequestError):
+        again = build_intervention(before, action, request)
+        if [redact_model(event, MODEL_FIELDS) for event in again.events] == [entry.event for entry in made]:
+            return Intervention((), again.effect)
+    raise InvalidRequestError(
+        f"request_id={request.request_id!r} belongs to another intervention, entry {made[0].seq} of this debate. "
+        "Pass a new one, or repeat that call as it was."
+    )
+
+
+def find_repeated_turn(
+    entries: Sequence[Recorded], debate: Debate, speaker: str, text: str
+) -> Intervention | None:
+    """What to say of a turn that is sent again, so that it is not taken for the next one; None for a new one.
+
+    A seat that answers the same twice in a row has to use other words the second time.
+    """
+    answers = (
+        (entry.seq, entry.event) for entry in reversed(entries) if isinstance(entry.event, AnswerEvent)
+    )
+    own = (
+        (seq, answer)
+        for seq, answer in answers
+        if answer.usage.model == CALLER and normalize_name(answer.seat) == normalize_name(speaker)
+    )
+    seq, last = next(own, (0, None))
+    if last is None or last in debate.superseded:
+        return None
+    try:
+        again = build_submission(replay(entry.event for entry in entries[: seq - 1]), speaker, text)
+    except InvalidRequestError:
+        return None
+    if redact_model(again, MODEL_FIELDS) != last:
+        return None
+    told = f"{last.seat} has submitted this in round {last.round}: it is recorded once."
+    if any(call.seat == last.seat for call in pending_calls(debate)):
+        told += " Awaited now is another answer; where it is the same, say so in other words."
+    return Intervention((), told)
 
 
 def build_opening_key(actor: str, asked: Mapping[str, Any], now: datetime) -> OpeningKey:

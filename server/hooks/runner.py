@@ -199,7 +199,7 @@ class HookRunner:
                     text=fill_template(action.intervene.text, fields, MAX_TEXT_LENGTH),
                     to=fill_template(action.intervene.to, fields, MAX_LINE_LENGTH),
                     reason=f"entry {item.seq}",
-                    delivery_id=item.id,
+                    request_id=item.id,
                 )
                 return await self.intervene(hook, item.stream, action.intervene.action, request)
             hook_logger.info("%s", fill_template(action.log or "", fields, MAX_LINE_LENGTH))
@@ -213,13 +213,12 @@ class HookRunner:
     async def intervene(
         self, hook: Hook, debate_id: str, action: str, request: InterventionRequest
     ) -> DeliveryResult:
-        """Intervene, unless a process that died before completing the item has done so."""
+        """Intervene. It is done once, even if a process died before it completed the item."""
         async with self.intervention_lock:
             snapshot = await self.manager.load(debate_id)
             made = [entry for entry in snapshot.entries if entry.actor.startswith(ACTOR_PREFIX)]
-            if any(getattr(entry.event, "delivery_id", "") == request.delivery_id for entry in made):
-                return DeliveryResult()
-            if len(made) >= MAX_INTERVENTIONS:
+            is_repeat = any(getattr(entry.event, "request_id", "") == request.request_id for entry in made)
+            if not is_repeat and len(made) >= MAX_INTERVENTIONS:
                 return DeliveryResult(f"hooks have intervened {len(made)} times, the maximum for a debate")
             try:
                 await self.manager.intervene(debate_id, action, request, actor=ACTOR_PREFIX + hook.name)

@@ -34,9 +34,16 @@ FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
 def build_step(
-    call: ToolCall, snapshot: DebateSnapshot, round_number: int = 0, *, joined: bool = False
+    call: ToolCall,
+    snapshot: DebateSnapshot,
+    round_number: int = 0,
+    *,
+    joined: bool = False,
+    effect: str = "",
 ) -> CallToolResult:
-    result = results.build_step_result(call.manager, snapshot, round_number=round_number, joined=joined)
+    result = results.build_step_result(
+        call.manager, snapshot, round_number=round_number, joined=joined, effect=effect
+    )
     return results.build_tool_result(result, texts.format_step_result)
 
 
@@ -110,8 +117,8 @@ class SubmitTurn(ToolArguments):
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
-        snapshot = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
-        return build_step(call, snapshot)
+        snapshot, told = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
+        return build_step(call, snapshot, effect=told)
 
 
 class Intervene(ToolArguments):
@@ -129,7 +136,8 @@ class Intervene(ToolArguments):
         FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
     ] = ""
     limits: Annotated[requests.BudgetInput, Field(description="For extend")] = requests.BudgetInput()
-    reason: Annotated[str, Field(max_length=1000, description="Kept in the journal")] = ""
+    reason: Annotated[str, Field(max_length=1000)] = ""
+    request_id: Annotated[requests.Cleaned, Field(max_length=100, description="A repeat does nothing")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         given = self.model_dump(exclude_unset=True, exclude={"debate_id", "action"})

@@ -65,6 +65,7 @@ class StepResult(VerdictResult):
     }
 
     joined: Annotated[bool, Field(description="The same call was made minutes ago: this is its debate")]
+    effect: Annotated[str, Field(description="What became of a turn that was sent again")]
     framing: Annotated[str, Field(description="How the positions came about, if not from you")]
     round: int
     phase: str
@@ -123,7 +124,12 @@ def build_verdict_result(manager: DebateManager, snapshot: DebateSnapshot) -> Ve
 
 
 def build_step_result(
-    manager: DebateManager, snapshot: DebateSnapshot, *, round_number: int = 0, joined: bool = False
+    manager: DebateManager,
+    snapshot: DebateSnapshot,
+    *,
+    round_number: int = 0,
+    joined: bool = False,
+    effect: str = "",
 ) -> StepResult:
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate, setup = snapshot.debate, snapshot.debate.setup
@@ -131,6 +137,7 @@ def build_step_result(
     return StepResult(
         **dict(build_verdict_result(manager, snapshot)),
         joined=joined,
+        effect=effect,
         framing=state.framing_line(setup),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",

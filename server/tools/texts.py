@@ -31,6 +31,7 @@ def format_verdict_result(result: VerdictResult) -> str:
 def format_step_result(result: StepResult) -> str:
     """The verdict, if there is one, else how far the debate is; then what was said in the round."""
     parts = [JOINED] if result.joined else []
+    parts += [result.effect] if result.effect else []
     parts += [format_standing(result, result.round, result.phase)]
     parts += [format_report(result)] if result.headline else format_background(result)
     parts += [result.framing] if result.framing and result.framing not in result.warnings else []

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.client_calls import call, expect_tool_error, read_resource
+from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import call_next, read_view, run_debate
 
@@ -110,9 +110,11 @@ async def test_a_turn_is_taken_once(open_modern: Any) -> None:
         step = await begun(client, format="verdict")
         mine = {"debate_id": step["debate_id"], "speaker": " proponent", "text": "Yes."}
         await call(client, "submit_turn", **mine)
-        told = await expect_tool_error(client, "submit_turn", **mine)
+        again = await client.call_tool("submit_turn", {**mine, "speaker": "Proponent"})
+        told = await expect_tool_error(client, "submit_turn", **{**mine, "text": "No."})
         result = await read_view(client, step, "result")
 
+    assert "Proponent has submitted this in round 1: it is recorded once." in result_text(again)
     assert "No turn of ' proponent' is awaited. Awaited: Opponent." in told
     assert [(turn["agent"], turn["text"]) for turn in result["transcript"]] == [("Proponent", "Yes.")]
 

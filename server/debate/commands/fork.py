@@ -43,7 +43,7 @@ def fork(
     # Inherited turns that were retracted after the inherited rounds stay retracted.
     made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
     later = (event for event in made if event.turn_round <= at_round < event.round)
-    past += [event.model_copy(update={"round": at_round}) for event in later]
+    past += [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
     past += build_model_replacements(setup, past, changes)
     pairs = zip(debate.setup.debaters, setup.debaters, strict=True)
     restanced = [
@@ -117,6 +117,7 @@ def adapt_events(
     judges = {seat for seat in judge_seats(after) if old.get(seat) != new[seat]}
     adapted: list[Event] = []
     versions = [1]  # of the parent, of what the fork inherits
+    anonymous = {"request_id": ""}  # a request to the parent is none to the fork
     for entry in entries:
         event, count = entry.event, len(adapted)
         match event:
@@ -132,7 +133,9 @@ def adapt_events(
                 adapted += [event.model_copy(update={"prompts": own})] if own else []
             case interventions.WeightsChanged():
                 kept = tuple(w for w in event.weights if w.seat in new and w.seat not in judges)
-                adapted += [event.model_copy(update={"weights": kept})] if kept else []
+                adapted += [event.model_copy(update={"weights": kept, **anonymous})] if kept else []
+            case events.Paused() | events.Resumed() | interventions.InterventionFact():
+                adapted.append(event.model_copy(update=anonymous))
             case _:
                 adapted.append(event)
         versions += [entry.seq] * (len(adapted) - count)

@@ -42,7 +42,7 @@ class InterventionRequest:
     threshold: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)  # the ones to change, as in options.limits
     elapsed: ElapsedTime = NO_ELAPSED_TIME
-    delivery_id: str = ""  # of the hook that asks for it
+    request_id: str = ""  # a repeat has the same
 
 
 class Intervention(NamedTuple):
@@ -64,7 +64,7 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
         raise InvalidRequestError(f"{over} Start another, or read it with get_verdict.")
     require(action in HANDLERS, f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
     events, effect = HANDLERS[action].build(debate, request)
-    made: dict[str, Any] = {"delivery_id": request.delivery_id}
+    made: dict[str, Any] = {"request_id": request.request_id}
     if reason := clean(request.reason):
         made["reason"] = reason
     if action not in ("pause", "resume"):

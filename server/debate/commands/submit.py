@@ -2,7 +2,7 @@
 
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError, require, require_length
-from server.debate.facts.events import Event, Failed, Judged, Spoke, Usage
+from server.debate.facts.events import Event, Failed, Usage
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply, normalize_name
@@ -16,8 +16,7 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     """Return the event of a submitted turn.
 
     Raises:
-        InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task, or repeats
-        what the seat submitted before: a turn sent again, or one judgment for both reading orders.
+        InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
     """
     call = find_awaited_call(debate, speaker)
     require(clean(text), f"The text is empty. Write in `text` what {call.seat} says.")
@@ -26,18 +25,6 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     if isinstance(event, Failed):
         told = f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
         raise InvalidRequestError(told)
-    if isinstance(event, Spoke):
-        last = next((turn for turn in reversed(debate.turns) if turn.seat == event.seat), None)
-        if last and last.text == event.text:
-            told = f"{event.seat} said this in these words in round {last.round}, and it is recorded."
-            raise InvalidRequestError(f"{told} Awaited now is another turn, in round {event.round}.")
-    if isinstance(event, Judged):
-        before = [(made.seat, made.verdict, made.reasoning) for made in debate.judgments]
-        require(
-            (event.seat, event.verdict, event.reasoning) not in before,
-            f"{event.seat} found this in these words in its first reading, and it is recorded. Awaited now "
-            "is a finding on the turns in the other order; where it is the same, say so in the reasoning.",
-        )
     return event
 
 

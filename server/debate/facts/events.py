@@ -303,7 +303,7 @@ class Paused(Fact):
     seats: tuple[str, ...] = ()  # those without a turn, where the cause is "unheard"
     reason: str
     until: Moment | Literal[""] = ""  # when it resumes unattended; "" where somebody has to resume it
-    delivery_id: str = ""  # of the hook that paused it
+    request_id: str = ""  # as of interventions
 
 
 class Resumed(Fact):
@@ -311,7 +311,7 @@ class Resumed(Fact):
 
     kind: Literal["resumed"] = "resumed"
     reason: str = ""
-    delivery_id: str = ""  # of the hook that resumed it
+    request_id: str = ""  # as of interventions
 
 
 class Ended(Fact):

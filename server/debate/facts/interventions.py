@@ -16,7 +16,9 @@ class InterventionFact(Fact):
     action: ClassVar[str]
     round: Count = 0  # the round it was made in; 0 before the first
     reason: str = ""
-    delivery_id: str = ""  # of the hook that made it; "" for everybody else
+    request_id: str = (
+        ""  # of the request for it: a repeated one does nothing; a hook's is that of its delivery
+    )
 
 
 class TextIntervention(InterventionFact):

@@ -9,8 +9,6 @@ from server.debate.commands.intervene import (
     InterventionRequest,
     build_intervention,
 )
-from server.debate.commands.submit import build_submission
-from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
@@ -204,21 +202,6 @@ def test_what_is_resumed_goes_on_at_once_where_it_was_promised_to_be_decided() -
     assert simulate().play_to_round(1).add_events(pause).intervene("resume") == (
         f"It goes on with the next step_round, or at once where answers are on their way; {told}"
     )
-
-
-@pytest.mark.requirement("N7", "N8")
-def test_a_turn_that_is_submitted_again_because_its_answer_was_lost_is_not_taken_for_the_next() -> None:
-    at = simulate(build_setup([CALLER], format="verdict")).play()
-    first, second = (debater.name for debater in at.debate.setup.debaters)
-    for seat in (first, second):
-        at.add_events(build_submission(at.debate, seat, "It holds.")).play()
-    with pytest.raises(InvalidRequestError) as why:
-        build_submission(at.debate, first, " It holds.\n")
-    assert str(why.value) == (
-        f"{first} said this in these words in round 1, and it is recorded. Awaited now is another turn, in "
-        "round 2."
-    )
-    assert at.add_events(build_submission(at.debate, first, "It still holds.")).debate.turns[-1].round == 2
 
 
 def rounds_with_text(at: DebateSimulation, seat: str) -> list[int]:

@@ -12,6 +12,7 @@ from server.debate.facts.interventions import TalkConcluded
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
+from server.engine.repeats import find_repeated_turn
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
@@ -86,16 +87,6 @@ class TestSubmitting:
         submit(at, "judge 1", render_finding("A", reasoning="In the other order, too."))
         assert [judged.slot_index for judged in at.debate.judgments] == [1, 2]
 
-    @pytest.mark.requirement("N8")
-    def test_a_finding_that_is_sent_again_is_not_taken_for_the_second_reading(self) -> None:
-        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", render_finding("A"))
-        with pytest.raises(
-            InvalidRequestError, match="judge 1 found this in these words in its first reading"
-        ):
-            submit(at, "judge 1", render_finding("A"))
-        assert [judged.slot_index for judged in at.debate.judgments] == [1]
-
     def test_who_was_written_to_twice_answers_one_message_after_the_other(self) -> None:
         who = [*TWO, {"name": "Cleo", "stance": "later"}]
 
@@ -123,6 +114,40 @@ class TestSubmitting:
         event = build_submission(at.debate, "Ada", "It pays.")
         at.add_events(TalkConcluded(), event)
         assert len(at.debate.turns) == 2
+
+
+@pytest.mark.requirement("N8", "N18")
+class TestSentAgain:
+    """A turn whose result was lost is not taken for the next one."""
+
+    def test_what_was_recorded_is_told_and_not_recorded_again(self) -> None:
+        at = sitting_in()
+        submit(at, "Ada", "It pays.")
+        told = "Ada has submitted this in round 1: it is recorded once."
+        more = " Awaited now is another answer; where it is the same, say so in other words."
+        assert sent_again(at, " ada", "It pays. \n") == told + more
+        assert sent_again(at, "Ada", "It still pays.") == ""
+        assert sent_again(at, "Bob", "It pays.") == ""
+        submit(at, "Ada", "It still pays.")
+        assert sent_again(at, "Ada", "It still pays.") == told.replace("round 1", "round 2")
+        assert sent_again(at, "Ada", "It pays.") == ""
+
+    def test_a_finding_is_not_taken_for_the_second_reading(self) -> None:
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", render_finding("A"))
+        assert "Awaited now is another answer" in sent_again(at, "judge 1", render_finding("A"))
+        assert sent_again(at, "judge 1", render_finding("A", reasoning="Turned, too.")) == ""
+
+    def test_a_finding_that_a_retraction_made_void_may_be_found_again(self) -> None:
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", render_finding("A"))
+        at.intervene("retract", to="Proponent", round=1)
+        assert sent_again(at, "judge 1", render_finding("A")) == ""
+
+
+def sent_again(at: DebateSimulation, speaker: str, text: str) -> str:
+    repeated = find_repeated_turn(at.stored().entries, at.debate, speaker, text)
+    return repeated.effect if repeated else ""
 
 
 class TestRefused:

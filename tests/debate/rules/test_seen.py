@@ -41,9 +41,9 @@ def test_an_extension_of_rounds_and_limits_is_two_events() -> None:
     made = build_intervention(
         simulate().debate,
         "extend",
-        InterventionRequest(rounds=2, limits={"max_calls": 90}, reason="close", delivery_id="d1"),
+        InterventionRequest(rounds=2, limits={"max_calls": 90}, reason="close", request_id="d1"),
     )
     rounds, limits = made.events
-    assert rounds == RoundsExtended(rounds=2, reason="close", delivery_id="d1")
+    assert rounds == RoundsExtended(rounds=2, reason="close", request_id="d1")
     assert isinstance(limits, LimitsChanged)
-    assert (limits.limits.max_calls, limits.delivery_id) == (90, "d1")
+    assert (limits.limits.max_calls, limits.request_id) == (90, "d1")
