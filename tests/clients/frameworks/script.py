@@ -1,0 +1,44 @@
+"""What the scripted model of each framework does. It runs in the framework's environment, without our packages."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+TOOL = "start_debate"
+ARGUMENTS: dict[str, Any] = {
+    "question": "Ship on Friday?",
+    "run": True,
+    "debaters": [{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
+    "options": {
+        "judges": {"models": ["alpha/judge", "beta/judge", "gamma/judge", "delta/judge", "omega/judge"]}
+    },
+}
+VERDICT = "A quokka verdict."  # of the judges who agree
+MAX_CALLS = 8
+
+
+class Server(NamedTuple):
+    """How a framework starts our server."""
+
+    command: str
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+def read_server() -> Server:
+    return Server(**json.loads(os.environ["COUNTERPOINT_SERVER"]))
+
+
+def choose_arguments(shown: Sequence[str]) -> dict[str, Any] | None:
+    """The arguments of the next call, always the same: again after an error or a time-out, and again with a verdict.
+
+    None when the verdict was shown twice. `shown`: the results so far, as the model sees them.
+    """
+    is_done = sum(VERDICT in text for text in shown) > 1 or len(shown) == MAX_CALLS
+    return None if is_done else ARGUMENTS
+
+
+def print_results(shown: Sequence[str]) -> None:
+    json.dump(list(shown), sys.stdout)

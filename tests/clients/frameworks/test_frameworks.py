@@ -1,0 +1,77 @@
+"""Agents of four frameworks get a second opinion, and pay for one debate, however often they ask for it.
+
+Each framework has an environment of its own, its own limits of time, and a scripted model that calls again with the
+same arguments after an error, as models are told to, and once more when it has the verdict.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.clients.debate_server import JUDGES, PRICE_USD
+from tests.clients.frameworks.script import VERDICT
+from tests.support.client_calls import call
+from tests.support.paths import ROOT
+from tests.support.servers import connect_client
+
+pytestmark = [pytest.mark.requirement("M4", "M5", "N18"), pytest.mark.slow]
+
+FOLDER = Path(__file__).parent
+FRAMEWORKS = sorted(path.stem for path in (FOLDER / "requirements").iterdir())
+IMPATIENT = {"google_adk", "openai_agents"}
+"""Those that give up a call after 5 seconds by default."""
+
+DELAY = 2.2  # seconds that each model takes: the debate takes three times as long
+ANSWERS = 4 + 2 * len(JUDGES)  # two rounds of two turns, and two readings of each judge
+
+
+def get_second_opinions(framework: str, database: Path) -> list[str]:
+    """The results that the model of the framework's agent was shown, in order."""
+    python = FOLDER / "environments" / framework / "bin" / "python"
+    if not (FOLDER / "environments").is_dir():
+        pytest.skip("needs tests/clients/frameworks/install.sh")
+    server = {
+        "command": sys.executable,
+        "arguments": ["-m", "tests.clients.debate_server", str(DELAY)],
+        "environment": {
+            "PYTHONPATH": str(ROOT),
+            "COUNTERPOINT_DB": str(database),
+            "COUNTERPOINT_MODELS": "debater",
+        },
+    }
+    done = subprocess.run(
+        [python, FOLDER / "agents" / f"{framework}_agent.py"],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "COUNTERPOINT_SERVER": json.dumps(server)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown: list[str] = json.loads(done.stdout)
+    return shown
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_an_agent_gets_a_verdict_and_pays_for_one_debate(framework: str, tmp_path: Path) -> None:
+    database = tmp_path / "debates.db"
+    shown = get_second_opinions(framework, database)
+
+    async def read() -> tuple[int, str]:
+        async with connect_client(str(database), "auto") as client:
+            [*debates] = (await call(client, "find_debates"))["debates"]
+            verdict = await call(client, "get_verdict", debate_id=debates[0]["debate_id"])
+            return len(debates), verdict["cost_usd"]
+
+    count, cost = anyio.run(read)
+    *failed, first, second = shown
+    assert VERDICT in first
+    assert VERDICT in second
+    assert bool(failed) == (framework in IMPATIENT)
+    assert count == 1
+    assert float(cost) == pytest.approx(ANSWERS * float(PRICE_USD))
