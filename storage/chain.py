@@ -16,6 +16,7 @@ from storage.journal import (
     OpeningKey,
     Reservation,
     StreamSummary,
+    encode_canonical,
     genesis_hash,
     link_hash,
 )
@@ -150,6 +151,22 @@ def link_appends(
         batch.rows.extend(rows)
         batch.heads[stream] = Head(rows[-1].seq, rows[-1].head)
     return batch
+
+
+def verify_links(stream: str, entries: Sequence[Entry]) -> list[bytes]:
+    """The texts of entries that are a chain of this stream from its beginning.
+
+    Raises:
+        DamagedStreamError: they are none.
+        ValueError: an entry is not valid JSON or Unicode.
+    """
+    texts = [encode_canonical(entry.seq, entry.at, entry.actor, entry.body) for entry in entries]
+    given = {
+        number: (text, entry.hash.encode())
+        for number, (text, entry) in enumerate(zip(texts, entries, strict=True), start=1)
+    }
+    verify_chain(stream, given, len(given), entries[-1].hash)
+    return texts
 
 
 def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: int, head: str) -> list[Entry]:

@@ -24,6 +24,7 @@ from storage.chain import (
     encode_summary,
     link_appends,
     verify_chain,
+    verify_links,
 )
 from storage.connection import Connection, ConstraintError
 from storage.database import Database
@@ -276,12 +277,7 @@ class SqliteJournal(SqliteLeases):
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
         if not entries:
             raise ValueError("there is nothing to restore")
-        given = {
-            number: (encode_canonical(entry.seq, entry.at, entry.actor, entry.body), entry.hash.encode())
-            for number, entry in enumerate(entries, start=1)
-        }
-        verify_chain(stream, given, len(given), entries[-1].hash)
-        texts, times = [text for text, _ in given.values()], [entry.at for entry in entries]
+        texts, times = verify_links(stream, entries), [entry.at for entry in entries]
         rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
         async with self._db.writer.transaction() as db:
             stored = list(await db.execute_fetchall(SELECT_HASHES, [stream]))

@@ -192,6 +192,7 @@ PARTLY: dict[str, str] = {
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
+    "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
 }
 """What of it works, and what is missing."""
 
@@ -229,7 +230,6 @@ PLANNED: dict[str, str] = {
     ),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
-    "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "

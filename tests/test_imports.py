@@ -41,6 +41,9 @@ ROOMS: dict[str, str] = {
     "debate.replies": "debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.facts debate.replies debate.rules debate.schemas",
+    "debate.records": (
+        "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas"
+    ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": "debate.commands debate.facts debate.prompts debate.rules debate.schemas",
     "models.fakes": "debate.facts debate.schemas models",
@@ -55,8 +58,8 @@ ROOMS: dict[str, str] = {
         "models.resilience"
     ),
     "engine": (
-        "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.views "
-        "models models.prices models.registry models.windows redaction research storage"
+        "debate.commands debate.facts debate.prompts debate.records debate.replies debate.rules "
+        "debate.views models models.prices models.registry models.windows redaction research storage"
     ),
     "upkeep": "debate.facts engine storage",
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http redaction settings storage",
@@ -86,6 +89,7 @@ LIBRARIES: dict[str, str] = {
     "debate.replies": "pydantic",
     "research": "anyio httpx2 mcp pydantic",
     "debate.commands": "pydantic",
+    "debate.records": "pydantic",
     "debate.views": "pydantic",
     "models": "anyio",
     "models.fakes": "anyio",

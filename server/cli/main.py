@@ -160,8 +160,8 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
 def import_debate(settings: Settings, file: BinaryIO) -> None:
     """Import a debate that was exported as JSON; FILE may be - for stdin.
 
-    Every entry is checked against the chain of hashes. The debate keeps its id and can be continued. If its
-    first entries are stored already, the missing ones are added.
+    Every entry is checked: against the chain of hashes, and whether it follows from those before it. The debate
+    keeps its id and can be continued. If its first entries are stored already, the missing ones are added.
 
     Example: counterpoint import debate.json
     """

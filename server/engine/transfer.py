@@ -3,33 +3,38 @@
     {"counterpoint": "debate/1", "debate_id": …,
      "entries": [{seq, at, actor, hash, body}, …],   as they are stored and hashed
      "receipt": {entries, head, …},                  the end of the hash chain
-     "question": …, "status": …, "result": …}        for people; ignored by the import
+     "question": …, "status": …, "result": …}        for people; may not say something else than the entries
 
-The import reads only the entries. They are checked by their hashes, against the receipt and by replaying
-them, and keep their numbers, times, actors and hashes, so that earlier receipts stay valid.
+The import stores only the entries. They are checked by their hashes, against the receipt and by `debate.records`,
+and keep their numbers, times, actors and hashes, so that earlier receipts stay valid.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from server.debate.commands.restore import NEWER_RELEASE_HINT, rebuild_debate
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Moment
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.events import Moment, Paused, Recorded
+from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
+from server.debate.records.bounds import MAX_ENTRIES
+from server.debate.records.setup import DEBATE_ID
+from server.debate.records.verify import NEWER_RELEASE_HINT, parse_event, verify_record
 from server.debate.views.events import build_receipt
-from server.debate.views.verdict import build_result
+from server.debate.views.verdict import build_result, winner_stance
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
 from server.engine.store import DebateSnapshot
+from storage.chain import verify_links
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 
 FILE_FORMAT = "debate/1"
 MAX_FILE_BYTES = 64 * 1024 * 1024
-MAX_ENTRIES = 20_000
+CLOCK_TOLERANCE = timedelta(minutes=5)
 
 
 def validate_time(at: str) -> str:
@@ -54,10 +59,22 @@ class ImportedReceipt(Imported):
     head: str
 
 
+class ImportedVerdict(Imported):
+    outcome: str | None = None
+    winner: str | None = None
+
+
+class ImportedResult(Imported):
+    verdict: ImportedVerdict = ImportedVerdict()
+
+
 class ImportedDebate(Imported):
-    debate_id: Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
+    debate_id: Annotated[str, Field(pattern=f"^{DEBATE_ID.pattern}$")]
     entries: Annotated[list[ImportedEntry], Field(min_length=1, max_length=MAX_ENTRIES)]
     receipt: ImportedReceipt
+    question: str | None = None
+    status: str | None = None
+    result: ImportedResult = ImportedResult()
 
 
 async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any]:
@@ -98,22 +115,68 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
     """
     imported = validate_export(data)
     entries = [Entry(**dict(entry)) for entry in imported.entries]
-    debate = rebuild_debate([entry.body for entry in entries])
+    debate = verify_entries(imported.debate_id, entries, manager.clock())
+    check_headline(imported, debate)
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
             manager.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
             return await manager.store.restore(imported.debate_id, entries, debate)
-        except DamagedStreamError as error:
-            raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
         except DivergenceError as error:
             raise InvalidRequestError(
                 f"Debate {imported.debate_id} is here already, and entry {error.seq} is another one here. "
                 "Import it into another database (--db)."
             ) from error
-        except ValueError as error:
-            raise InvalidRequestError(f"The file holds what JSON cannot carry exactly: {error}.") from error
+
+
+def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> Debate:
+    """The debate that these entries make, each of which follows from those before it. Writes nothing.
+
+    Raises:
+        InvalidRequestError: they are no such record; the text names the first wrong entry and the rule.
+    """
+    require(len(entries) <= MAX_ENTRIES, f"There are more than {MAX_ENTRIES:,} entries.")
+    history = [
+        Recorded(entry.seq, entry.at, entry.actor, entry.hash, parse_event(entry.seq, entry.body))
+        for entry in entries
+    ]
+    try:
+        verify_links(debate_id, entries)
+    except DamagedStreamError as error:
+        raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
+    except ValueError as error:
+        raise InvalidRequestError(f"The file holds what JSON cannot carry exactly: {error}.") from error
+    return verify_record(history, compute_ages(history, now))
+
+
+def compute_ages(history: Sequence[Recorded], now: datetime) -> list[float]:
+    """Seconds from the first entry to each. Raises InvalidRequestError where times go back, or are in the future."""
+    times = [datetime.fromisoformat(entry.at) for entry in history]
+    for entry, at, before in zip(history, times, [times[0], *times], strict=False):
+        named = f"Entry {entry.seq} ({entry.event.kind}): its time, {entry.at},"
+        require(at >= before, f"{named} is before that of the entry before it.")
+        require(at <= now + CLOCK_TOLERANCE, f"{named} is in the future.")
+        if isinstance(entry.event, Paused) and entry.event.until:
+            until = datetime.fromisoformat(entry.event.until)
+            require(at < until <= at + timedelta(days=1), f"{named} is not that of a pause of at most a day.")
+    return [(at - times[0]).total_seconds() for at in times]
+
+
+def check_headline(imported: ImportedDebate, debate: Debate) -> None:
+    """Refuse a file that tells its readers something else than its entries do."""
+    verdict, told = debate.verdict, imported.result.verdict
+    outcome, winner = (verdict.outcome, winner_stance(debate)) if verdict else ("", "")
+    ending = debate.ended.ending if debate.ended else ""
+    told_ending = imported.status if imported.status in ("concluded", "truncated") else ""
+    wrong = {
+        "question": imported.question not in (None, debate.setup.question),
+        "status": imported.status is not None and told_ending != ending,
+        "outcome": told.outcome not in (None, outcome),
+        "winner": told.winner not in (None, winner),
+    }
+    for name, is_wrong in wrong.items():
+        require(not is_wrong, f"The file was altered: its {name} is not what its entries come to.")
 
 
 def validate_export(data: Any) -> ImportedDebate:

@@ -17,14 +17,16 @@ from server.cli.main import counterpoint
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.interventions import NoteAdded
-from server.engine.transfer import MAX_ENTRIES, MAX_FILE_BYTES, export_debate, parse_export, restore_debate
+from server.debate.records.bounds import MAX_ENTRIES
+from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.paths import ROOT
+from tests.support.records import build_bodies
+from tests.support.simulation import build_debaters, build_setup, label_positions, simulate, task_script
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
 
@@ -138,7 +140,11 @@ REFUSED: list[tuple[Change, str]] = [
     (lambda data: data["entries"][2].update(actor="mallory"), "entry 3 was changed"),
     (lambda data: data["entries"][2].update(hash="0" * 64), "entry 3 was changed"),
     (lambda data: data["entries"][2].update(seq=7), "entry 3 is out of order"),
-    (lambda data: data.update(debate_id="another"), "entry 1 was changed"),
+    (lambda data: data.update(debate_id="k3x9w2m4p7qr"), "entry 1 was changed"),
+    *(
+        (lambda data, name=name: data.update(debate_id=name), "as it was exported: debate_id")
+        for name in ("another", "K3X9W2M4P7QR", "k3x9w2m4p7q\n", "k3x9w2m4p7q1", "k3x9w2m4p7qrk", "")
+    ),
     (lambda data: data["entries"][0]["body"].update(seed=0.5), "Entry 1 (opened) cannot be read: seed"),
     (lambda data: data["entries"][2]["body"].update(kind="danced"), "(danced) is of a kind that is unknown"),
     (without_last, "it was cut short or added to"),
@@ -182,15 +188,26 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
         assert await second.find() == []
 
 
-async def test_what_a_file_says_for_readers_is_not_believed(tmp_path: Path) -> None:
-    data = await half_way(tmp_path / "a.db")
-    data |= {"question": "Else?", "status": "concluded", "result": {"verdict": "Ship."}, "more": 1}
+@pytest.mark.requirement("N26")
+async def test_what_a_file_says_for_readers_is_what_its_entries_come_to(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "a.db", default="scripted") as first:
+        snapshot = await run_debate(first)
+        data = json.loads(json.dumps(await export_debate(first, snapshot.id)))
+    verdict = data["result"]["verdict"]
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
-        snapshot, _ = await restore_debate(second, data)
-        (listed,) = await second.find()
+        for name, told in (
+            ("question", {"question": "Else?"}),
+            ("status", {"status": "truncated"}),
+            ("status", {"status": "running"}),
+            ("outcome", {"result": {"verdict": {**verdict, "outcome": "decided"}}}),
+            ("winner", {"result": {"verdict": {**verdict, "winner": "nobody"}}}),
+        ):
+            with pytest.raises(InvalidRequestError, match=f"altered: its {name} is not what its entries"):
+                await restore_debate(second, {**data, **told})
+        bare = {key: data[key] for key in ("counterpoint", "debate_id", "entries", "receipt")}
+        restored, _ = await restore_debate(second, {**bare, "more": 1})
 
-    assert (listed.title, listed.status) == ("Ship it?", "running")
-    assert snapshot.debate.verdict is None
+    assert restored.debate == snapshot.debate
 
 
 @pytest.mark.parametrize(
@@ -278,10 +295,9 @@ def test_a_file_that_is_none_is_one_line_and_exits_with_1(cli: Cli, tmp_path: Pa
 
 def large(debate_id: str) -> dict[str, Any]:
     """A debate whose file takes a while to write down."""
-    from tests.support.simulation import build_setup  # noqa: PLC0415  (only this test wants it)
-
-    notes = [NoteAdded(text="Mind the cost. " * 400) for _ in range(600)]
-    bodies = [event.model_dump(mode="json") for event in (build_setup(), *notes)]
+    setup = label_positions(build_setup(format="verdict", debaters=build_debaters(26), max_rounds=12))
+    long = task_script({"argument": "Mind the cost. " * 750})
+    bodies = build_bodies(simulate(setup, long).play().events)
     entries = build_entries(*bodies, stream=debate_id)
     return {
         "counterpoint": "debate/1",

@@ -2,12 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import add_prompt_functions, open_debate
+from server.debate.commands.open import add_prices, add_prompt_functions, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import Price
@@ -23,12 +23,15 @@ from tests.support.simulation import (
     ProviderFailure,
     ScriptAnswer,
     build_request,
-    build_setup,
     build_usage,
+    label_positions,
     render_finding,
     simulate,
     task_script,
 )
+from tests.support.simulation import build_setup as build_lettered_setup
+
+PARENT_ID = "k3x9w2m4p7qr"
 
 TEAM: dict[str, Any] = {
     "debaters": [
@@ -45,6 +48,10 @@ TEAM: dict[str, Any] = {
         "tags": ["golden", "schedulers"],
     },
 }
+
+
+def build_setup(models: Sequence[str] = ("scripted",), **fields: Any) -> Opened:
+    return label_positions(build_lettered_setup(models, **fields))
 
 
 def answer_opinion(call: Call) -> ScriptAnswer:
@@ -150,7 +157,7 @@ def play_moderated() -> list[Event]:
         Lookup(tool="wiki/search", arguments="{", failed="the arguments are no JSON"),
     )
     at.add_events(
-        Researched(seen=1, seat="moderator", round=1, lookups=lookups, usage=build_usage("vendor/own"))
+        Researched(seen=2, seat="moderator", round=1, lookups=lookups, usage=build_usage("vendor/own"))
     )
     return at.play().events
 
@@ -201,6 +208,10 @@ def play_blocks() -> list[Event]:
     return at.play().events
 
 
+def find_price(name: str) -> Price:
+    return Price(model=name, input="0.000001", output="0.000002")
+
+
 def play_interventions() -> list[Event]:
     """A debate with limits of every kind and every intervention."""
     options = {
@@ -210,12 +221,12 @@ def play_interventions() -> list[Event]:
         "limits": {"max_calls": 90, "max_cost_usd": 2.5, "max_seconds": 900, "round_timeout": 60},
         "seed": 7,
     }
-    price = Price(model="vendor/new", input="0.000001", output="0.000002")
+    price = find_price("vendor/new")
     opened = open_debate(
         build_request(format="verdict", max_rounds=2, options=options),
         models=["vendor/a", "vendor/b"],
         seed=7,
-        find_price=lambda name: price.model_copy(update={"model": name}),
+        find_price=find_price,
     )
     at = simulate(opened, lambda call: render_finding("A") if call.reading else "Because.").play_to_round(1)
     at.add_events(
@@ -225,7 +236,11 @@ def play_interventions() -> list[Event]:
     )
     at.play_through_round(1)
     at.add_events(
-        Paused(reason="the day's budget: 9 of 9 calls made today", until="2026-12-02T00:00:00.000Z"),
+        Paused(
+            cause="daily_budget",
+            reason="the day's budget: 9 of 9 calls made today. It goes on tomorrow (UTC).",
+            until="2026-12-02T00:00:00.000Z",
+        ),
         Resumed(),
     )
     for action, request in (
@@ -250,8 +265,8 @@ def play_fork() -> list[Event]:
     """A fork of the debate with interventions, with other judges and a changed stance."""
     at = DebateSimulation(replay(play_interventions()), events=play_interventions())
     other = {"judges": {"models": ["vendor/z"]}, "stances": {"Opponent": "日本語で待つ"}}
-    opened, past = fork("steered", at.debate, at.log, 1, ChangesInput.model_validate(other))
-    events: list[Event] = [opened, *past]
+    opened, past = fork(PARENT_ID, at.debate, at.log, 1, ChangesInput.model_validate(other))
+    events: list[Event] = [add_prices(opened, find_price), *past]
     forked = DebateSimulation(
         replay(events), lambda call: render_finding("B") if call.reading else "So.", events=events
     )

@@ -15,7 +15,7 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, Opened, PhaseEntered, Recorded, Resumed, Usage
-from server.debate.facts.labels import side_labels
+from server.debate.facts.labels import label_debaters, side_labels
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
@@ -116,6 +116,11 @@ def build_setup(models: Sequence[str] = ("scripted",), seed: int = 7, **fields: 
 
 def letter_positions(opened: Opened) -> Opened:
     return opened.model_copy(update={"labels": tuple(ascii_uppercase[: len(opened.debaters)])})
+
+
+def label_positions(opened: Opened) -> Opened:
+    """The setup with the code words that `open_debate` draws."""
+    return opened.model_copy(update={"labels": label_debaters(opened, opened.debaters)})
 
 
 def build_debaters(count: int, **fields: str) -> list[dict[str, str]]:

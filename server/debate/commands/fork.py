@@ -24,6 +24,9 @@ from server.debate.rules.quorum import find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
 
+FORKED = "forked"
+"""The reason of a replacement that a fork begins with."""
+
 
 def fork(
     debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesInput
@@ -149,7 +152,7 @@ def build_model_replacements(setup: Opened, past: Sequence[Event], changes: Chan
     replaced = {event.seat for event in past if isinstance(event, interventions.ModelReplaced)}
     models = seat_models(setup)
     return [
-        interventions.ModelReplaced(seat=seat, model=models[seat], reason="forked")
+        interventions.ModelReplaced(seat=seat, model=models[seat], reason=FORKED)
         for seat in sorted(changed & replaced & models.keys())
     ]
 

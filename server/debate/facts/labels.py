@@ -24,6 +24,8 @@ _WORDS = """
 """
 LABEL_WORDS = tuple(_WORDS.split())
 
+_INVENTED_LABEL = re.compile("[BDFGKLMNPRSTVZ][aeiou](?:[bdfgklmnprstvz][aeiou]){2}")
+
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Scripts without spaces between words, or with endings joined to names: a name ends where it ends."""
 
@@ -48,6 +50,11 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
         if word.casefold() not in material:
             drawn[word] = None
     return tuple(drawn)
+
+
+def is_label(word: str) -> bool:
+    """Whether a word is one that is drawn as a label."""
+    return word in LABEL_WORDS or bool(_INVENTED_LABEL.fullmatch(word))
 
 
 def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:

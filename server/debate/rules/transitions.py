@@ -69,6 +69,7 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
+from server.debate.rules.verdict import build_verdict_events
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
@@ -359,12 +360,10 @@ def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke
 
 
 def check_verdict(debate: Debate, event: Concluded) -> None:
+    phase, source = debate.phase, verdict_source(debate.setup)
     check(debate.verdict is None, "there is a verdict already")
-    check(debate.phase is not None, "nothing was said")
-    assert debate.phase is not None
-    if verdict_source(debate.setup) == "judges":
-        check(debate.phase.is_judgment, "the judges were not heard")
-    check_name(debate, event.winner)
+    check(phase is not None and (source != "judges" or phase.is_judgment), "nobody was heard who decides")
+    check((event,) == build_verdict_events(debate), "it does not follow from the votes")
 
 
 def check_name(debate: Debate, name: str) -> None:

@@ -8,6 +8,7 @@ from server.debate.facts.events import Event, Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.schedule import Slot, open_slots, round_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.verdict import build_verdict_events
 from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("D2")
@@ -81,6 +82,9 @@ def over() -> simulation.DebateSimulation:
     return simulation.simulate().play()
 
 
+(NO_FINDING,) = build_verdict_events(at_the_judges().debate)
+
+
 def after(*given: Event) -> Callable[[], simulation.DebateSimulation]:
     """The first round, after these events."""
     return lambda: in_round_1().add_events(*given)
@@ -121,8 +125,8 @@ ILLEGAL: dict[str, tuple[Callable[[], simulation.DebateSimulation], Event, str]]
     "a third reading": (at_the_judges, judged(reading=3), OF_JUDGE),
     "a reading given twice": (judged_by(judged()), judged(), OF_JUDGE),
     "a judgment for a stranger": (at_the_judges, judged(winner="Stranger"), "Stranger"),
-    "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "Stranger"),
-    "a second verdict": (judged_by(concluded()), concluded(), "a verdict already"),
+    "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "does not follow from the votes"),
+    "a second verdict": (judged_by(NO_FINDING), concluded(), "a verdict already"),
     "a second pause": (after(events.Paused(reason="a")), events.Paused(reason="b"), "paused already"),
     "a resumption of what runs": (in_round_1, events.Resumed(), "not paused"),
 }
@@ -174,7 +178,7 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     assert at.debate.is_concluding
     at.play_to_round(2).add_events(judged(number=2))
     assert at.debate.judgments == (judged(number=2),)
-    finished = concluded()
+    (finished,) = build_verdict_events(at.debate)
     at.add_events(finished)
     assert at.debate.verdict == finished
     end = events.Ended(ending="concluded", cause="request")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from server.debate.commands.open import find_setup_warnings, open_debate
-from server.debate.commands.restore import rebuild_debate
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
@@ -276,7 +275,6 @@ class TestRecord:
         at = frame(answer(*DATABASES))
 
         assert replay(at.events) == at.debate
-        assert rebuild_debate([event.model_dump(mode="json") for event in at.events]) == at.debate
 
     def test_what_the_models_could_not_have_named_is_refused(self) -> None:
         at = frame(answer(*DATABASES))

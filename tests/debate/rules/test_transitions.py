@@ -304,11 +304,11 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         "is open for it",
     ),
     "research before the debate": (simulate, looked_up(P, 0), "of Proponent is open for it"),
-    "a verdict before a word": (settling, concluded(), "nothing was said"),
+    "a verdict before a word": (settling, concluded(), "nobody was heard who decides"),
     "a verdict before the judges": (
         lambda: simulate().play_through_round(2),
         concluded(),
-        "the judges were not heard",
+        "nobody was heard who decides",
     ),
     "an end without a verdict": (
         lambda: settling().play_through_round(3),

@@ -1,0 +1,161 @@
+"""Whether an answer could have been given: somebody was asked for it, and `interpret` makes such events."""
+
+import json
+from typing import assert_never
+
+from server.debate.facts import events
+from server.debate.facts.config import CALLER, EMBEDDED
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched, SlotEvent, Usage
+from server.debate.facts.labels import label_debaters
+from server.debate.facts.state import Debate
+from server.debate.facts.text import collapse_whitespace
+from server.debate.prompts.response_schemas import CRITERIA
+from server.debate.replies.extract import normalize_name
+from server.debate.replies.interpret import DECIDING_TASKS
+from server.debate.replies.votes import compute_margin, rank
+from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.decide import Ask, Call, decide, pending_calls
+from server.debate.rules.schedule import find_tools
+from server.debate.schemas.output_schema import find_violation
+from server.debate.schemas.plain_json import plain_json
+
+MAX_LOOKUPS = 20  # recorded together
+MAX_LOOKUP_BATCHES = 3  # for each answer
+
+Calls = dict[tuple[str, int], Call]
+"""Calls by their slot."""
+
+CALLER_USAGE = Usage(model=CALLER, cost_usd="0")
+
+
+def find_calls(debate: Debate, seconds: float) -> Calls:
+    """The calls that may be made in this state, those for the caller's turns included.
+
+    `seconds`: the age of the debate. The time of its round is not known: a process that took over counts anew.
+    """
+    if debate.ended or debate.paused:
+        return {}
+    step = decide(debate, elapsed=ElapsedTime(seconds))
+    asked = step.calls if isinstance(step, Ask) else ()
+    by_caller = (call for call in pending_calls(debate) if call.model == CALLER)
+    return {call.slot_key: call for call in (*asked, *by_caller)}
+
+
+def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
+    """Check that somebody was asked for an answer. `debate`: before it; `calls`: those of the version that it had seen.
+
+    Raises:
+        InvalidRequestError: nobody was, or somebody else answered.
+    """
+    call = calls.get((event.seat, event.slot_index))
+    if call is None or call.round != event.round:
+        raise InvalidRequestError(f"nobody asked {event.seat} for it at version {event.seen}")
+    if isinstance(event, HandoffFailed):
+        return
+    if event.usage is not None:
+        check_author(event.usage, call)
+        is_whole = call.task not in DECIDING_TASKS or not event.usage.sent_tokens
+        require(is_whole or isinstance(event, Failed), "it was read in part, and such answers do not count")
+    if isinstance(event, Failed):
+        is_its_model = event.model == call.model != CALLER
+        require(is_its_model, f"{call.model} was asked, and not {event.model or 'nobody'}")
+    if isinstance(event, Researched):
+        check_research(debate, event, call)
+    decides = getattr(event, "informative", False) and call.model == EMBEDDED
+    require(not decides, "the embedded model decides nothing")
+
+
+def check_contents(debate: Debate, event: SlotEvent) -> None:
+    """Check that some reply becomes such an event. Raises InvalidRequestError where none does."""
+    match event:
+        case Failed():
+            limits = debate.limits
+            in_time = event.cause != "late" or limits.round_timeout or limits.max_seconds
+            require(in_time, "there is no limit of time that it missed")
+        case events.PositionsFramed():
+            check_framing(debate, event)
+        case events.Spoke():
+            check_spoken(debate, event)
+        case Judged():
+            check_judgment(debate, event)
+        case events.RoundOpened():
+            many = 2 * len(debate.names)
+            require(len(event.next_speakers) <= many, f"next_speakers: at most {many}")
+        case events.RoundClosed():
+            require(event.summary, "there is no summary")
+        case events.Synthesized():
+            check_deliverable(debate, event)
+        case events.Audited():
+            require(event.text, "there is no text")
+        case events.Balloted() | HandoffFailed() | Researched():
+            pass
+        case _:
+            assert_never(event)
+
+
+def check_author(usage: Usage, call: Call) -> None:
+    """Check who wrote it: what a caller writes costs nothing, and no model is called so."""
+    if call.model == CALLER:
+        require(usage == CALLER_USAGE, "what the caller writes is no model's, and costs nothing")
+    else:
+        require(usage.model not in ("", CALLER), f"{call.seat} is no seat of the caller's")
+
+
+def check_research(debate: Debate, event: Researched, call: Call) -> None:
+    slot = (event.seat, event.slot_index, event.round)
+    batches = sum((found.seat, found.slot_index, found.round) == slot for found in debate.research)
+    require(find_tools(debate.setup, call.seat, call.task), f"{call.seat} has no tools for this")
+    require(batches < MAX_LOOKUP_BATCHES, f"{call.seat} looks up {MAX_LOOKUP_BATCHES} times for an answer")
+    require(0 < len(event.lookups) <= MAX_LOOKUPS, f"lookups: from 1 to {MAX_LOOKUPS}")
+
+
+def check_framing(debate: Debate, event: events.PositionsFramed) -> None:
+    stances = [debater.stance for debater in event.debaters]
+    is_plain = all(stance and collapse_whitespace(stance) == stance for stance in stances)
+    is_plain = is_plain and collapse_whitespace(event.assumption) == event.assumption
+    sides = stances[: len(stances) - len(debate.setup.debaters[2:])]
+    is_plain = is_plain and len({normalize_name(stance) for stance in sides}) == len(sides)
+    require(is_plain, "these are no positions that exclude each other")
+    require(event.labels == label_debaters(debate.setup, event.debaters), "its labels are not those drawn")
+
+
+def check_spoken(debate: Debate, event: events.Spoke) -> None:
+    phase = debate.phase
+    hands_over = phase is not None and phase.order == "handoff"
+    require(event.text, "nothing was said")
+    chosen = bool(event.hands_to) + bool(event.no_handoff)
+    require(chosen <= hands_over, "nobody hands over here, or it did both")
+
+
+def check_judgment(debate: Debate, event: Judged) -> None:
+    names = tuple(belief.name for belief in event.beliefs)
+    beliefs = event.beliefs
+    are_whole = not beliefs or (
+        names == (*debate.names, "") and sum(belief.percent for belief in beliefs) == 100  # noqa: PLR2004
+    )
+    require(are_whole, "its beliefs are not one for each position and none, together 100")
+    if event.winner and beliefs and event.informative:
+        own = next(belief.percent for belief in beliefs if belief.name == event.winner)
+        require(own == rank(beliefs)[0].percent, "its beliefs are highest for another")
+    finds = bool(event.winner or event.common_position)
+    margin = compute_margin(event.winner, beliefs, event.margin) if finds else 0
+    require(event.margin == margin, f"its margin does not follow from its beliefs, which make it {margin}")
+    require(not (event.winner and event.common_position), "it finds for one side and for all")
+    criteria = [criterion.name for criterion in event.criteria]
+    require(
+        criteria == [name for name in CRITERIA if name in criteria], "its criteria are not those asked for"
+    )
+
+
+def check_deliverable(debate: Debate, event: events.Synthesized) -> None:
+    require(event.text, "there is no text")
+    if not (schema := debate.setup.output_schema):
+        return
+    try:
+        value = json.loads(event.text)
+        is_plain = plain_json(value) == event.text
+    except (ValueError, RecursionError):
+        is_plain = False
+    violation = find_violation(schema, value) if is_plain else "it is no JSON as it is recorded"
+    require(not violation, violation)

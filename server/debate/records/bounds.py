@@ -1,0 +1,144 @@
+"""Bounds of what an entry may hold: actors, texts, figures. They are those of what is typed or answered.
+
+A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from server.debate.commands.intervene import MAX_NOTE_LENGTH
+from server.debate.commands.open import MAX_QUESTION_LENGTH
+from server.debate.commands.positions import MAX_STANCE_LENGTH
+from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
+from server.debate.facts import config, events, interventions
+from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.events import Recorded, Usage
+from server.debate.facts.fallbacks import DefaultPositionsUsed
+from server.debate.facts.text import clean
+from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
+from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH
+from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
+
+MAX_ENTRIES = 20_000
+MAX_NOTES = 500
+MAX_ATTEMPTS = 10  # requests for one answer
+MAX_TOKENS = 10**12  # of one answer
+MAX_MILLISECONDS = 10**9
+MAX_COST_USD = 1_000_000  # of one answer
+MAX_TOKEN_PRICE_USD = 1_000
+MAX_LINE_LENGTH = 200
+MAX_REASON_LENGTH = 2_500  # of what the server wrote, which may list names and failures
+
+TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
+    config.Debater: {
+        "stance": MAX_STANCE_LENGTH,
+        "role": MAX_STANCE_LENGTH,
+        "system_prompt": MAX_PROMPT_LENGTH,
+    },
+    config.Document: {"title": 300, "text": MAX_DOCUMENT_LENGTH, "url": 2000},
+    config.JudgePanel: {"prompt": MAX_PROMPT_LENGTH},
+    config.Moderator: {"prompt": MAX_PROMPT_LENGTH},
+    config.Officer: {"prompt": MAX_PROMPT_LENGTH},
+    config.SeatPrompt: {"text": MAX_PROMPT_LENGTH},
+    config.Phase: {"instruction": MAX_PROMPT_LENGTH},
+    config.Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
+    DefaultPositionsUsed: {"reason": MAX_REASON_LENGTH},
+    interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
+    interventions.InterventionFact: {"reason": MAX_REASON_LENGTH, "text": MAX_NOTE_LENGTH},
+    events.Opened: {
+        "question": MAX_QUESTION_LENGTH,
+        "instructions": MAX_PROMPT_LENGTH,
+        "output_schema": MAX_SCHEMA_SIZE,
+        "tags": 60,
+    },
+    events.PhaseEntered: {"detail": MAX_REASON_LENGTH},
+    events.DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
+    events.Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
+    events.Paused: {"reason": MAX_REASON_LENGTH},
+    events.Resumed: {"reason": MAX_REASON_LENGTH},
+    events.Ended: {"detail": MAX_REASON_LENGTH},
+    events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
+    events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
+    events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
+    events.Audited: {"text": MAX_TURN_LENGTH},
+    events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
+    events.Balloted: {"reasoning": MAX_FIELD_LENGTH},
+    events.Judged: dict.fromkeys(
+        ("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH
+    ),
+    events.Synthesized: {"text": MAX_VALUE_SIZE},
+    events.Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
+    events.Failed: {"detail": MAX_DETAIL_LENGTH},
+    events.HandoffFailed: {"detail": MAX_REASON_LENGTH},
+}
+"""The most characters of each text that may have several lines or signs of any kind; see above for all others."""
+
+
+def check_bounds(history: Sequence[Recorded]) -> None:
+    """Check the size and shape of everything that the entries hold.
+
+    Raises:
+        InvalidRequestError: something is out of bounds; the text names the first entry, the field and the rule.
+    """
+    require(len(history) <= MAX_ENTRIES, f"There are more than {MAX_ENTRIES:,} entries.")
+    notes = 0
+    for entry in history:
+        try:
+            require(is_line(entry.actor), "actor: it has to be one clean line")
+            check_fact(entry.event)
+            notes += isinstance(entry.event, interventions.TextIntervention)
+            require(notes <= MAX_NOTES, f"there are more than {MAX_NOTES} notes")
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"Entry {entry.seq} ({entry.event.kind}): {error}.") from None
+
+
+def check_fact(fact: Fact) -> None:
+    lengths = find_text_lengths(type(fact))
+    for name, value in fact:
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                check_text(name, part, lengths.get(name))
+            elif isinstance(part, Fact):
+                check_fact(part)
+    if isinstance(fact, Usage):
+        check_usage(fact)
+    if isinstance(fact, events.Failed):
+        fewest, most = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
+        require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
+    if isinstance(fact, config.Price):
+        check_price(fact)
+
+
+def find_text_lengths(kind: type[Fact]) -> dict[str, int]:
+    return next((TEXT_LENGTHS[base] for base in kind.__mro__ if base in TEXT_LENGTHS), {})
+
+
+def check_text(name: str, text: str, most: int | None) -> None:
+    if most is None:
+        require(not text or is_line(text), f"{name}: one clean line of at most {MAX_LINE_LENGTH} characters")
+        return
+    require(len(text) <= most, f"{name}: {len(text):,} characters, and {most:,} are allowed")
+    require(clean(f"|{text}|") == f"|{text}|", f"{name}: it holds control characters")
+
+
+def is_line(text: str) -> bool:
+    """Whether a text is one line that can be printed as it is."""
+    return len(text) <= MAX_LINE_LENGTH and text.isprintable() and bool(text.strip())
+
+
+def check_usage(usage: Usage) -> None:
+    for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens"):
+        require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
+    require(usage.milliseconds <= MAX_MILLISECONDS, "usage.milliseconds: no answer takes so long")
+    require(1 <= usage.attempts <= MAX_ATTEMPTS, f"usage.attempts: from 1 to {MAX_ATTEMPTS}")
+    is_part = not usage.sent_tokens or usage.sent_tokens > usage.input_tokens
+    require(is_part, "usage.sent_tokens: there were more than were read")
+    cost = Decimal(usage.cost_usd or 0)
+    require(cost <= MAX_COST_USD, f"usage.cost_usd: at most {MAX_COST_USD:,} US dollars for an answer")
+
+
+def check_price(price: config.Price) -> None:
+    require(bool(price.input) == bool(price.output), "price: it is known, or it is not")
+    costs = (Decimal(cost or 0) for cost in (price.input, price.output))
+    require(max(costs) <= MAX_TOKEN_PRICE_USD, f"price: at most {MAX_TOKEN_PRICE_USD} US dollars for a token")

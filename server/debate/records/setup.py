@@ -1,0 +1,204 @@
+"""Whether a set-up is one that `open_debate` or a fork could have made: the rules for what is typed, run again."""
+
+import json
+import re
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from server.debate.commands import requests
+from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.open import (
+    MAX_BLOCK_ROUNDS,
+    MAX_DEBATERS,
+    add_prompt_functions,
+    build_documents,
+    check_debaters,
+    check_setup,
+)
+from server.debate.commands.phases import check_phase_sequence
+from server.debate.commands.positions import NO_FRAMER
+from server.debate.facts.config import CALLER, Fact, Framing, Phase
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.events import Opened
+from server.debate.facts.labels import is_label, label_debaters
+from server.debate.facts.text import clean
+from server.debate.rules.schedule import find_models, find_voters, seat_models
+from server.debate.rules.verdict import COUNTING_RULES
+from server.debate.schemas.output_schema import check_schema
+
+T = TypeVar("T", bound=BaseModel)
+
+DEBATE_ID = re.compile("[2-9a-hjkmnp-z]{12}")
+"""An id as this server makes them."""
+
+MAX_PHASES = 14  # twelve of a caller's, the closing round and the deliverable
+
+HASH = re.compile("[0-9a-f]{64}")
+NO_OPTIONS = requests.OptionsInput()
+ANY_FORMAT = next(iter(FORMATS.values()))  # all debaters have a stance by now
+
+SEAT_INPUTS: dict[str, type[BaseModel]] = {
+    "judges": requests.JudgesInput,
+    "moderator": requests.ModeratorInput,
+    "referee": requests.OfficerInput,
+    "synthesizer": requests.OfficerInput,
+    "limits": requests.LimitsInput,
+}
+"""The arguments that the parts of a set-up come from, with their bounds."""
+
+
+def check_opened(setup: Opened) -> None:
+    """Raise InvalidRequestError unless this set-up could have been made here; the text says what is wrong."""
+    try:
+        require(setup.format in FORMATS, f"there is no format {setup.format}.")
+        check_typed_parts(setup)
+        check_debaters([build_input(requests.DebaterInput, each) for each in setup.debaters], ANY_FORMAT)
+        check_setup(setup if not setup.forked_from else relax_quorum(setup), NO_OPTIONS)
+        check_phases(setup)
+        check_seats(setup)
+        check_models(setup)
+        check_positions(setup)
+        check_prompt_functions(setup)
+        check_origin(setup)
+        if setup.output_schema:
+            is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
+            require(is_compact, "output_schema: it is not as it is recorded.")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        named = ".".join(map(str, first["loc"]))[:60]
+        raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {named}: {first['msg']}.") from None
+    except (InvalidRequestError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
+
+
+def check_typed_parts(setup: Opened) -> None:
+    """Run the validators of the arguments; what they would change was not typed."""
+    for name, kind in SEAT_INPUTS.items():
+        if part := getattr(setup, name):
+            build_input(kind, part)
+    build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
+    typed = {name: getattr(setup, name) for name in ("instructions", "handoff", "on_window", "quorum")}
+    typed |= {"seed": setup.seed, "tags": list(setup.tags), "fallback_models": list(setup.fallback_models)}
+    hidden = {
+        name.replace("hidden_from", "hide_from"): list(getattr(setup, name))
+        for name in ("hidden_from_client", "hidden_from_seats")
+    }
+    limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
+    limits["max_turn_words"] = setup.turn_words
+    limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
+    options = requests.OptionsInput.model_validate({**typed, "visibility": hidden, "limits": limits})
+    kept = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
+    require(kept == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
+    require(clean(setup.question) == setup.question, "its question is not clean.")
+
+
+def build_input(kind: type[T], part: Fact) -> T:
+    """The argument that a part of a set-up comes from. Raises ValidationError where it is out of bounds."""
+    given = part.model_dump(exclude_defaults=True, include=set(kind.model_fields))
+    found = kind.model_validate(given)
+    for name, value in given.items():
+        kept = getattr(found, name)
+        kept = tuple(kept) if isinstance(kept, list) else kept
+        require(kept == value or name == "max_cost_usd", f"{name}: it is not clean.")
+    return found
+
+
+def relax_quorum(setup: Opened) -> Opened:
+    """A fork with fewer judges keeps the quorum of its parent, of which as many count as there are judges."""
+    panel = setup.judges
+    quorum = min(panel.quorum, len(panel.models))
+    return setup.model_copy(update={"judges": panel.model_copy(update={"quorum": quorum})})
+
+
+def check_phases(setup: Opened) -> None:
+    """Check that each phase is one that can be asked for, and that they can follow one another."""
+    check_phase_sequence(setup.phases)
+    names = {phase.name for phase in setup.phases}
+    require(len(names) == len(setup.phases) <= MAX_PHASES, "its phases and seats do not fit together.")
+    for phase in setup.phases:
+        require(is_possible(phase), f"its phase {phase.name[:40]} is none that there is.")
+    talk = [phase for phase in setup.phases if phase.is_talk]
+    closes = any(phase.closes_talk for phase in talk[:-1])
+    require(not closes, "its talk goes on after it was closed.")
+    row = FORMATS[setup.format]
+    most = max(row.max_allowed_rounds, len(setup.phases))
+    most = max(most, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
+    require(1 <= setup.max_rounds <= most, f"max_rounds={setup.max_rounds}: from 1 to {most}.")
+    require(setup.brief == row.brief, "its brief is not that of its format.")
+
+
+def is_possible(phase: Phase) -> bool:
+    """Whether a phase is a known one with the changes that are allowed, or a custom one with an instruction."""
+    known = PHASES.get(phase.name.rstrip(" 0123456789"))
+    if phase.closes_talk and known != PHASES["closing"]:
+        return False
+    if known and known.participants != "debaters":
+        own = {"name": phase.name, "instruction": phase.instruction, "block": phase.block}
+        return known.model_copy(update=own) == phase
+    is_together = phase.order == "together" and (phase.is_talk or not phase.repeats)
+    has_task = known is not None or bool(phase.instruction)
+    return has_task and phase.participants == "debaters" and (phase.wants == "argument" or is_together)
+
+
+def check_seats(setup: Opened) -> None:
+    participants = {phase.participants for phase in setup.phases}
+    counts_ballots = setup.counting in COUNTING_RULES.keys() - {"judges", "moderator"}
+    moderator = setup.moderator
+    opens = any(phase.order == "moderated" for phase in setup.phases)
+    require(
+        (not setup.counting or (counts_ballots and find_voters(setup)))
+        and setup.counting in ("", FORMATS[setup.format].counting)
+        and bool(setup.judges.models) == ("judges" in participants)
+        and bool(setup.synthesizer) == ("synthesizer" in participants)
+        and (moderator.opens if moderator else False) == opens
+        and (moderator is None or moderator.opens or moderator.closes)
+        and all(moderator for phase in setup.phases if phase.block and phase.block.until == "moderator"),
+        "its phases and seats do not fit together.",
+    )
+
+
+def check_models(setup: Opened) -> None:
+    known = {*find_models(setup), *setup.fallback_models}
+    for what, rows in (("prices", setup.prices), ("windows", setup.windows)):
+        models = [row.model for row in rows]
+        is_fit = len(set(models)) == len(models) and known.issuperset(models)
+        require(is_fit, f"{what}: they are not those of its models.")
+    require(all(known), "its models are not named.")
+    if framer := setup.framer:
+        sides = tuple((debater.name, debater.stance) for debater in setup.debaters)
+        is_fit = sides == FORMATS[setup.format].default_debaters and framer.model != CALLER
+        require(is_fit and 0 < len(framer.models) <= MAX_DEBATERS, "its framer does not fit.")
+
+
+def check_positions(setup: Opened) -> None:
+    """Check the labels, which stand for names in every text, and how positions came about."""
+    is_fork = bool(setup.forked_from)
+    are_labels = len(set(setup.labels)) == len(setup.labels) == len(setup.debaters)
+    are_labels = are_labels and all(map(is_label, setup.labels))
+    drawn = setup.labels if is_fork else label_debaters(setup, setup.debaters)
+    require(are_labels and setup.labels == drawn, "its labels are not those that were drawn.")
+    by_request = setup.framing in (None, Framing(problem=NO_FRAMER))
+    require((is_fork or by_request) and not (setup.framer and setup.framing), "its positions have no origin.")
+
+
+def check_prompt_functions(setup: Opened) -> None:
+    seats = setup.prompt_functions
+    require(len(set(seats)) == len(seats), "prompt_functions: one for a seat.")
+    if setup.forked_from:
+        require(
+            {*filter(None, seats)} <= seat_models(setup).keys(),
+            "prompt_functions: for a seat that is not there.",
+        )
+    else:
+        add_prompt_functions(setup, seats)
+
+
+def check_origin(setup: Opened) -> None:
+    origin = (setup.forked_from, setup.forked_hash, setup.forked_at_round, setup.forked_restanced)
+    if not setup.forked_from:
+        require(origin == ("", "", 0, ()), "it is forked from nothing.")
+        return
+    names = {debater.name for debater in setup.debaters}
+    is_debate = DEBATE_ID.fullmatch(setup.forked_from) and HASH.fullmatch(setup.forked_hash)
+    require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")

@@ -1,0 +1,482 @@
+"""Records from elsewhere: what could have been said, and what follows from it; else the first wrong entry, named."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.interventions import NoteAdded
+from server.debate.records.bounds import MAX_NOTES, TEXT_LENGTHS
+from server.debate.replies.extract import build_failure
+from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.decide import Record, decide
+from server.debate.rules.schedule import find_voters
+from server.debate.rules.transitions import replay
+from tests.support.event_strategies import SETUPS
+from tests.support.records import Bodies, build_bodies, play_records, verify_bodies
+from tests.support.simulation import (
+    DebateSimulation,
+    build_debaters,
+    build_setup,
+    label_positions,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("D8", "N26")
+
+Change = Callable[[Bodies], object]
+
+
+def play(script: Any = None, **asked: Any) -> DebateSimulation:
+    opened = label_positions(build_setup(**asked))
+    return simulate(opened, script) if script else simulate(opened)
+
+
+def record(**asked: Any) -> Bodies:
+    return build_bodies(play(**asked).play().events)
+
+
+def refusal(change: Change, bodies: Bodies) -> str:
+    change(bodies)
+    with pytest.raises(InvalidRequestError) as caught:
+        verify_bodies(bodies)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_every_kind_of_debate_comes_back_as_it_was(name: str) -> None:
+    played = simulate(label_positions(SETUPS[name])).play()
+
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_the_golden_journals_follow() -> None:
+    for bodies in play_records().values():
+        assert verify_bodies(bodies).version == len(bodies)
+
+
+@pytest.mark.parametrize("name", ["verdict", "handoff", "full", "votes", "oxford", "moderated"])
+def test_forks_at_every_round_follow(name: str) -> None:
+    parent = simulate(label_positions(SETUPS[name])).play_through_round(1)
+    parent.intervene("instruct", text="Be brief.")
+    if voters := find_voters(parent.debate.setup)[:1]:
+        parent.intervene("weights", weights=dict.fromkeys(voters, "3/2"))
+    parent.play()
+    for at_round in range(parent.debate.round):
+        child = parent.fork(at_round)
+        child.events[0] = child.events[0].model_copy(update={"forked_from": "k3x9w2m4p7qr"})
+        child.debate = replay(child.events)
+        assert verify_bodies(build_bodies(child.play().events)) == child.debate
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda found: found.clear(), "Entry 1 does not open a debate"),
+        (lambda found: found.pop(0), "Entry 1 does not open a debate"),
+        (lambda found: found.pop(1), "Entry 2 (spoke) cannot follow those before it"),
+        (lambda found: found.insert(3, found[2]), "Entry 4 (spoke) cannot follow"),
+        (lambda found: found.insert(3, found[0]), "Entry 4 (opened) cannot follow those before it"),
+        (lambda found: found[2].update(seen=9), "its prompt shows what has not happened yet"),
+        (lambda found: found[2].update(seen=1), "nobody asked Proponent for it at version 1"),
+        (lambda found: found[2].update(seen=0), "seen Input should be greater than or equal to 1"),
+        (lambda found: found[2].update(slot_index=1), "no slot 1 of Proponent is open for it"),
+        (lambda found: found[2].update(kind="danced"), "Entry 3 (danced) is of a kind that is unknown here."),
+        (lambda found: found[2].pop("kind"), "Entry 3 (None) is of a kind that is unknown here"),
+        (lambda found: found[2].update(mood="glad"), "Entry 3 (spoke) cannot be read: mood Extra inputs are"),
+        (lambda found: found[2].update(text=7), "Entry 3 (spoke) cannot be read: text "),
+        (lambda found: found[2].update(round="1"), "its values are not as they are written"),
+        (lambda found: found[2].update(text="x" * 20_000_000), "text: 20,000,000 characters, and 12,000 are"),
+        (
+            lambda found: found[2].update(text="a\x1b[2J"),
+            "Entry 3 (spoke): text: it holds control characters",
+        ),
+        (lambda found: found[2].update(text=""), "nothing was said"),
+        (lambda found: found[2].update(hands_to="Opponent"), "nobody hands over here"),
+        (lambda found: found[1]["order"].reverse(), "order: computed again"),
+        (lambda found: found[1].update(because="settled"), "because: computed again, it is something else"),
+        (lambda found: found[-1].update(cause="budget"), "cause: computed again, it is something else"),
+        (lambda found: found[-1].update(ending="truncated"), "ending: computed again"),
+        (lambda found: found[-1].update(detail="Ada won."), "detail: computed again"),
+        (lambda found: found[-2].update(winner="Opponent"), "winner: computed again, it is something else"),
+        (lambda found: found[-2].update(outcome="decided"), "outcome: computed again"),
+        (lambda found: found[-2].update(verdict="All agreed."), "verdict: computed again"),
+        (lambda found: found[-2].update(reasoning="So it is."), "reasoning: computed again"),
+        (lambda found: found[-2].update(votes=found[-2]["votes"] * 9), "votes: computed again"),
+        (lambda found: found[-2]["votes"][0].update(margin=3), "votes: computed again"),
+        (lambda found: found.pop(-3), "answers come before it"),
+        (lambda found: found.pop(-2), "concluded follows here"),
+        (lambda found: found.append(found[-1]), "nothing follows here unasked"),
+        (lambda found: found[0].update(forked_from="k3x9w2m4p7qr"), "it is forked from what is no debate"),
+        (lambda found: found[0].update(forked_at_round=9), "it is forked from nothing"),
+    ],
+)
+def test_what_does_not_follow_is_refused_at_its_entry(change: Change, told: str) -> None:
+    assert told in refusal(change, record())
+
+
+def test_a_fork_has_the_rounds_that_it_says_it_took_over() -> None:
+    origin = {"forked_from": "k3x9w2m4p7qr", "forked_at_round": 9, "forked_hash": "0" * 64}
+
+    assert "rounds that are not there" in refusal(lambda found: found[0].update(origin), record()[:2])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"attempts": 11}, "usage.attempts: from 1 to 10"),
+        ({"attempts": 0}, "usage.attempts: from 1 to 10"),
+        ({"input_tokens": -1}, "input_tokens Input should be greater than or equal to 0"),
+        ({"input_tokens": 10**13}, "usage.input_tokens: no answer has so many"),
+        ({"output_tokens": float("nan")}, "output_tokens Input should be a finite number"),
+        ({"output_tokens": float("inf")}, "output_tokens Input should be a finite number"),
+        ({"milliseconds": 10**10}, "usage.milliseconds: no answer takes so long"),
+        ({"cost_usd": "-1"}, "cost_usd String should match"),
+        ({"cost_usd": "1000001"}, "usage.cost_usd: at most 1,000,000"),
+        ({"cost_usd": "9" * 300}, "cost_usd: one clean line"),
+        ({"sent_tokens": 5}, "usage.sent_tokens: there were more than were read"),
+        ({"sent_tokens": 5000}, "it was read in part"),
+        ({"model": "caller"}, "no seat of the caller's"),
+        ({"model": "a\nb"}, "its values are not as they are written"),
+    ],
+)
+def test_figures_that_are_none_are_refused(change: dict[str, Any], told: str) -> None:
+    assert told in refusal(lambda found: found[-3]["usage"].update(change), record())
+
+
+BELIEFS = [
+    {"name": "Proponent", "percent": 90},
+    {"name": "Opponent", "percent": 10},
+    {"name": "", "percent": 0},
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"beliefs": BELIEFS, "margin": 2}, "which make it 3"),
+        ({"beliefs": BELIEFS[:2]}, "one for each position and none, together 100"),
+        ({"beliefs": BELIEFS[::-1]}, "one for each position and none, together 100"),
+        ({"beliefs": [*BELIEFS[:2], {"name": "", "percent": 9}]}, "together 100"),
+        ({"beliefs": BELIEFS, "winner": "Opponent"}, "its beliefs are highest for another"),
+        ({"winner": "", "margin": 2}, "its margin does not follow"),
+        ({"common_position": "Both."}, "it finds for one side and for all"),
+        ({"criteria": [{"name": "support", "better": ""}] * 2}, "its criteria are not those asked for"),
+        ({"criteria": [{"name": "charm", "better": ""}]}, "its criteria are not those asked for"),
+        ({"winner": "Mallory"}, "nobody here is called Mallory"),
+    ],
+)
+def test_judgments_that_no_judge_makes_are_refused(change: dict[str, Any], told: str) -> None:
+    assert told in refusal(lambda found: found[-3].update(change), record())
+
+
+def test_what_the_embedded_model_found_is_counted_nowhere() -> None:
+    bodies = record(options={"judges": {"models": ["local"]}})
+
+    assert "the embedded model decides nothing" in refusal(lambda _: None, bodies)
+
+
+def test_a_failure_is_of_the_model_that_was_asked_and_of_a_limit_that_there_is() -> None:
+    at = play().play_to_round(1)
+    failed = build_failure(at.pending_calls()[0], "late", "too late")
+    at.add_events(failed)
+    assert "no limit of time that it missed" in refusal(lambda _: None, build_bodies(at.events))
+    timeout = build_bodies([*at.events[:-1], failed.model_copy(update={"cause": "timeout"})])
+    assert verify_bodies(timeout).failures
+    assert "was asked, and not other" in refusal(lambda found: found[-1].update(model="other"), timeout)
+    timeout[-1].update(model="scripted", attempts=11)
+    assert "attempts: from 0 to 10" in refusal(lambda _: None, timeout)
+
+
+def test_a_caller_writes_its_own_seats_and_no_others() -> None:
+    at = play(models=["caller", "scripted"], format="verdict").play_to_round(1)
+    bodies = build_bodies(at.events)
+    turn = build_bodies([DebateSimulation(at.debate).answer(call) for call in at.pending_calls()])
+    assert not turn  # the caller's turn is awaited, and nobody is asked
+    spoken = {
+        "kind": "spoke", "seat": "Proponent", "round": 1, "slot_index": 0, "seen": 2, "text": "Ship.",
+        "usage": {"model": "caller", "cost_usd": "0"},
+    }  # fmt: skip
+    assert verify_bodies([*bodies, spoken]).turns
+    paid = {**spoken, "usage": {"model": "caller", "cost_usd": "0", "attempts": 9}}
+    assert "is no model's, and costs nothing" in refusal(lambda _: None, [*bodies, paid])
+    failed = {"kind": "failed", "seat": "Proponent", "round": 1, "seen": 2, "cause": "empty", "detail": "x"}
+    assert "caller was asked, and not nobody" in refusal(lambda _: None, [*bodies, failed])
+
+
+def test_look_ups_are_of_a_seat_that_has_tools_and_end() -> None:
+    options = {"judges": {"tools": ["wiki"]}}
+    at = play(options=options, max_rounds=2).play_to_round(3)
+    lookup = {"tool": "wiki/search", "arguments": "{}", "result": "x"}
+    found = {"kind": "researched", "seat": "judge 1", "round": 3, "slot_index": 1, "lookups": [lookup]}
+    bodies = [*build_bodies(at.events), {**found, "seen": at.debate.version}]
+    assert verify_bodies(bodies).research
+    again = [*bodies, *({**found, "seen": at.debate.version + number} for number in (1, 2, 3))]
+    assert "looks up 3 times for an answer" in refusal(lambda _: None, again)
+    assert "lookups: from 1 to 20" in refusal(lambda made: made[-1].update(lookups=[]), bodies)
+    bodies[-1]["lookups"] = [lookup]
+    bodies[0]["judges"]["tools"] = []
+    assert "judge 1 has no tools for this" in refusal(lambda _: None, bodies)
+
+
+@pytest.mark.parametrize("text", ["", '{"result": 1}', '{"result":1}', '{"result"', "[" * 9999])
+def test_a_result_satisfies_the_schema_and_is_written_as_it_is_recorded(text: str) -> None:
+    bodies = build_bodies(simulate(label_positions(SETUPS["round robin"])).play().events)
+
+    assert "Entry 9 (synthesized) cannot follow" in refusal(lambda found: found[-2].update(text=text), bodies)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"labels": ["Walnut", "Zircon", "Yarrow"]}, "its labels are not those drawn"),
+        ({"assumption": "a\nb"}, "these are no positions that exclude each other"),
+        ({"stance": "Write it"}, "these are no positions that exclude each other"),
+        ({"stance": ""}, "these are no positions that exclude each other"),
+    ],
+)
+def test_positions_that_were_never_proposed_are_refused(change: dict[str, Any], told: str) -> None:
+    def alter(found: Bodies) -> None:
+        target = found[1]["debaters"][1] if "stance" in change else found[1]
+        target.update(change)
+
+    bodies = build_bodies(simulate(label_positions(SETUPS["framed"])).play_to_round(1).events)
+    assert told in refusal(alter, bodies)
+
+
+def test_a_closing_an_audit_and_a_plan_say_something() -> None:
+    bodies = build_bodies(simulate(label_positions(SETUPS["moderated"])).play().events)
+    kinds = [body["kind"] for body in bodies]
+    for kind, change, told in (
+        ("round_closed", {"summary": ""}, "no summary"),
+        ("audited", {"text": ""}, "no text"),
+        ("round_opened", {"next_speakers": ["Proponent"] * 5}, "next_speakers: at most 4"),
+    ):
+        found = [*bodies]
+        found[kinds.index(kind)] = {**found[kinds.index(kind)], **change}
+        assert told in refusal(lambda _: None, found)
+
+
+# What people change ------------------------------------------------------------------------------
+
+
+def steer(action: str, **request: Any) -> Bodies:
+    """A record that ends with the events of an action."""
+    at = play(max_rounds=2).play_through_round(1)
+    made = build_intervention(at.debate, action, InterventionRequest(**request)).events
+    return build_bodies(at.add_events(*made).events)
+
+
+@pytest.mark.parametrize(
+    ("action", "request_fields", "change", "told"),
+    [
+        ("inject", {"text": "x"}, {"text": "x" * 8001}, "text: 8,001 characters"),
+        ("inject", {"text": "x"}, {"text": ""}, "There is nothing to inject"),
+        ("inject", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
+        ("inject", {"text": "x"}, {"round": 7}, "such a change has other consequences"),
+        ("inject", {"text": "x"}, {"request_id": "a\nb"}, "request_id: one clean line"),
+        ("instruct", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
+        ("extend", {"rounds": 1}, {"rounds": 1000}, "1 to 20"),
+        (
+            "extend",
+            {"limits": {"max_calls": 90}},
+            {"limits": {"max_calls": 10**9}},
+            "limits.max_calls must be",
+        ),
+        (
+            "weights",
+            {"weights": {"judge 1": "2"}},
+            {"weights": [{"seat": "judge 1", "weight": "1/0"}]},
+            "no fraction",
+        ),
+        (
+            "weights",
+            {"weights": {"judge 1": "2"}},
+            {"weights": [{"seat": "Ada", "weight": "2"}]},
+            "Nobody here",
+        ),
+        ("threshold", {"threshold": "2/3"}, {"threshold": "4/6"}, "other consequences"),
+        ("threshold", {"threshold": "2/3"}, {"threshold": "9e9"}, "no fraction above 0"),
+        ("replace_model", {"to": "judge 1", "model": "y"}, {"seat": "Mallory"}, "Nobody here is called"),
+        ("replace_model", {"to": "judge 1", "model": "y"}, {"model": ""}, "Pass `model`"),
+        (
+            "replace_model",
+            {"to": "judge 1", "model": "y"},
+            {"price": {"model": "z"}},
+            "it is another model's",
+        ),
+        (
+            "replace_model",
+            {"to": "judge 1", "model": "y"},
+            {"price": {"model": "y", "input": "1"}},
+            "it is known, or it is not",
+        ),
+        (
+            "replace_model",
+            {"to": "judge 1", "model": "y"},
+            {"price": {"model": "y", "input": "1", "output": "9999"}},
+            "at most 1000 US dollars for a token",
+        ),
+        ("retract", {"to": "Opponent", "round": 1}, {"slot_index": 3}, "other consequences"),
+        ("retract", {"to": "Opponent", "round": 1}, {"turn_round": 2}, "There is no turn"),
+        ("conclude", {}, {"cause": "budget"}, "phase_entered follows here"),
+        ("pause", {}, {"cause": "quorum"}, "phase_entered follows here"),
+        ("pause", {}, {"cause": "daily_budget"}, "the budget of a day ends at midnight"),
+        ("pause", {}, {"seats": ["Opponent"]}, "other consequences"),
+        ("pause", {}, {"until": "2027-01-01T00:00:00.000Z"}, "other consequences"),
+    ],
+)
+def test_changes_that_nobody_could_ask_for_are_refused(
+    action: str, request_fields: dict[str, Any], change: dict[str, Any], told: str
+) -> None:
+    bodies = steer(action, **request_fields)
+    assert verify_bodies(bodies).version == len(bodies)
+
+    assert told in refusal(lambda found: found[-1].update(change), bodies)
+
+
+def test_a_pause_until_tomorrow_is_that_of_the_day_s_budget() -> None:
+    at = play().play_to_round(1)
+    at.add_events(Paused(cause="daily_budget", reason="spent", until="2026-11-02T00:00:00.000Z"), Resumed())
+
+    assert verify_bodies(build_bodies(at.play().events)) == at.debate
+
+
+def test_more_than_500_notes_are_refused() -> None:
+    at = play().play_to_round(1).add_events(*[NoteAdded(text="x", round=1)] * (MAX_NOTES + 1))
+
+    assert f"Entry {3 + MAX_NOTES - 1 + 1} (note_added): there are more than" in refusal(
+        lambda _: None, build_bodies(at.events)
+    )
+
+
+# What follows by the time ------------------------------------------------------------------------
+
+
+def test_the_end_of_a_time_budget_follows_from_the_times_of_the_entries() -> None:
+    at = play(options={"limits": {"max_seconds": 100}}, max_rounds=3).play_through_round(1)
+    step = decide(at.debate, elapsed=ElapsedTime(81.5))
+    assert isinstance(step, Record)
+    at.add_events(*step.events)
+    ages = [float(number) for number in range(len(at.events))]
+
+    assert verify_bodies(build_bodies(at.events), ages=[*ages[:-1], 84.0]) == at.debate
+    for late in (60.0, 300.0):
+        with pytest.raises(InvalidRequestError, match=r"follows here|computed again"):
+            verify_bodies(build_bodies(at.events), ages=[*ages[:-1], late])
+
+
+def test_a_talk_that_code_may_end_ends_or_goes_on() -> None:
+    opened = label_positions(build_setup(format="verdict", max_rounds=3)).model_copy(
+        update={"has_predicate": True}
+    )
+    for rounds in (1, 3):
+        at = simulate(opened, terminate_when=lambda debate, rounds=rounds: debate.round >= rounds).play()
+        assert verify_bodies(build_bodies(at.events)) == at.debate
+        with_none = build_bodies(at.events)
+        with_none[0]["has_predicate"] = False
+        if rounds == 1:
+            assert "because: computed again" in refusal(lambda _: None, with_none)
+
+
+# Set-ups -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda opened: opened.update(debaters=opened["debaters"][:1]),
+        lambda opened: opened["debaters"][0].update(name="judge 1"),
+        lambda opened: opened["debaters"][0].update(name="Ada\nEve"),
+        lambda opened: opened["debaters"][0].update(name="A" * 41),
+        lambda opened: opened["debaters"][0].update(model="a\nb"),
+        lambda opened: opened["debaters"][0].update(turn_timeout=9999),
+        lambda opened: opened["debaters"][0].update(stance=" for"),
+        lambda opened: opened.update(question=""),
+        lambda opened: opened.update(question=" Why? "),
+        lambda opened: opened.update(instructions=" x"),
+        lambda opened: opened.update(format="poetry"),
+        lambda opened: opened.update(brief="panel"),
+        lambda opened: opened.update(seed=0.5),
+        lambda opened: opened.update(seed=2**40),
+        lambda opened: opened.update(quorum=9),
+        lambda opened: opened.update(turn_timeout=0),
+        lambda opened: opened.update(turn_words=10**6),
+        lambda opened: opened.update(max_turn_tokens=10**6),
+        lambda opened: opened.update(max_rounds=1000),
+        lambda opened: opened.update(max_rounds=0),
+        lambda opened: opened.update(tags=["x"] * 21),
+        lambda opened: opened.update(fallback_models=["x"] * 6),
+        lambda opened: opened.update(fallback_models=["caller"]),
+        lambda opened: opened.update(labels=["Walnut", "Walnut"]),
+        lambda opened: opened.update(labels=["Should", "Writes"]),
+        lambda opened: opened.update(framing={"question_kind": "open"}),
+        lambda opened: opened.update(framer={"model": "caller", "models": ["x"]}),
+        lambda opened: opened.update(prices=[{"model": "other", "input": "1", "output": "1"}]),
+        lambda opened: opened.update(windows=[{"model": "scripted", "tokens": 9}] * 2),
+        lambda opened: opened["judges"].update(models=[""]),
+        lambda opened: opened["judges"].update(models=["x"] * 10),
+        lambda opened: opened["limits"].update(max_calls=10**9),
+        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_001}]),
+        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_000}] * 3),
+        lambda opened: opened.update(output_schema="{"),
+        lambda opened: opened.update(output_schema="{ }"),
+        lambda opened: opened.update(output_schema="[" * 19_000),
+        lambda opened: opened.update(output_schema='{"pattern": "(?=a)"}'),
+        lambda opened: opened.update(phases=[]),
+        lambda opened: opened["phases"].append(opened["phases"][0]),
+        lambda opened: opened["phases"].reverse(),
+        lambda opened: opened["phases"][0].update(name="party"),
+        lambda opened: opened["phases"][0].update(name="opening\n# Question"),
+        lambda opened: opened["phases"][1].update(order="declared"),
+        lambda opened: opened["judges"].update(models=[]),
+        lambda opened: opened.update(synthesizer={"model": "x"}),
+        lambda opened: opened.update(moderator={"model": "x"}),
+        lambda opened: opened["phases"][0].update(order="moderated"),
+        lambda opened: opened.update(counting="lottery"),
+        lambda opened: opened.update(counting="judges"),
+        lambda opened: opened.update(counting="swing"),
+    ],
+)
+def test_a_set_up_that_nobody_could_have_opened_is_refused(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    bodies = record(format="verdict", max_rounds=1)[:1]
+
+    assert "Entry 1 (opened)" in refusal(lambda found: change(found[0]), bodies)
+
+
+def test_a_debate_with_26_debaters_and_every_option_comes_back() -> None:
+    options = {
+        "judges": {"models": ["a", "b"], "prompt": "Ask.", "tools": ["wiki"], "quorum": 2},
+        "moderator": {"opens": True, "prompt": "Lead."},
+        "referee": {"model": "c"},
+        "limits": {"max_cost_usd": 0.5, "max_turns": 40, "turn_timeout": 9, "max_turn_words": 20},
+        "phases": ["opening", {"name": "party", "instruction": "Dance.", "order": "moderated"}, "verdict"],
+        "visibility": {"hide_from_client": ["judges"]},
+        "seed": 9,
+        "tags": ["x"],
+    }
+    opened = build_setup(
+        debaters=build_debaters(26), max_rounds=2, options={**options, "limits": {"max_turns": 40}}
+    )
+    at = simulate(label_positions(opened), task_script({"judgment": lambda _: render_finding("B")})).play()
+
+    assert verify_bodies(build_bodies(at.events)) == at.debate
+
+
+def test_every_text_of_several_lines_is_a_field() -> None:
+    for kind, lengths in TEXT_LENGTHS.items():
+        fields = {name for sub in (kind, *kind.__subclasses__()) for name in sub.model_fields}
+        fields |= {
+            name
+            for sub in kind.__subclasses__()
+            for each in sub.__subclasses__()
+            for name in each.model_fields
+        }
+        assert set(lengths) <= fields
