@@ -1,0 +1,97 @@
+"""Real hosts without a person: each has a home of its own, our server, and a stand-in for its model's provider."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).with_name("node_modules")
+PROMPT = "Get a second opinion."
+SECONDS = 120
+
+CLOSED_PORT = "http://127.0.0.1:9"
+"""The proxy of everything but loopback: a host that wants more than its model's provider finds nobody."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """How a host starts our server."""
+
+    command: Sequence[str]
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    program: str  # within node_modules, where "*" stands for the machine
+    prepare: Callable[[Path, str, Server], tuple[list[str], dict[str, str]]]
+    """From the home, the provider's address and our server to the arguments and variables of the program."""
+
+    def run(self, home: Path, url: str, server: Server) -> str:
+        """Let the host answer one prompt; returns what it printed, or raises with what it complained of."""
+        program = min(MODULES.glob(self.program))  # not the variant for musl, which may lie beside it
+        arguments, own = self.prepare(home, url, server)
+        proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), CLOSED_PORT)
+        basic = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_PROXY": "127.0.0.1,localhost", **proxies}
+        done = subprocess.run(
+            [str(program), *arguments],
+            cwd=home,
+            env={**basic, **own},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def prepare_claude_code(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+    command, *arguments = server.command
+    entry = {"command": command, "args": arguments, "env": server.environment}
+    settings = home / "servers.json"
+    settings.write_text(json.dumps({"mcpServers": {"counterpoint": entry}}))
+    flags = ["--mcp-config", str(settings), "--strict-mcp-config", "--allowedTools", "mcp__counterpoint"]
+    return ["-p", PROMPT, *flags], {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "stand-in",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+
+
+def prepare_codex(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+    """`required` makes it wait for our server. It knows the model's name: of others it cuts results at 12 kB."""
+    settings = {
+        "model": "gpt-5.5",
+        "model_provider": "stand-in",
+        "approval_policy": "never",
+        "sandbox_mode": "danger-full-access",
+        "model_providers.stand-in.name": "stand-in",
+        "model_providers.stand-in.base_url": f"{url}/v1",
+        "model_providers.stand-in.wire_api": "responses",
+        "model_providers.stand-in.env_key": "STAND_IN_KEY",
+        "mcp_servers.counterpoint.command": server.command[0],
+        "mcp_servers.counterpoint.args": server.command[1:],
+        "mcp_servers.counterpoint.required": True,
+        **{f"mcp_servers.counterpoint.env.{name}": value for name, value in server.environment.items()},
+    }
+    lines = [
+        f"{name} = {json.dumps(value)}\n" for name, value in settings.items()
+    ]  # JSON's values are TOML's too
+    (home / "config.toml").write_text("".join(lines))
+    return ["exec", "--skip-git-repo-check", PROMPT], {"CODEX_HOME": str(home), "STAND_IN_KEY": "stand-in"}
+
+
+HOSTS = [
+    Host(
+        "Claude Code",
+        "@anthropic-ai/claude-code-linux-*/claude",
+        prepare_claude_code,
+    ),
+    Host("Codex", "@openai/codex-linux-*/vendor/*/bin/codex", prepare_codex),
+]

@@ -1,0 +1,116 @@
+"""What the models of real hosts are shown of a debate: the requests that the hosts send are recorded."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.clients.debate_server import JUDGES, PRICE_USD
+from tests.clients.hosts.hosts import HOSTS, MODULES, Host, Server
+from tests.clients.hosts.stand_in import Script, ToolCall, run_stand_in
+from tests.support.client_calls import call, read_resource
+from tests.support.paths import ROOT
+from tests.support.servers import connect_client
+
+pytestmark = [pytest.mark.requirement("M4", "M5"), pytest.mark.node, pytest.mark.slow]
+
+QUESTION = "Ship on Friday?"
+SECOND_OPINION = {
+    "question": QUESTION,
+    "run": True,
+    "debaters": [{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
+    "options": {"judges": {"models": JUDGES}},
+}
+LONG_TURN, TURNS = 4_000, 18
+
+
+@pytest.fixture(params=HOSTS, ids=lambda host: host.name)
+def host(request: pytest.FixtureRequest) -> Host:
+    if not MODULES.is_dir():
+        pytest.skip("needs `npm install` in tests/clients/hosts")
+    found: Host = request.param
+    return found
+
+
+def talk(host: Host, home: Path, script: Script) -> list[str]:
+    """The results that the host's model was shown, in order."""
+    server = Server(
+        command=[sys.executable, "-m", "tests.clients.debate_server"],
+        environment={
+            "PYTHONPATH": str(ROOT),
+            "COUNTERPOINT_DB": str(home / "debates.db"),
+            "COUNTERPOINT_MODELS": "debater",
+        },
+    )
+    with run_stand_in(script) as stand_in:
+        printed = host.run(home, stand_in.url, server)
+        assert "The last words." in printed, printed
+        return stand_in.record.shown
+
+
+def read_data(shown: str) -> dict[str, Any]:
+    """The structured result within what was shown."""
+    data, _ = json.JSONDecoder().raw_decode(shown[shown.index("{") :])
+    assert isinstance(data, dict)
+    return data
+
+
+def test_the_model_is_shown_a_second_opinion_with_votes_dissent_and_cost(host: Host, tmp_path: Path) -> None:
+    def script(shown: Sequence[str]) -> ToolCall | str:
+        return "The last words." if shown else ToolCall("start_debate", SECOND_OPINION)
+
+    [shown] = talk(host, tmp_path, script)
+    verdict = read_data(shown)
+
+    assert (verdict["outcome"], verdict["winner"], verdict["winner_stance"]) == ("leaning", "Ada", "now")
+    assert verdict["verdict"] == "A quokka verdict."
+    assert verdict["reasoning"] == "A numbat reason."
+    assert len(verdict["votes"]) == len(JUDGES)
+    assert any("omega/judge" in vote and "Ben" in vote for vote in verdict["votes"])
+    assert any("An ibex verdict." in dissent for dissent in verdict["dissent"])
+    assert float(verdict["cost_usd"]) == pytest.approx(14 * float(PRICE_USD))
+
+
+@pytest.fixture(scope="module")
+def long_debate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A database, the id of a debate in it, and the debate's transcript."""
+    database = tmp_path_factory.mktemp("long") / "debates.db"
+    debaters = [{"name": f"N{number}", "stance": f"stance {number}"} for number in range(TURNS // 2)]
+
+    async def hold() -> tuple[str, str]:
+        async with connect_client(str(database), "auto", default=f"scripted?chars={LONG_TURN}") as client:
+            held = await call(client, "start_debate", question=QUESTION, run=True, debaters=debaters)
+            uri = f"debate://{held['debate_id']}/transcript"
+            return held["debate_id"], await read_resource(client, uri)
+
+    debate_id, transcript = anyio.run(hold)
+    return database, debate_id, transcript
+
+
+@pytest.mark.requirement("M2")
+def test_the_model_reads_a_long_transcript_to_its_end(
+    host: Host, tmp_path: Path, long_debate: tuple[Path, str, str]
+) -> None:
+    database, debate_id, transcript = long_debate
+    shutil.copyfile(database, tmp_path / "debates.db")
+    assert len(transcript) > LONG_TURN * TURNS
+
+    def script(shown: Sequence[str]) -> ToolCall | str:
+        """Go on as the model would: by what the last page says."""
+        if not shown:
+            return ToolCall("read_debate", {"debate_id": debate_id})
+        offset = re.search(r'"next_offset": ?(\d+)', shown[-1])
+        if offset is None or offset[1] == "0" or len(shown) > 9:
+            return "The last words."
+        return ToolCall("read_debate", {"debate_id": debate_id, "offset": int(offset[1])})
+
+    pages = [read_data(shown)["text"] for shown in talk(host, tmp_path, script)]
+
+    assert len(pages) > 1
+    assert "".join(pages) == transcript
