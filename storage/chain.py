@@ -56,6 +56,7 @@ class Row(NamedTuple):
     owner: str | None = None
     requests: int | None = None
     cost: str | None = None
+    restored: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,9 @@ class Entry:
     actor: str  # who caused it
     body: Mapping[str, Any]  # JSON
     hash: str  # hexadecimal SHA-256 of the chain up to this entry
+    restored: bool = field(
+        default=False, compare=False
+    )  # it was written by `restore`, and happened elsewhere
 
 
 class Amount(NamedTuple):

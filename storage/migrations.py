@@ -92,6 +92,8 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         "alter table lease add column requests integer not null default 0",
         "alter table lease add column cost text not null default '0'",
     ),
+    # Entries that were written by `Journal.restore`.
+    "m005_restored_entries": ("alter table journal add column restored integer not null default 0",),
 }
 """The statements of each migration, by the name that the database records."""
 

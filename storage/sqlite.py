@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -47,9 +48,9 @@ from storage.sqlite_outbox import SqliteOutbox
 MAX_STREAM_NUMBER = 2**63 - 1
 
 SELECT_ENTRIES = """
-select seq, cast(entry as blob), cast(hash as blob) from journal where stream = ?1
+select seq, cast(entry as blob), cast(hash as blob), restored from journal where stream = ?1
 union all
-select cast(seq as integer), null, cast(head as blob) from stream where name = ?1
+select cast(seq as integer), null, cast(head as blob), 0 from stream where name = ?1
 """
 """Entries, and a row with a null text for the stream's head: one statement, hence one snapshot.
 
@@ -101,8 +102,8 @@ create temp view appended ({ROW_COLUMNS}) as select {", ".join(["null"] * len(Ro
 CREATE_APPEND_TRIGGER = """
 create temp trigger appending instead of insert on appended
 begin
-    insert into journal (stream, seq, entry, hash)
-    values (new.stream, new.seq, new.entry, lower(hex(new.head)));
+    insert into journal (stream, seq, entry, hash, restored)
+    values (new.stream, new.seq, new.entry, lower(hex(new.head)), new.restored);
 
     insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
     select new.stream, 0, new.previous, '', '', '{}', new.at, new.at where new.seq = 1;
@@ -284,7 +285,7 @@ class SqliteJournal(SqliteLeases):
             for entry, (digest,) in zip(entries, stored, strict=False):
                 if digest != entry.hash:
                     raise DivergenceError(stream, entry.seq)
-            missing = rows[len(stored) :]
+            missing = [row._replace(restored=1) for row in rows[len(stored) :]]
             await db.executemany(INSERT_ROW, missing)
         return len(missing)
 
@@ -294,10 +295,12 @@ class SqliteJournal(SqliteLeases):
         rows = await self._db.reader.fetch_all(SELECT_ENTRIES, stream)
         if not rows:
             return []
-        ends = [(seq, head) for seq, text, head in rows if text is None]
+        ends = [(seq, head) for seq, text, head, _ in rows if text is None]
         seq, head = ends[0] if ends else (0, genesis_hash(stream))
-        stored = {seq: (text, digest) for seq, text, digest in rows if text is not None}
-        return verify_chain(stream, stored, seq, head.hex())[after:]
+        stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
+        restored = {seq for seq, *_, is_restored in rows if is_restored}
+        entries = verify_chain(stream, stored, seq, head.hex())[after:]
+        return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries]
 
     async def version(self, stream: str) -> int:
         rows = await self._db.reader.fetch_all("select seq from stream where name = ?", stream)

@@ -115,7 +115,7 @@ def sum_amounts(amounts: Iterable[Amount]) -> Amount:
 def spending_by_day(
     entries: Sequence[Recorded], inherited_rounds: int, estimated_cost: Decimal
 ) -> dict[str, Amount]:
-    """What a debate's own answers took, retries included, by the day on which they were recorded (ISO 8601).
+    """What a debate's own answers took, retries included, by the day on which they were recorded here (ISO 8601).
 
     `estimated_cost`: of an answer whose tokens were not counted.
     """
@@ -124,7 +124,12 @@ def spending_by_day(
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
         by_caller = usage and usage.model == CALLER
-        if by_caller or not attempts or getattr(entry.event, "round", 0) <= inherited_rounds:
+        if (
+            entry.restored
+            or by_caller
+            or not attempts
+            or getattr(entry.event, "round", 0) <= inherited_rounds
+        ):
             continue
         price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
         if usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens):

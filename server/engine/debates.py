@@ -26,7 +26,7 @@ from server.debate.facts.events import Event, Opened
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import is_round_over, is_unattended
+from server.debate.rules.decide import is_round_over
 from server.debate.rules.schedule import find_models, is_talk_over
 from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.driver import DebateDriver, OnChange
@@ -288,7 +288,7 @@ class DebateManager:
         snapshot, told = await self._record_with_retry(await self.load(debate_id), submit, actor)
         if snapshot.status != "running":
             return snapshot, told
-        through_round = TO_END if is_unattended(snapshot.debate) else snapshot.debate.round
+        through_round = TO_END if snapshot.is_unattended else snapshot.debate.round
         run = self._driver.ensure_running(snapshot, through_round)
         return await self._driver.wait(run, wait, on_change, through_round=through_round), told
 
@@ -307,14 +307,14 @@ class DebateManager:
             window = sum(found.tokens for found in await self._windows.find([model]))
             request = replace(request, price=self._prices.find_price(model), window=window)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
-        request = replace(request, elapsed=ElapsedTime(age))
+        request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)
 
         def intervene(current: DebateSnapshot) -> Intervention:
             repeated = find_repeated(current.entries, action, request)  # by another process, just now
             return repeated or build_intervention(current.debate, action, request)
 
         snapshot, effect = await self._record_with_retry(snapshot, intervene, actor)
-        if is_unattended(snapshot.debate):
+        if snapshot.is_unattended:
             self.run_to_end(snapshot)
         return snapshot, effect
 
@@ -346,7 +346,7 @@ class DebateManager:
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        if is_unattended(snapshot.debate) and debate_id not in self._held:
+        if snapshot.is_unattended and debate_id not in self._held:
             self.run_to_end(snapshot)
         return snapshot
 

@@ -17,7 +17,7 @@ from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
-from server.debate.views.state import StoredDebate
+from server.debate.views.state import StoredDebate, has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
 from server.engine.errors import DebateNotFoundError, translate_storage_errors
@@ -128,7 +128,10 @@ class DebateStore:
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
         """Write the events that lead to this state. Its entries are those before them. Raises ConflictError."""
-        at, history = format_time(self.clock()), reached.entries
+        history = reached.entries
+        at = format_time(self.clock())
+        if history:
+            at = max(at, history[-1].at)  # clocks are set back, and differ between servers
         unsaved = (Recorded(0, at, actor, "", event) for event in events)
         with translate_storage_errors():
             entries = await self.journal.append(
@@ -154,10 +157,14 @@ class DebateStore:
     ) -> tuple[DebateSnapshot, int]:
         """Write entries exported elsewhere as they are. Returns the debate and how many entries were new.
 
-        The debate is marked as stepped, so that recovery never spends money on it. Raises as `Journal.restore`.
+        They spend nothing here, and nothing runs because of them. Raises as `Journal.restore` and `Journal.read`.
         """
-        summary = build_stream_summary(debate, [debate.setup], [parse_entry(entry) for entry in entries])
-        summary = replace(summary, details={**summary.details, "runs_by_itself": False})
+        own = await self.journal.read(debate_id)
+        history = [
+            *map(parse_entry, own),
+            *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
+        ]
+        summary = build_stream_summary(debate, [debate.setup], history)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)
         return (self.publish(snapshot) if added else snapshot), added
@@ -180,7 +187,7 @@ def format_time(time: datetime) -> str:
 
 
 def parse_entry(entry: Entry) -> Recorded:
-    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body))
+    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)
 
 
 def build_stream_summary(
@@ -204,7 +211,7 @@ def build_stream_summary(
             "position": format_heading(find_made_position(debate)),
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
-            "runs_by_itself": is_unattended(debate),
+            "runs_by_itself": is_unattended(debate) and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },
         search_text=build_search_text(debate) if is_indexed else None,

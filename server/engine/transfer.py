@@ -11,7 +11,6 @@ and keep their numbers, times, actors and hashes, so that earlier receipts stay 
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -33,6 +32,7 @@ from storage.chain import verify_links
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 
 FILE_FORMAT = "debate/1"
+EXPORTED = ("seq", "at", "actor", "body", "hash")
 MAX_FILE_BYTES = 64 * 1024 * 1024
 CLOCK_TOLERANCE = timedelta(minutes=5)
 
@@ -88,7 +88,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
         "debate_id": debate_id,
         "question": snapshot.debate.setup.question,
         "status": snapshot.status,
-        "entries": [asdict(entry) for entry in entries],
+        "entries": [{name: getattr(entry, name) for name in EXPORTED} for entry in entries],
         "receipt": build_receipt(snapshot),
         "result": build_result(snapshot.debate),
     }

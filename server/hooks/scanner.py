@@ -111,7 +111,7 @@ class EntryScanner:
         items = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
-            if not is_recent(entry, now, self.config.max_age_hours):
+            if entry.restored or not is_recent(entry, now, self.config.max_age_hours):
                 continue
             for name in event_names(snapshot.debate, entry.event):
                 hooks = [hook for hook in active if {ANY_EVENT, name} & set(hook.on)]

@@ -4,7 +4,6 @@ from contextlib import suppress
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.rules.decide import is_unattended
 from server.debate.views.state import StoredDebate, awaited_turns
 from server.engine.debates import next_round
 
@@ -20,7 +19,7 @@ def suggest_next_tool(stored: StoredDebate, *, working: bool) -> str:
     if turns := awaited_turns(debate):
         return f"Next: submit_turn({this}, speaker='{turns[0].speaker}', text=…)."
     if debate.paused:
-        run = f"get_verdict({this})" if is_unattended(debate) else f"step_round({this})"
+        run = f"get_verdict({this})" if stored.is_unattended else f"step_round({this})"
         if until := debate.paused.until:
             return f"Next: {run}, from {until} on."
         return f"Next: when the cause is gone, intervene({this}, action='resume'), then {run}{conclude}."

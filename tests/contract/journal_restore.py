@@ -39,6 +39,7 @@ class RestoreContract:
         assert await journal.restore("s", past, SUMMARY) == 3
 
         assert await journal.read("s") == past
+        assert all(entry.restored for entry in await journal.read("s"))
         listed = await get_listing(journal, "s")
         assert listed is not None
         assert (listed.title, listed.status, listed.details) == ("of old", "paused", {"n": 1})
@@ -46,6 +47,7 @@ class RestoreContract:
         assert await find_streams(journal, "afar") == ["s"]
         await append_entries(journal, "s", 3, {"n": 4})
         assert await journal.version("s") == len(await journal.read("s")) == 4
+        assert [entry.restored for entry in await journal.read("s")] == [True, True, True, False]
 
     async def test_a_beginning_that_is_there_is_completed(self, journal: Journal) -> None:
         past = build_entries({"n": 1}, {"n": 2}, {"n": 3})
@@ -55,6 +57,7 @@ class RestoreContract:
         assert await journal.restore("s", past, SUMMARY) == 2
 
         assert await journal.read("s") == past
+        assert [entry.restored for entry in await journal.read("s")] == [False, True, True]
         assert [listed.title for listed in await journal.find("afar")] == ["of old"]
         assert await find_streams(journal, "mine") == []
         assert (await journal.find_changes(position))[1] == ["s"]

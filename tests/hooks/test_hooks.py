@@ -13,7 +13,8 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
 from server.engine.debates import utc_now
 from server.engine.leases import machine_name
-from server.engine.store import DebateSnapshot
+from server.engine.store import DebateSnapshot, format_time
+from server.engine.transfer import restore_debate
 from server.hooks.runner import lease_name
 from server.hooks.scanner import build_delivery_id
 from tests.contract.journal_helpers import open_journal
@@ -28,6 +29,7 @@ from tests.support.hook_debates import (
     webhook,
 )
 from tests.support.processes.webhook_receiver import open_receiver
+from tests.support.records import build_export, play_record
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
@@ -328,3 +330,24 @@ async def test_an_altered_record_keeps_no_other_from_being_heard(database: str, 
 
     assert "Hooks skip debate" in log_lines.messages[0]
     assert "altered" in log_lines.messages[0]
+
+
+@pytest.mark.requirement("N26")
+async def test_what_came_with_a_file_moves_no_hook(database: str, log_lines: LogLines) -> None:
+    data = build_export("k3x9w2m4p7qr", play_record()[:4], at=format_time(utc_now()))
+    hooks = (
+        hook("tell", "*", logs("{debate_id} {seq} {event}")),
+        hook("stop", "agent_message", {"intervene": {"action": "pause"}}),
+    )
+    async with open_hooks(database, *hooks) as manager:
+        await restore_debate(manager, data)
+        other = await start_debate(manager)
+        await log_lines.wait_for(f"{other.id} 1")
+        restored = await manager.load(data["debate_id"])
+        await manager.intervene(restored.id, "inject", InterventionRequest(text="x"), actor="me")
+        await log_lines.wait_for(f"{restored.id} 5")
+
+    assert not [
+        line for line in log_lines.messages if line.startswith(f"{restored.id} ") and " 5 " not in line
+    ]
+    assert restored.status == "running"

@@ -6,9 +6,10 @@ from typing import Any
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.state import Debate
 from server.debate.records.verify import parse_event, verify_record
+from storage.journal import encode_canonical, genesis_hash, link_hash
 from tests.support.event_strategies import SETUPS
 from tests.support.golden_debates import JOURNALS
-from tests.support.simulation import label_positions, simulate
+from tests.support.simulation import Script, build_setup, default_script, label_positions, simulate
 
 Bodies = list[dict[str, Any]]
 
@@ -22,6 +23,20 @@ def verify_bodies(bodies: Bodies, actor: str = "counterpoint", ages: Sequence[fl
     entries = [(seq, parse_event(seq, body)) for seq, body in enumerate(bodies, start=1)]
     history = [Recorded(seq, "2026-11-01T10:00:00.000Z", actor, "0" * 64, event) for seq, event in entries]
     return verify_record(history, ages or [float(seq) for seq, _ in entries])
+
+
+def play_record(script: Script = default_script, **asked: Any) -> Bodies:
+    return build_bodies(simulate(label_positions(build_setup(**asked)), script).play().events)
+
+
+def build_export(debate_id: str, bodies: Bodies, *, at: str = "2026-11-01T10:00:00.000Z") -> dict[str, Any]:
+    """A file with these entries, all of one time, with a chain that holds."""
+    entries, head = list[dict[str, Any]](), genesis_hash(debate_id)
+    for seq, body in enumerate(bodies, start=1):
+        head = link_hash(head, encode_canonical(seq, at, "counterpoint", body))
+        entries.append({"seq": seq, "at": at, "actor": "counterpoint", "hash": head.hex(), "body": body})
+    receipt = {"entries": len(entries), "head": head.hex()}
+    return {"counterpoint": "debate/1", "debate_id": debate_id, "entries": entries, "receipt": receipt}
 
 
 def play_records() -> dict[str, Bodies]:

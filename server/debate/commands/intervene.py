@@ -43,6 +43,9 @@ class InterventionRequest:
     limits: Mapping[str, Any] = field(default_factory=dict)  # the ones to change, as in options.limits
     elapsed: ElapsedTime = NO_ELAPSED_TIME
     request_id: str = ""  # a repeat has the same
+    is_stepped: bool = (
+        False  # the debate came with a file: whatever its set-up says, it runs when it is stepped
+    )
 
 
 class Intervention(NamedTuple):
@@ -79,10 +82,10 @@ def pause(debate: Debate, _: InterventionRequest) -> Change:
     return [Paused(reason="paused on request")], effect
 
 
-def resume(debate: Debate, _: InterventionRequest) -> Change:
+def resume(debate: Debate, request: InterventionRequest) -> Change:
     require(debate.paused, "The debate is not paused. Call step_round to go on.")
     later = "with the next step_round, or at once where answers are on their way"
-    when = "at once" if is_unattended(debate) else later
+    when = "at once" if is_unattended(debate) and not request.is_stepped else later
     return [Resumed()], f"It goes on {when}; seats that failed in this round are asked again."
 
 

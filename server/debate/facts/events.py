@@ -346,6 +346,7 @@ class Recorded:
     actor: str
     hash: str
     event: Event
+    restored: bool = False  # it came with a file, and happened elsewhere
 
 
 def load(body: Mapping[str, Any]) -> Event:

@@ -45,7 +45,11 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     config.Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
     DefaultPositionsUsed: {"reason": MAX_REASON_LENGTH},
     interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
-    interventions.InterventionFact: {"reason": MAX_REASON_LENGTH, "text": MAX_NOTE_LENGTH},
+    interventions.InterventionFact: {
+        "reason": MAX_REASON_LENGTH,
+        "text": MAX_NOTE_LENGTH,
+        "request_id": 100,
+    },
     events.Opened: {
         "question": MAX_QUESTION_LENGTH,
         "instructions": MAX_PROMPT_LENGTH,
@@ -55,8 +59,8 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.PhaseEntered: {"detail": MAX_REASON_LENGTH},
     events.DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
     events.Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
-    events.Paused: {"reason": MAX_REASON_LENGTH},
-    events.Resumed: {"reason": MAX_REASON_LENGTH},
+    events.Paused: {"reason": MAX_REASON_LENGTH, "request_id": 100},
+    events.Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
     events.Ended: {"detail": MAX_REASON_LENGTH},
     events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
     events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},

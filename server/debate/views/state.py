@@ -10,10 +10,11 @@ from pydantic import BaseModel
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.config import AnySeatKind, Debater
 from server.debate.facts.events import Opened, Recorded, Usage
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render
-from server.debate.rules.decide import format_wait_reason, pending_calls, status
+from server.debate.rules.decide import format_wait_reason, is_unattended, pending_calls, status
 from server.debate.views.names import name_debate
 from server.debate.views.warnings import failure_lines
 
@@ -25,6 +26,20 @@ class StoredDebate:
     id: str
     debate: Debate
     entries: tuple[Recorded, ...]
+
+    @property
+    def is_unattended(self) -> bool:
+        """Whether the debate runs to its end without being stepped, because somebody here asked for that."""
+        return is_unattended(self.debate) and has_own_request(self.entries)
+
+
+def has_own_request(entries: Sequence[Recorded]) -> bool:
+    """Whether somebody asked here for the end of a debate, after the last entry that came with a file."""
+    restored = max((number for number, entry in enumerate(entries, start=1) if entry.restored), default=0)
+    asked = (entry.event for entry in entries[restored:])
+    return any(
+        event.run if isinstance(event, Opened) else isinstance(event, TalkConcluded) for event in asked
+    )
 
 
 class UsageSum(BaseModel):
