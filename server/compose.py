@@ -17,6 +17,7 @@ from server.engine.recovery import Recovery
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
 from server.models.prices import PriceTable
+from server.models.providers.connections import Connections
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
 from server.models.windows import WindowTable
@@ -58,9 +59,10 @@ async def open_manager(
     try:
         async with (
             Research(settings.mcp_servers) as research,
+            Connections() as connections,
             DebateManager(
                 journal,
-                ModelRegistry(custom_models, guard, chaos, prices),
+                ModelRegistry(custom_models, guard, chaos, prices, connections),
                 configured_models=settings.models,
                 environ=environ,
                 clock=clock,

@@ -50,9 +50,9 @@ ROOMS: dict[str, str] = {
     "models.own": "models redaction",
     "models.resilience": "models",
     "models.local": "models redaction",
-    "models.prices": "debate.facts models.fakes",
+    "models.prices": "debate.facts models models.fakes",
     "models.providers": "debate.facts debate.rules http models models.prices models.resilience redaction",
-    "models.windows": "debate.facts models.fakes models.providers models.prices",
+    "models.windows": "debate.facts models models.fakes models.providers models.prices",
     "models.registry": (
         "debate.facts models models.fakes models.providers models.local models.own models.prices "
         "models.resilience"
@@ -64,8 +64,8 @@ ROOMS: dict[str, str] = {
     "upkeep": "debate.facts engine storage",
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http redaction settings storage",
     "compose": (
-        "debate.facts engine hooks models.fakes models.own models.prices models.registry models.resilience "
-        "models.windows redaction research settings storage"
+        "debate.facts engine hooks models.fakes models.own models.prices models.providers models.registry "
+        "models.resilience models.windows redaction research settings storage"
     ),
     "tools": "debate.commands debate.facts debate.rules debate.views engine models.registry",
     "mcp": "compose debate.facts debate.views engine models redaction settings tools",
@@ -96,7 +96,7 @@ LIBRARIES: dict[str, str] = {
     "models.own": "anyio",
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
-    "models.providers": "anyio litellm",
+    "models.providers": "anyio httpx2 litellm",
     "models.windows": "anyio",
     "engine": "anyio pydantic",
     "hooks": "anyio httpx2 pydantic yaml",

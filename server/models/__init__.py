@@ -1,6 +1,6 @@
 """The interface to models: one method, `Model.reply`.
 
-Implementations: `litellm` (every provider), `local` (embedded), `fakes` (deterministic, for tests and dry
+Implementations: `providers` (over the network), `local` (embedded), `fakes` (deterministic, for tests and dry
 runs) and `own` (objects and functions of users). A model reports every failure as a `ModelError`; retries,
 time limits and cancellation are its own business, so that the engine handles one kind of failure.
 """
@@ -21,6 +21,7 @@ from server.debate.replies.extract import Reply
 # Of the debate, and part of this interface.
 __all__ = ["FailureCause", "Function", "FunctionCall", "Message", "Prompt", "PromptSummary", "Reply", "Usage"]
 
+LITELLM_PREFIX = "litellm/"  # of models that are asked through litellm, whoever else could ask them
 MAX_ATTEMPTS = 3  # of a model for one reply; a budget may allow fewer
 OnText = Callable[[str], None]  # gets each piece of a reply as it is written; the result is the `Reply`
 

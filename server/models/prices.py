@@ -1,8 +1,10 @@
 """Prices of models, from litellm's table. It is read as a file: importing litellm takes seconds."""
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from importlib.util import find_spec
@@ -10,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from server.debate.facts.config import CALLER, Price
+from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.fakes.scripted import is_scripted
 
 PRICE_TABLE_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
+MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
+
+_TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
 
 class PriceTable:
@@ -41,8 +47,56 @@ class PriceTable:
         return Price(model=name, input=f"{Decimal(str(found[0])):f}", output=f"{Decimal(str(found[1])):f}")
 
 
+def compute_token_cost(
+    name: str,
+    input_tokens: int,
+    output_tokens: int,
+    *,
+    cached_tokens: int = 0,
+    reasoning_tokens: int = 0,
+    at: datetime | None = None,
+) -> str:
+    """Dollars for a reply by the table, as litellm computes them; "" if the price is unknown.
+
+    Cached tokens are part of the input, tokens of reasoning part of the output. `at`: when it was asked, in UTC.
+    """
+    row = find_row(name)
+    row = row | find_off_peak_prices(row, at or datetime.now(UTC))
+    tiers = [int(found[1]) for key in row if (found := _TIER.fullmatch(key))]
+    reached = max((tier for tier in tiers if input_tokens > tier * 1000), default=0)
+
+    def find_cost(key: str) -> Decimal | None:
+        costs = (row.get(f"{key}_above_{reached}k_tokens") if reached else None, row.get(key))
+        return next((Decimal(str(cost)) for cost in costs if isinstance(cost, int | float)), None)
+
+    per_input, per_output = find_cost("input_cost_per_token"), find_cost("output_cost_per_token")
+    if per_input is None or per_output is None:
+        return ""
+    per_cached, per_reasoning = (
+        find_cost("cache_read_input_token_cost"),
+        find_cost("output_cost_per_reasoning_token"),
+    )
+    cost = per_input * (input_tokens - cached_tokens) + per_output * (output_tokens - reasoning_tokens)
+    cost += (per_input if per_cached is None else per_cached) * cached_tokens
+    cost += (per_output if per_reasoning is None else per_reasoning) * reasoning_tokens
+    return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""
+
+
+def find_off_peak_prices(row: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """The prices that hold instead at some hours of the week (DeepSeek's), in UTC; empty where none do."""
+    off_peak = row.get("off_peak_pricing") or {}
+    for window in off_peak.get("windows", ()):
+        hours = window["hours_utc"]
+        for start, end in (span.split("-") for span in ([hours] if isinstance(hours, str) else hours)):
+            is_within = start <= f"{at:%H:%M}" < (end if end > start else "24:00")
+            if is_within and at.isoweekday() in window["weekdays"]:
+                return {key: price for key, price in off_peak.items() if key != "windows"}
+    return {}
+
+
 def find_row(name: str) -> dict[str, Any]:
     """What litellm's table says of a model; empty if it does not know it."""
+    name = name.removeprefix(LITELLM_PREFIX)
     table, (provider, _, bare) = load_table(), name.partition("/")
     row = table.get(name) or {}
     if not row and bare and str(table.get(bare, {}).get("litellm_provider", "")).startswith(provider):

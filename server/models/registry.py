@@ -8,14 +8,18 @@ from itertools import compress
 from server.debate.facts import families
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
-from server.models import Model, ModelError, OnText, Reply, Request
+from server.models import LITELLM_PREFIX, Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
 from server.models.providers.addresses import parse_provider
+from server.models.providers.connections import Connections
+from server.models.providers.direct import OllamaModel, OpenAIModel
+from server.models.providers.endpoints import find_endpoint
 from server.models.providers.litellm import LitellmModel, get_litellm
+from server.models.providers.model import ProviderModel
 from server.models.resilience import Guard, GuardedModel
 
 MAX_NAME_LENGTH = 200
@@ -68,9 +72,11 @@ class ModelRegistry:
         guard: Guard | None = None,
         chaos: Chaos | None = None,
         prices: PriceTable | None = None,
+        connections: Connections | None = None,
     ) -> None:
         self._own_models = {name: as_model(name, given) for name, given in (own_models or {}).items()}
         self._prices = prices or PriceTable()
+        self._connections = connections or Connections()
         self._guard = guard or Guard()
         self._models: dict[str, Model] = {}
         self._chaos = chaos
@@ -103,7 +109,7 @@ class ModelRegistry:
             return CallerModel()
         if name == "local":
             return embedded.LocalModel()
-        provider = parse_provider(name)
+        provider = parse_provider(name.removeprefix(LITELLM_PREFIX))
         problem = "cannot be used here, because their login writes to standard output"
         choice = f"{name}: models of {provider} {problem}. Choose another provider."
         require(provider not in UNSUPPORTED_PROVIDERS, choice)
@@ -115,17 +121,27 @@ class ModelRegistry:
         if own := load_own_model(name):
             return own
         # litellm accepts names without a provider for OpenAI and Anthropic models.
-        provider, guard = provider if "/" in name else family(name), self._guard
-        price = self._prices.own_prices.get(name)
-        cooldown = guard.cooldown(provider)
-        model = LitellmModel(name, sleep=guard.sleep, cooldown=cooldown, price=price)
-        return GuardedModel(name, provider, model, guard)
+        provider = provider if "/" in name.removeprefix(LITELLM_PREFIX) else family(name)
+        return GuardedModel(name, provider, self._build_provider_model(name, provider), self._guard)
+
+    def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
+        price, cooldown = self._prices.own_prices.get(name), self._guard.cooldown(provider)
+        endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name)
+        if endpoint is None:
+            return LitellmModel(name, sleep=self._guard.sleep, cooldown=cooldown, price=price)
+        kind = OllamaModel if endpoint.is_ollama else OpenAIModel
+        return kind(
+            name,
+            sleep=self._guard.sleep,
+            cooldown=cooldown,
+            price=price,
+            endpoint=endpoint,
+            connections=self._connections,
+        )
 
     def find_provider(self, name: str) -> str:
-        """The provider that is asked through litellm; "" for other models. Raises as `get`."""
-        model = self.get(name)
-        while isinstance(model, FaultyModel):
-            model = model.model
+        """The provider that is asked; "" for models without one. Raises as `get`."""
+        model = unwrap_model(self.get(name))
         return model.provider if isinstance(model, GuardedModel) else ""
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
@@ -146,8 +162,16 @@ class ModelRegistry:
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need for their first call. Never raises: the call reports errors."""
         with suppress(Exception):
-            if any(self.find_provider(name) for name in names):
+            guarded = (unwrap_model(self.get(name)) for name in names)
+            if any(isinstance(one.model, LitellmModel) for one in guarded if isinstance(one, GuardedModel)):
                 await get_litellm()
+
+
+def unwrap_model(model: Model) -> Model:
+    """The model behind injected faults."""
+    while isinstance(model, FaultyModel):
+        model = model.model
+    return model
 
 
 class CallerModel:

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.config import Window
+from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.prices import find_row
 from server.models.providers.addresses import (
@@ -23,6 +24,7 @@ from server.models.providers.addresses import (
     is_loopback,
     parse_provider,
 )
+from server.models.providers.endpoints import find_endpoint
 
 TIMEOUT = 2.0  # seconds for a server to say what it has
 MAX_ANSWER_LENGTH = 20_000_000  # bytes; Ollama sends the whole vocabulary of some models
@@ -45,7 +47,9 @@ class WindowTable:
         found: dict[str, int] = {}
 
         async def look_up(name: str) -> None:
-            found[name] = self.own.get(name) or await self._look_up(unwrap_faulty_name(name))
+            found[name] = self.own.get(name) or await self._look_up(
+                unwrap_faulty_name(name).removeprefix(LITELLM_PREFIX)
+            )
 
         async with anyio.create_task_group() as tasks:
             for name in (names := tuple(dict.fromkeys(names))):
@@ -56,7 +60,8 @@ class WindowTable:
         """The tokens of a model's window; 0 where unknown, as for the embedded model, which reads a summary."""
         if name in self.own:
             return self.own[name]
-        base, model = find_api_base(name), name.partition("/")[2]
+        endpoint = find_endpoint(name)
+        base, model = find_api_base(name) or (endpoint.base if endpoint else ""), name.partition("/")[2]
         if parse_provider(name) in OLLAMA_PROVIDERS:
             shown = await self._ask(f"{base}/api/show", model, {"model": model})
             return read_ollama_window(shown) or read_window(find_row(name), "max_input_tokens")

@@ -28,7 +28,7 @@ def family(model: str) -> str:
     """Who trained the model. Two models of one family count as less than two independent voices."""
     if model == EMBEDDED:
         return "smollm2"
-    provider, *path = model.casefold().partition("?")[0].split("/")
+    provider, *path = model.removeprefix("litellm/").casefold().partition("?")[0].split("/")
     own_name = path[-1] if path else provider
     for trained_by, pattern in _PATTERNS.items():
         if re.search(f"(?<![a-z])(?:{pattern})", own_name):

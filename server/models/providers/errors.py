@@ -1,4 +1,4 @@
-"""Classifies litellm's errors by class name and HTTP status, without importing litellm."""
+"""Classifies errors of providers by class name and HTTP status, without importing a client library."""
 
 import re
 from collections.abc import Collection
@@ -16,14 +16,14 @@ MAX_READ_LENGTH = 4_000  # of a provider's message
 _CLASS_NAMES: dict[FailureCause | None, str] = {
     "timeout": "APITimeoutError",
     "rate_limited": "BudgetExceededError RateLimitError",
-    "unavailable": "MidStreamFallbackError",
+    "unavailable": "HTTPError MidStreamFallbackError",
     "bad_request": "ModelNotMappedError",
     "refused": (
         "BlockedPiiEntityError ContentPolicyViolationError GuardrailRaisedException ModifyResponseException "
         "RejectedRequestError SensitiveDataRouteException"
     ),
-    "unreadable": "APIResponseValidationError",
-    None: "APIError OpenAIError",  # the HTTP status decides
+    "unreadable": "APIResponseValidationError UnreadableResponseError",
+    None: "APIError OpenAIError ResponseError",  # the HTTP status decides
 }
 CAUSE_BY_CLASS = {name: cause for cause, names in _CLASS_NAMES.items() for name in names.split()}
 """By the name of the class or its nearest ancestor; None if the HTTP status decides."""
@@ -50,6 +50,7 @@ _ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*
 # The message inside a quoted JSON error, in JSON or Python notation.
 _MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<message>.+?)\2[,}]""")
 _OBJECT_REPR = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
+_LENGTH_MARKS = ("context_length", "context length", "context window", "context_size", "prompt is too long")
 _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
 
 
@@ -74,7 +75,9 @@ def classify_error(error: Exception, model: str, missing_variables: Collection[s
         known = f"there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
     elif "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
         known = "the account has no credit left. Add some, or choose another model."
-    elif name == "ContextWindowExceededError":
+    elif name == "ContextWindowExceededError" or (
+        cause == "bad_request" and any(mark in message.lower() for mark in _LENGTH_MARKS)
+    ):
         cause = "too_long"
         known = "the debate is longer than this model can read. Choose one with a larger context."
     if known:

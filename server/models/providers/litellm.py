@@ -15,7 +15,8 @@ from typing import Any
 
 from anyio import to_thread
 
-from server.models import ModelError, OnText, Request
+from server.models import LITELLM_PREFIX, ModelError, OnText, Request
+from server.models.prices import MAX_COST_USD
 from server.models.providers.addresses import (
     OLLAMA_PROVIDERS,
     check_callable,
@@ -25,7 +26,7 @@ from server.models.providers.addresses import (
 )
 from server.models.providers.errors import ProviderFailure, classify_error
 from server.models.providers.model import ProviderModel
-from server.models.providers.request import REASONING_TOKENS, choose_ollama_window
+from server.models.providers.request import REASONING_TOKENS
 from server.models.providers.response import (
     Completion,
     read_completion,
@@ -33,15 +34,22 @@ from server.models.providers.response import (
 )
 from server.redaction import find_secrets, learn_secrets, redact_error
 
-MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
-
 
 @dataclass(eq=False)
 class LitellmModel(ProviderModel):
-    _ollama_window: int = 0  # the largest that was asked for
+    """`litellm/NAME` is NAME, whatever it is, as litellm has it."""
+
+    @property
+    def litellm_name(self) -> str:
+        return self.name.removeprefix(LITELLM_PREFIX)
+
+    @property
+    def has_functions(self) -> bool:
+        # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
+        return parse_provider(self.litellm_name) != "ollama"
 
     async def prepare(self) -> None:
-        check_callable(self.name, self.api_base or find_api_base(self.name))
+        check_callable(self.name, self.api_base or find_api_base(self.litellm_name))
         await get_litellm()
 
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
@@ -53,28 +61,28 @@ class LitellmModel(ProviderModel):
         return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
 
     def classify(self, error: Exception) -> ProviderFailure:
-        return classify_error(error, self.name, find_missing_variables(import_litellm(), self.name))
+        return classify_error(error, self.name, find_missing_variables(import_litellm(), self.litellm_name))
 
     def look_up_cost(self, counts: Any) -> str:
-        return look_up_litellm_cost(import_litellm(), self.name, counts)
+        return look_up_litellm_cost(import_litellm(), self.litellm_name, counts)
 
     def _build_arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
-        is_reasoning = litellm.supports_reasoning(model=self.name)
+        provider = parse_provider(self.litellm_name)
+        is_reasoning = litellm.supports_reasoning(model=self.litellm_name)
         # Anthropic's prompt cache needs blocks with a mark.
-        has_blocks = parse_provider(self.name) == "anthropic" or self.name.startswith("claude")
+        has_blocks = provider == "anthropic" or self.litellm_name.startswith("claude")
         messages = [
             {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
             for role, content in ((message.role, message.content) for message in request.prompt.messages)
         ]
         # Offline, the address that was checked is the one that is used.
-        is_explicit = is_offline() or parse_provider(self.name) in OLLAMA_PROVIDERS
-        api_base = self.api_base or (find_api_base(self.name) if is_explicit else "")
+        is_explicit = is_offline() or provider in OLLAMA_PROVIDERS
+        api_base = self.api_base or (find_api_base(self.litellm_name) if is_explicit else "")
         arguments: dict[str, Any] = {"api_base": api_base} if api_base else {}
-        if parse_provider(self.name) in OLLAMA_PROVIDERS:
-            self._ollama_window = max(self._ollama_window, choose_ollama_window(request))
-            arguments["num_ctx"] = min(self._ollama_window, request.window or self._ollama_window)
+        if provider in OLLAMA_PROVIDERS:
+            arguments["num_ctx"] = self.choose_window(request)
         return arguments | {
-            "model": self.name,
+            "model": self.litellm_name,
             "messages": messages,
             "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
             "timeout": request.timeout,

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from server.debate.facts.config import Price
-from server.debate.rules.windows import find_unread_prompt
+from server.debate.rules.windows import estimate_tokens, find_unread_prompt
 from server.models import ModelError, OnText, Reply, Request
 from server.models.providers.errors import ProviderFailure
 from server.models.providers.request import build_extras
@@ -17,6 +17,9 @@ from server.models.providers.response import Completion, build_reply, read_token
 from server.models.resilience import Cooldown, Sleep
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
+
+SMALLEST_OLLAMA_WINDOW = 8192  # tokens
+OLLAMA_MARGIN = 1.5  # code and tables have more tokens than are estimated
 
 
 @dataclass(eq=False)
@@ -29,7 +32,13 @@ class ProviderModel(ABC):
     sleep: Sleep = anyio.sleep
     cooldown: Cooldown | None = None  # that of the provider
     price: Price | None = None  # the operator's price, before any table's
+    _window: int = 0  # the largest that Ollama was asked for
     _refused: set[str] = field(default_factory=set)  # what the endpoint answered only without
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether functions can be offered at all."""
+        return True
 
     @abstractmethod
     async def prepare(self) -> None:
@@ -57,6 +66,18 @@ class ProviderModel(ABC):
         cost = Decimal(self.price.input) * tokens[0] + Decimal(self.price.output) * tokens[1]
         return f"{cost.normalize():f}"
 
+    def choose_window(self, request: Request) -> int:
+        """The `num_ctx` to ask Ollama for, without which it cuts prompts, unsaid.
+
+        Memory grows with it, and another one loads the model again: a power of two with room to spare, and never less
+        than before.
+        """
+        tokens = estimate_tokens(message.content for message in request.prompt.messages)
+        self._window = self._window or SMALLEST_OLLAMA_WINDOW
+        while self._window < tokens * OLLAMA_MARGIN + request.max_tokens:
+            self._window *= 2
+        return min(self._window, request.window or self._window)
+
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         attempt, has_streamed = 0, False
 
@@ -70,7 +91,7 @@ class ProviderModel(ABC):
         try:
             with anyio.fail_after(request.timeout):
                 started = anyio.current_time()
-                offered = build_extras(self.name, request)
+                offered = build_extras(self.name, request, has_functions=self.has_functions)
                 extras = {key: offered[key] for key in offered.keys() - self._refused}
                 while True:
                     attempt += 1

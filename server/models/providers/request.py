@@ -1,43 +1,25 @@
-"""What a request offers besides its messages, and the context window that Ollama is asked for."""
+"""What a request offers besides its messages: functions, or the schema of the answer."""
 
 from dataclasses import asdict
 from typing import Any
 
-from server.debate.rules.windows import estimate_tokens
 from server.models import Request
 from server.models.prices import find_row
-from server.models.providers.addresses import parse_provider
 
 REASONING_TOKENS = 4_000  # added for reasoning models, which would use up the reply's own limit
-
-SMALLEST_OLLAMA_WINDOW = 8192  # tokens
-OLLAMA_MARGIN = 1.5  # code and tables have more tokens than are estimated
 
 _BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
 _NO_SCHEMAS = (*_BOUNDS, "properties")
 
 
-def choose_ollama_window(request: Request) -> int:
-    """The `num_ctx` to ask for, without which Ollama cuts prompts, unsaid.
-
-    Memory grows with it, and another one loads the model again: a power of two with room to spare.
-    """
-    tokens = estimate_tokens(message.content for message in request.prompt.messages)
-    window = SMALLEST_OLLAMA_WINDOW
-    while window < tokens * OLLAMA_MARGIN + request.max_tokens:
-        window *= 2
-    return window
-
-
-def build_extras(name: str, request: Request) -> dict[str, Any]:
+def build_extras(name: str, request: Request, *, has_functions: bool = True) -> dict[str, Any]:
     """The request's functions, or else the schema of the answer: some providers refuse both together.
 
     Few models are known to support either, so they get them unless litellm's table says that they do not; what
     an endpoint refuses is left out from then on. Our own schemas use strict mode. A caller's schema may use keywords
     that strict modes reject, so it is sent unchanged and not strict; one of anything but an object is not sent.
     """
-    # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
-    if request.functions and parse_provider(name) != "ollama":
+    if request.functions and has_functions:
         return {"tools": [{"type": "function", "function": asdict(one)} for one in request.functions]}
     schema, strict = request.prompt.schema, request.prompt.strict
     is_sent = schema is not None and (strict or schema.get("type") == "object")

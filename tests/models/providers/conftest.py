@@ -1,10 +1,18 @@
-"""A stub of a provider, and models that ask it."""
+"""A stub of a provider, and models that ask it in each way there is."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import anyio
 import pytest
 
 from benchmarks.stub import Stub
+from server.models.providers.connections import Connections
+from server.models.providers.direct import OpenAIModel
+from server.models.providers.endpoints import find_endpoint
+from server.models.providers.litellm import LitellmModel
+from server.models.providers.model import ProviderModel
+from tests.support.provider_models import Ask
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -21,3 +29,22 @@ async def stub(litellm_used: None) -> AsyncIterator[Stub]:
     _ = litellm_used
     async with Stub() as stub:
         yield stub
+
+
+@pytest.fixture
+async def connections() -> AsyncIterator[Connections]:
+    async with Connections() as connections:
+        yield connections
+
+
+@pytest.fixture(params=["direct", "litellm"])
+def through(request: pytest.FixtureRequest, stub: Stub, connections: Connections) -> Ask:
+    def build(name: str = "stub", *, base: str = "", sleep: Any = anyio.sleep) -> ProviderModel:
+        name, base = f"openai/{name}", base or stub.url
+        if request.param == "litellm":
+            return LitellmModel(name, api_base=base, sleep=sleep)
+        endpoint = find_endpoint(name, base)
+        assert endpoint is not None
+        return OpenAIModel(name, sleep=sleep, endpoint=endpoint, connections=connections)
+
+    return build

@@ -9,18 +9,14 @@ import pytest
 from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
 from server.models.providers.litellm import LitellmModel
-from server.models.providers.request import build_extras
 from server.models.providers.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
+from tests.support.provider_models import Ask
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7"), pytest.mark.usefixtures("litellm_used")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7")]
 
 CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent_name": "Ben"})
-
-
-def through(stub: Stub, name: str) -> LitellmModel:
-    return LitellmModel(f"openai/{name}", api_base=stub.url)
 
 
 def handoff() -> Request:
@@ -29,11 +25,13 @@ def handoff() -> Request:
 
 @pytest.mark.requirement("B3")
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, stream: bool) -> None:
+async def test_a_call_comes_back_whole_and_counts_as_an_answer(
+    through: Ask, stub: Stub, stream: bool
+) -> None:
     stub.tool_calls = (("handoff", CHOICE), ("web__search", '{"query": "x"}'))
     told: list[str] = []
 
-    reply = await reply_in_time(through(stub, "calls"), handoff(), told.append if stream else None)
+    reply = await reply_in_time(through("calls"), handoff(), told.append if stream else None)
 
     assert reply.function_calls == (
         FunctionCall("handoff", CHOICE),
@@ -44,8 +42,8 @@ async def test_a_call_comes_back_whole_and_counts_as_an_answer(stub: Stub, strea
 
 
 @pytest.mark.requirement("B3")
-async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) -> None:
-    await reply_in_time(through(stub, "stub"), handoff())
+async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(through: Ask, stub: Stub) -> None:
+    await reply_in_time(through("stub"), handoff())
 
     body = stub.requests[0].body
     assert body["tools"] == [
@@ -61,19 +59,21 @@ async def test_a_function_is_offered_as_it_is_and_nothing_is_forced(stub: Stub) 
     assert "tool_choice" not in body
 
 
-async def test_with_functions_no_schema_is_sent(stub: Stub) -> None:
+async def test_with_functions_no_schema_is_sent(through: Ask, stub: Stub) -> None:
     request = build_task_request(
         "opening", functions=(Function("web__search", "Searches.", {"type": "object"}),)
     )
 
-    await reply_in_time(through(stub, "gpt-5.4-mini"), request)
+    await reply_in_time(through("gpt-5.4-mini"), request)
 
     assert {"tools", "response_format"} & stub.requests[0].body.keys() == {"tools"}
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, stream: bool) -> None:
-    reply = await reply_in_time(through(stub, "plain"), handoff(), (lambda _: None) if stream else None)
+async def test_a_model_that_refuses_functions_answers_in_prose(
+    through: Ask, stub: Stub, stream: bool
+) -> None:
+    reply = await reply_in_time(through("plain"), handoff(), (lambda _: None) if stream else None)
 
     assert reply.text
     assert (reply.function_calls, reply.usage.attempts) == ((), 2)
@@ -83,25 +83,27 @@ async def test_a_model_that_refuses_functions_answers_in_prose(stub: Stub, strea
 @pytest.mark.parametrize(
     "request_", [build_judgment_request(), build_deliverable_request()], ids=["ours", "the caller's"]
 )
-async def test_a_refused_schema_is_left_to_the_words_of_the_prompt(stub: Stub, request_: Request) -> None:
+async def test_a_refused_schema_is_left_to_the_words_of_the_prompt(
+    through: Ask, stub: Stub, request_: Request
+) -> None:
     stub.queue.extend(["plain", "plain"])
 
-    reply = await reply_in_time(through(stub, "gpt-5.4-mini"), request_)
+    reply = await reply_in_time(through("gpt-5.4-mini"), request_)
 
     assert reply.text
     assert ["response_format" in asked.body for asked in stub.requests] == [True, False]
 
 
-async def test_a_schema_that_was_refused_once_is_not_offered_again(stub: Stub) -> None:
-    model = through(stub, "plain")
+async def test_a_schema_that_was_refused_once_is_not_offered_again(through: Ask, stub: Stub) -> None:
+    model = through("plain")
     asked = [await reply_in_time(model, build_judgment_request()) for _ in range(3)]
 
     assert [reply.usage.attempts for reply in asked] == [2, 1, 1]
     assert ["response_format" in request.body for request in stub.requests] == [True, False, False, False]
 
 
-async def test_a_refusal_for_another_reason_leaves_the_schema_offered(stub: Stub) -> None:
-    model = through(stub, "plain")
+async def test_a_refusal_for_another_reason_leaves_the_schema_offered(through: Ask, stub: Stub) -> None:
+    model = through("plain")
     stub.queue.extend(["400", "400", "stub"])
     with pytest.raises(ModelError):
         await reply_in_time(model, build_judgment_request())
@@ -110,23 +112,25 @@ async def test_a_refusal_for_another_reason_leaves_the_schema_offered(stub: Stub
     assert ["response_format" in request.body for request in stub.requests] == [True, False, True]
 
 
-async def test_a_request_that_is_refused_without_them_too_has_failed(stub: Stub) -> None:
+async def test_a_request_that_is_refused_without_them_too_has_failed(through: Ask) -> None:
     with pytest.raises(ModelError) as failure:
-        await reply_in_time(through(stub, "400"), handoff())
+        await reply_in_time(through("400"), handoff())
 
     assert (failure.value.cause, failure.value.attempts) == ("bad_request", 2)
 
 
-async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(stub: Stub) -> None:
+async def test_a_context_that_is_too_long_is_not_tried_again_without_functions(through: Ask) -> None:
     with pytest.raises(ModelError) as failure:
-        await reply_in_time(through(stub, "context"), handoff())
+        await reply_in_time(through("context"), handoff())
 
     assert failure.value.attempts == 1
 
 
-async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(stub: Stub) -> None:
-    await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request())
-    await reply_in_time(through(stub, "gpt-5.4-mini"), build_deliverable_request({"type": "array"}))
+async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(
+    through: Ask, stub: Stub
+) -> None:
+    await reply_in_time(through("gpt-5.4-mini"), build_deliverable_request())
+    await reply_in_time(through("gpt-5.4-mini"), build_deliverable_request({"type": "array"}))
 
     sent, without = (asked.body.get("response_format") for asked in stub.requests)
     assert sent["json_schema"] == {"name": "answer", "strict": False, "schema": DELIVERABLE_SCHEMA}
@@ -134,7 +138,10 @@ async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(
 
 
 def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone() -> None:
-    assert build_extras("ollama/llama3", handoff()) == {}
+    assert [LitellmModel(name).has_functions for name in ("litellm/ollama/m", "litellm/openai/m")] == [
+        False,
+        True,
+    ]
 
 
 def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:

@@ -11,11 +11,13 @@ from benchmarks.stub import ERROR_RESPONSES, Stub
 from server.models import ModelError, Reply, Request
 from server.models.providers.errors import MAX_DETAIL_LENGTH
 from server.models.providers.litellm import LitellmModel, import_litellm, split_blocks
+from server.models.providers.model import ProviderModel
 from server.models.providers.request import REASONING_TOKENS, build_extras
 from tests.contract import model as contract
 from tests.support.paths import ROOT
+from tests.support.provider_models import Ask
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7", "D9"), pytest.mark.usefixtures("litellm_used")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7", "D9")]
 
 KEY = "sk-test-0123456789abcdef"  # as in conftest.py
 
@@ -32,19 +34,13 @@ def waits() -> Waits:
     return Waits()
 
 
-def through(stub: Stub, name: str = "stub", waits: Waits | None = None) -> LitellmModel:
-    if waits is None:
-        return LitellmModel(f"openai/{name}", api_base=stub.url)
-    return LitellmModel(f"openai/{name}", api_base=stub.url, sleep=waits.pause)
-
-
-async def ask(model: LitellmModel, request: Request | None = None, *, stream: bool = False) -> Reply:
+async def ask(model: ProviderModel, request: Request | None = None, *, stream: bool = False) -> Reply:
     request = request or contract.build_argument_request()
     return await contract.reply_in_time(model, request, (lambda _: None) if stream else None)
 
 
 async def failure_of(
-    model: LitellmModel, request: Request | None = None, *, stream: bool = False
+    model: ProviderModel, request: Request | None = None, *, stream: bool = False
 ) -> ModelError:
     with pytest.raises(ModelError) as failure:
         await ask(model, request, stream=stream)
@@ -53,21 +49,21 @@ async def failure_of(
 
 class TestContract(contract.ModelContract):
     @pytest.fixture
-    def model(self, stub: Stub) -> LitellmModel:
-        return through(stub)
+    def model(self, through: Ask) -> ProviderModel:
+        return through()
 
     @pytest.fixture(params=["whole", "streamed"])
-    def endless(self, stub: Stub, request: pytest.FixtureRequest) -> contract.EndlessModel:
+    def endless(self, through: Ask, stub: Stub, request: pytest.FixtureRequest) -> contract.EndlessModel:
         async def started() -> None:
             await stub.wait_until(in_flight=1)
 
         heard = None if request.param == "whole" else lambda _: None
-        return contract.EndlessModel(through(stub, "hang"), started, heard)
+        return contract.EndlessModel(through("hang"), started, heard)
 
 
-async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(stub: Stub) -> None:
+async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(through: Ask, stub: Stub) -> None:
     request = contract.build_argument_request()
-    await contract.reply_in_time(through(stub), request)
+    await contract.reply_in_time(through(), request)
 
     body = stub.requests[0].body
     assert body == {
@@ -77,9 +73,9 @@ async def test_what_is_sent_is_what_the_prompt_says_and_no_temperature(stub: Stu
     }
 
 
-async def test_tokens_are_counted_as_the_provider_counts_them(stub: Stub) -> None:
+async def test_tokens_are_counted_as_the_provider_counts_them(through: Ask) -> None:
     for stream in (False, True):
-        usage = (await ask(through(stub), stream=stream)).usage
+        usage = (await ask(through(), stream=stream)).usage
 
         words = sum(
             len(message.content.split()) for message in contract.build_argument_request().prompt.messages
@@ -88,11 +84,11 @@ async def test_tokens_are_counted_as_the_provider_counts_them(stub: Stub) -> Non
         assert usage.output_tokens == 60
 
 
-async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(stub: Stub) -> None:
-    unknown = await ask(through(stub))
-    known = await ask(through(stub, "gpt-5.4-mini"))
+async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(through: Ask) -> None:
+    unknown = await ask(through())
+    known = await ask(through("gpt-5.4-mini"))
     streamed = await contract.reply_in_time(
-        through(stub, "gpt-5.4-mini"), contract.build_argument_request(), lambda _: None
+        through("gpt-5.4-mini"), contract.build_argument_request(), lambda _: None
     )
 
     assert unknown.usage.cost_usd == ""
@@ -107,21 +103,25 @@ async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(stub: Stub
         ("stub\x1b[2J\n\ud800 of today " + "x" * 500, "openai/stub ? of today ".ljust(200, "x")),
     ],
 )
-async def test_the_model_that_answered_is_named_in_a_line(stub: Stub, reported: str, named: str) -> None:
+async def test_the_model_that_answered_is_named_in_a_line(
+    through: Ask, stub: Stub, reported: str, named: str
+) -> None:
     stub.reported_model = reported
 
-    assert (await ask(through(stub))).usage.model == named
+    assert (await ask(through())).usage.model == named
 
 
-async def test_a_model_that_reasons_gets_room_to_think(stub: Stub) -> None:
-    await ask(through(stub, "gpt-5.4-mini"))
+async def test_a_model_that_reasons_gets_room_to_think(through: Ask, stub: Stub) -> None:
+    await ask(through("gpt-5.4-mini"))
 
     assert stub.requests[0].body["max_completion_tokens"] == 600 + REASONING_TOKENS
 
 
-async def test_a_schema_is_sent_without_bounds_unless_a_model_is_known_not_to_take_it(stub: Stub) -> None:
-    await ask(through(stub), contract.build_judgment_request())
-    await ask(through(stub, "gpt-5.4-mini"), contract.build_judgment_request())
+async def test_a_schema_is_sent_without_bounds_unless_a_model_is_known_not_to_take_it(
+    through: Ask, stub: Stub
+) -> None:
+    await ask(through(), contract.build_judgment_request())
+    await ask(through("gpt-5.4-mini"), contract.build_judgment_request())
 
     unknown, sent = (asked.body.get("response_format") for asked in stub.requests)
     assert unknown == sent
@@ -136,9 +136,9 @@ async def test_a_schema_is_sent_without_bounds_unless_a_model_is_known_not_to_ta
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("scenario", "cut"), [("empty", False), ("truncated", True), ("prose", False)])
 async def test_an_answer_of_any_kind_comes_through_and_says_whether_it_was_cut(
-    stub: Stub, scenario: str, cut: bool, stream: bool
+    through: Ask, scenario: str, cut: bool, stream: bool
 ) -> None:
-    reply = await ask(through(stub, scenario), stream=stream)
+    reply = await ask(through(scenario), stream=stream)
 
     assert (reply.text == "") == (scenario == "empty")
     assert reply.cut == cut
@@ -149,11 +149,11 @@ async def test_an_answer_of_any_kind_comes_through_and_says_whether_it_was_cut(
     ("retry_after", "waited", "attempts"), [("11", [11, 11], 3), ("3600", [], 1)], ids=["short", "too long"]
 )
 async def test_the_provider_says_how_long_to_wait_and_a_wait_that_would_be_too_long_is_not_begun(
-    stub: Stub, waits: Waits, retry_after: str, waited: list[float], attempts: int
+    through: Ask, stub: Stub, waits: Waits, retry_after: str, waited: list[float], attempts: int
 ) -> None:
     stub.retry_after = retry_after
 
-    failure = await failure_of(through(stub, "429", waits))
+    failure = await failure_of(through("429", sleep=waits.pause))
 
     assert (failure.cause, failure.attempts, waits) == ("rate_limited", attempts, waited)
 
@@ -175,9 +175,9 @@ async def test_the_provider_says_how_long_to_wait_and_a_wait_that_would_be_too_l
     ],
 )
 async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
-    stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
+    through: Ask, stub: Stub, waits: Waits, scenario: str, cause: str, requests: int, stream: bool
 ) -> None:
-    failure = await failure_of(through(stub, scenario, waits), stream=stream)
+    failure = await failure_of(through(scenario, sleep=waits.pause), stream=stream)
 
     assert (failure.cause, failure.attempts, len(stub.chat_requests)) == (cause, requests, requests)
     assert failure.detail.startswith(f"openai/{scenario}: ")
@@ -186,12 +186,14 @@ async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
     assert len(waits) == requests - 1
 
 
-async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(stub: Stub, waits: Waits) -> None:
+async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(
+    through: Ask, stub: Stub, waits: Waits
+) -> None:
     stub.queue = deque(["broken", ""])
     pieces: list[str] = []
 
     reply = await contract.reply_in_time(
-        through(stub, "stub", waits), contract.build_argument_request(), pieces.append
+        through("stub", sleep=waits.pause), contract.build_argument_request(), pieces.append
     )
 
     assert reply.usage.attempts == 2
@@ -200,20 +202,20 @@ async def test_an_answer_that_breaks_off_is_asked_for_again_and_told_once(stub: 
 
 
 @pytest.mark.parametrize("scenario", ["hang", "stall"])
-async def test_a_provider_that_stops_is_left_when_the_time_is_up(stub: Stub, scenario: str) -> None:
+async def test_a_provider_that_stops_is_left_when_the_time_is_up(
+    through: Ask, stub: Stub, scenario: str
+) -> None:
     import_litellm()
-    failure = await failure_of(
-        through(stub, scenario), contract.build_argument_request(timeout=0.3), stream=True
-    )
+    failure = await failure_of(through(scenario), contract.build_argument_request(timeout=0.3), stream=True)
 
     assert failure.cause == "timeout"
     await stub.wait_until(abandoned=1)
 
 
 @pytest.mark.parametrize("scenario", ["hang", "stall"], ids=["before", "in the middle"])
-async def test_cancelling_an_answer_hangs_up(stub: Stub, scenario: str) -> None:
+async def test_cancelling_an_answer_hangs_up(through: Ask, stub: Stub, scenario: str) -> None:
     heard = asyncio.Event()
-    model = through(stub, scenario)
+    model = through(scenario)
     task = asyncio.create_task(model.reply(contract.build_argument_request(), lambda _: heard.set()))
     with anyio.fail_after(contract.TIMEOUT):
         await (stub.wait_until(in_flight=1) if scenario == "hang" else heard.wait())
@@ -223,8 +225,8 @@ async def test_cancelling_an_answer_hangs_up(stub: Stub, scenario: str) -> None:
             await task
 
 
-async def test_a_server_that_is_not_there_is_unavailable(waits: Waits) -> None:
-    model = LitellmModel("openai/stub", api_base="http://127.0.0.1:9/v1", sleep=waits.pause)
+async def test_a_server_that_is_not_there_is_unavailable(through: Ask, waits: Waits) -> None:
+    model = through(base="http://127.0.0.1:9/v1", sleep=waits.pause)
 
     assert (await failure_of(model)).cause == "unavailable"
 
@@ -255,6 +257,8 @@ async def test_a_model_of_no_provider_is_a_bad_request(stub: Stub) -> None:
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_key_never_shows(
+    through: Ask,
+    stub: Stub,
     key: str,
     stream: bool,
     waits: Waits,
@@ -264,12 +268,12 @@ async def test_a_key_never_shows(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     caplog.set_level(logging.DEBUG)
-    async with Stub(echo_key=True) as stub:
-        details = [
-            (await failure_of(through(stub, scenario, waits), stream=stream)).detail
-            for scenario in [*ERROR_RESPONSES, "reset"]
-        ]
-        assert stub.requests[0].headers["authorization"] == f"Bearer {key}"
+    stub.echo_key = True
+    details = [
+        (await failure_of(through(scenario, sleep=waits.pause), stream=stream)).detail
+        for scenario in [*ERROR_RESPONSES, "reset"]
+    ]
+    assert stub.requests[0].headers["authorization"] == f"Bearer {key}"
     shown = capfd.readouterr()
 
     assert shown.out == ""

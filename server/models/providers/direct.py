@@ -1,0 +1,196 @@
+"""OpenAI-compatible endpoints and Ollama, asked without litellm."""
+
+import json
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import count
+from typing import Any
+
+from server.models import ModelError, OnText, Request
+from server.models.prices import compute_token_cost, find_row
+from server.models.providers.addresses import check_callable
+from server.models.providers.connections import (
+    Connections,
+    ResponseError,
+    UnreadableResponseError,
+    read_body,
+    read_lines,
+)
+from server.models.providers.endpoints import KEYED_PROVIDERS, Endpoint
+from server.models.providers.errors import ProviderFailure, classify_error
+from server.models.providers.model import ProviderModel
+from server.models.providers.request import REASONING_TOKENS
+from server.models.providers.response import Completion, read_completion, read_stream, read_token_count
+
+MAX_ERROR_LENGTH = 4_000
+
+
+class Fields(dict[str, Any]):
+    """A JSON object with its members as attributes, None for those that it does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name)
+
+
+@dataclass(eq=False)
+class DirectModel(ProviderModel):
+    """A protocol of completions over HTTP; subclasses have its paths and shapes."""
+
+    _: KW_ONLY
+    endpoint: Endpoint
+    connections: Connections
+
+    path = ""
+
+    @abstractmethod
+    def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def read_line(self, line: bytes) -> Fields | None:
+        """The chunk that a line of a streamed response holds; None if it holds none."""
+
+    @abstractmethod
+    def read_whole(self, answer: Any) -> Fields:
+        """A response as a completion of OpenAI's protocol."""
+
+    async def prepare(self) -> None:
+        check_callable(self.name, self.endpoint.base)
+        if self.endpoint.provider in KEYED_PROVIDERS and not self.endpoint.key:
+            set_it = f"Set {self.endpoint.key_variable}, or choose another model."
+            raise ModelError("unauthorized", f"{self.name}: there is no key for it. {set_it}")
+
+    async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
+        body = json.dumps(self.build_body(request, extras, stream=on_text is not None)).encode()
+        headers = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
+        async with self.connections.post(self.endpoint.base + self.path, body, headers) as response:
+            try:
+                if on_text:
+                    return await read_stream(self._read_chunks(read_lines(response)), on_text)
+                return read_completion(self.read_whole(parse(await read_body(response))))
+            except (ValueError, TypeError, AttributeError, LookupError) as error:
+                raise UnreadableResponseError(f"It is no completion ({type(error).__name__}).") from error
+
+    async def _read_chunks(self, lines: AsyncIterator[bytes]) -> AsyncIterator[Fields]:
+        async with aclosing(lines):  # type: ignore[type-var]
+            async for line in lines:
+                if chunk := self.read_line(line):
+                    yield chunk
+
+    def classify(self, error: Exception) -> ProviderFailure:
+        return classify_error(error, self.name)
+
+    def look_up_cost(self, counts: Any) -> str:
+        written = read_token_count(counts, "completion_tokens")
+        reasoning = read_token_count(counts.completion_tokens_details, "reasoning_tokens")
+        if self.endpoint.provider == "xai":  # which does not count them as part of the completion
+            written += reasoning
+        return compute_token_cost(
+            self.name,
+            read_token_count(counts, "prompt_tokens"),
+            written,
+            cached_tokens=read_token_count(counts.prompt_tokens_details, "cached_tokens"),
+            reasoning_tokens=min(reasoning, written),
+        )
+
+    def count_tokens_to_write(self, request: Request) -> int:
+        is_reasoning = find_row(self.name).get("supports_reasoning")
+        return request.max_tokens + (REASONING_TOKENS if is_reasoning else 0)
+
+
+@dataclass(eq=False)
+class OpenAIModel(DirectModel):
+    path = "/chat/completions"
+    _limit_field: str = field(default="max_tokens", init=False)
+
+    def __post_init__(self) -> None:
+        if self.endpoint.provider == "openai" and find_row(self.name).get("supports_reasoning"):
+            self._limit_field = "max_completion_tokens"
+
+    async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
+        try:
+            return await super().complete(request, extras, on_text)
+        except ResponseError as error:
+            if self._limit_field in str(error) and "max_completion_tokens" in str(error):
+                self._limit_field = "max_completion_tokens"  # a newer model than any table knows
+                return await super().complete(request, extras, on_text)
+            raise
+
+    def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+        # Mistral counts tokens in streams unasked, and refuses fields that it does not know.
+        counted = {"stream_options": {"include_usage": True}} if self.endpoint.provider != "mistral" else {}
+        return {
+            "model": self.endpoint.model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
+            self._limit_field: self.count_tokens_to_write(request),
+            **extras,
+            **({"stream": True} | counted if stream else {}),
+        }
+
+    def read_line(self, line: bytes) -> Fields | None:
+        data = line.removeprefix(b"data:").strip()
+        is_data = line.startswith(b"data:") and data and data != b"[DONE]"
+        return join_parts(parse(data), "delta") if is_data else None
+
+    def read_whole(self, answer: Any) -> Fields:
+        return join_parts(answer, "message")
+
+
+@dataclass(eq=False)
+class OllamaModel(DirectModel):
+    path = "/api/chat"
+    _call_ids: Iterator[int] = field(default_factory=count, init=False)
+
+    def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+        options = {"num_ctx": self.choose_window(request), "num_predict": self.count_tokens_to_write(request)}
+        schema = extras.get("response_format", {}).get("json_schema", {}).get("schema")
+        return {
+            "model": self.endpoint.model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
+            "stream": stream,
+            "options": options,
+            **({"tools": extras["tools"]} if "tools" in extras else {}),
+            **({"format": schema} if schema else {}),
+        }
+
+    def read_line(self, line: bytes) -> Fields | None:
+        return self._translate(parse(line), "delta")
+
+    def read_whole(self, answer: Any) -> Fields:
+        return self._translate(answer, "message")
+
+    def _translate(self, answer: Any, part: str) -> Fields:
+        """One of Ollama's objects as OpenAI's protocol has it."""
+        said = answer.message or Fields()
+        # Each call comes whole and without an id; chunks number theirs from 0 each.
+        calls = [Fields(id=next(self._call_ids), function=c.function) for c in said.tool_calls or ()]
+        choice = Fields({part: Fields(content=said.content or "", tool_calls=calls)})
+        choice["finish_reason"] = answer.done_reason
+        counts = Fields(prompt_tokens=answer.prompt_eval_count, completion_tokens=answer.eval_count)
+        return Fields(model=answer.model, choices=[choice], usage=counts if answer.done else None)
+
+
+def parse(data: bytes) -> Any:
+    """A JSON object. Raises ResponseError for one that is an error, which streams and proxies send with status 200."""
+    answer = json.loads(data, object_hook=Fields)
+    if not isinstance(answer, Fields):
+        raise TypeError("it is no object")
+    if error := answer.error:
+        code = error.code if isinstance(error, Fields) else None
+        raise ResponseError(code if isinstance(code, int) else 0, json.dumps(answer)[:MAX_ERROR_LENGTH])
+    return answer
+
+
+def join_parts(answer: Any, part: str) -> Fields:
+    """A completion whose text is one string. Some models answer in parts, of which thoughts are no text."""
+    for choice in answer.choices or ():
+        said = choice.get(part)
+        if isinstance(said, Fields) and isinstance(said.content, list):
+            texts = (piece.text for piece in said.content if isinstance(piece, Fields))
+            said["content"] = "".join(text for text in texts if isinstance(text, str))
+        elif not isinstance(said, Fields):
+            choice[part] = said = Fields()
+        if not isinstance(said.content, str | None):
+            raise TypeError("the content is no text")
+    return answer  # type: ignore[no-any-return]
