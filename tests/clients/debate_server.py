@@ -12,6 +12,7 @@ from tests.support.mcp_debates import build_scripted_model
 
 PRICE_USD = "0.0125"  # of each answer
 JUDGES = ("alpha/judge", "beta/judge", "gamma/judge", "delta/judge", "omega/judge")
+DISSENTER = JUDGES[-1]
 
 
 class PricedModel:
@@ -29,8 +30,8 @@ def build_models(delay: float = 0.0) -> dict[str, Model]:
     said: dict[str, str] = {"argument": "A wombat of an argument."}
     agreeing = ("Ada", "A quokka verdict.", "A numbat reason.")
     findings = {
-        **dict.fromkeys(JUDGES[:-1], agreeing),
-        JUDGES[-1]: ("Ben", "An ibex verdict.", "An okapi reason."),
+        **dict.fromkeys(JUDGES, agreeing),
+        DISSENTER: ("Ben", "An ibex verdict.", "An okapi reason."),
     }
     models: dict[str, Model] = {"debater": PricedModel(replace(build_scripted_model(**said), delay=delay))}
     for name, (winner, verdict, reasoning) in findings.items():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from server.tools.debates import build_all_tools
+from tests.support.node import find_node
 from tests.support.paths import NODE
 
 pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
 
 
-@pytest.mark.skipif(
-    not (NODE / "node_modules").exists() or shutil.which("node") is None,
-    reason="needs Node.js and `npm install` in tests/node",
-)
 def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     environment = {
         **os.environ,
@@ -26,7 +22,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
         "COUNTERPOINT_MODELS": "scripted?delay=0.02",
     }
     done = subprocess.run(
-        ["node", "client.mjs", sys.executable, "-m", "counterpoint"],
+        [find_node(NODE), "client.mjs", sys.executable, "-m", "counterpoint"],
         cwd=NODE,
         env={**environment, "PYTHONPATH": str(NODE.parent.parent)},
         capture_output=True,

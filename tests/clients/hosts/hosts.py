@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 MODULES = Path(__file__).with_name("node_modules")
 PROMPT = "Get a second opinion."
@@ -27,6 +28,7 @@ class Server:
 class Host:
     name: str
     program: str  # within node_modules, where "*" stands for the machine
+    shows: Literal["data", "text"]  # which form of a result the model is shown
     prepare: Callable[[Path, str, Server], tuple[list[str], dict[str, str]]]
     """From the home, the provider's address and our server to the arguments and variables of the program."""
 
@@ -87,11 +89,27 @@ def prepare_codex(home: Path, url: str, server: Server) -> tuple[list[str], dict
     return ["exec", "--skip-git-repo-check", PROMPT], {"CODEX_HOME": str(home), "STAND_IN_KEY": "stand-in"}
 
 
+def prepare_opencode(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "stand-in"},
+        "models": {"model": {"name": "model"}},
+    }
+    entry = {"type": "local", "command": [*server.command], "environment": server.environment}
+    settings = {
+        "provider": {"stand-in": provider},
+        "model": "stand-in/model",
+        "small_model": "stand-in/model",
+        "autoupdate": False,
+        "share": "disabled",
+        "mcp": {"counterpoint": entry},
+    }
+    (home / "opencode.json").write_text(json.dumps(settings))
+    return ["run", PROMPT], {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+
+
 HOSTS = [
-    Host(
-        "Claude Code",
-        "@anthropic-ai/claude-code-linux-*/claude",
-        prepare_claude_code,
-    ),
-    Host("Codex", "@openai/codex-linux-*/vendor/*/bin/codex", prepare_codex),
+    Host("Claude Code", "@anthropic-ai/claude-code-linux-*/claude", "data", prepare_claude_code),
+    Host("Codex", "@openai/codex-linux-*/vendor/*/bin/codex", "data", prepare_codex),
+    Host("opencode", "opencode-linux-*/bin/opencode", "text", prepare_opencode),
 ]

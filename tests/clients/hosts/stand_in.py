@@ -1,7 +1,7 @@
 """A stand-in on loopback for a model provider: the model of a real host, following a script, with a record.
 
-It speaks the Anthropic Messages API and the OpenAI Responses API, as far as hosts use them. What it records are the
-requests that the host sent, so that a test can say what a model would have been shown.
+It speaks Anthropic Messages, OpenAI Responses and OpenAI chat completions, as far as the hosts use them.
+What it records are the requests that the host sent, so that a test can say what a model would have been shown.
 """
 
 import json
@@ -132,6 +132,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer_messages(json.loads(body))
         elif "/responses" in self.path:
             self.answer_responses(json.loads(body))
+        elif "/chat/completions" in self.path:
+            self.answer_chat(json.loads(body))
         else:
             self.send(b'{"input_tokens": 10}')
 
@@ -213,3 +215,22 @@ class Handler(BaseHTTPRequestHandler):
                 ("response.completed", {"response": {**whole, "status": "completed", "output": [item]}}),
             ]
         )
+
+    def answer_chat(self, request: Json) -> None:
+        """OpenAI chat completions, streamed."""
+        messages = request["messages"]
+        results = {one["tool_call_id"]: flatten(one["content"]) for one in messages if one["role"] == "tool"}
+        tools = [tool["function"]["name"] for tool in request.get("tools", ())]
+        step = self.server.answer(request, results, tools)
+        said: Json = {"role": "assistant"}
+        if isinstance(step, str):
+            said["content"] = step
+        else:
+            function = {"name": step.tool, "arguments": json.dumps(step.arguments)}
+            call_id = f"{step.id_prefix}{len(messages)}"
+            said["tool_calls"] = [{"index": 0, "id": call_id, "type": "function", "function": function}]
+        reason = "stop" if isinstance(step, str) else "tool_calls"
+        choices: list[Json] = [{"delta": said, "finish_reason": None}, {"delta": {}, "finish_reason": reason}]
+        chunk = {"id": "chat", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
+        chunks = [json.dumps({**chunk, "choices": [{"index": 0, **choice}]}) for choice in choices]
+        self.send("".join(f"data: {part}\n\n" for part in [*chunks, "[DONE]"]).encode(), "text/event-stream")
