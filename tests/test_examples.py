@@ -22,7 +22,7 @@ PRINTED: dict[str, list[str]] = {
     "second_opinion": ["## Verdict: Leaning", "2 rounds of talk, 4 turns."],
     "step_by_step": [
         "argumentation: 3 turns\nverdict: 0 turns",
-        "### Note to everybody\n\nAssume a team of two people.",
+        "### Note to everybody\n\n> Assume a team of two people.",
         "## Verdict: Leaning",
     ],
     "handoff": [
@@ -41,9 +41,9 @@ PRINTED: dict[str, list[str]] = {
     "caller_seat": [
         "--- Script is told:",
         "Your position: ",
-        "### Script (close it)",
+        '### Script ("close it")',
         "Nine of ten customers",
-        "### Model (keep it open)",
+        '### Model ("keep it open")',
         "Deliveries have until ten",
         "## Verdict: Leaning",
     ],

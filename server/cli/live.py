@@ -20,13 +20,21 @@ from server.debate.facts import events, interventions
 from server.debate.facts.errors import DebateError
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.labels import name_sides
+from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
 from server.debate.views.events import find_seat_kind
 from server.debate.views.names import name_event
-from server.debate.views.state import awaited_seats, awaited_turns, framing_line, is_visible, known_debaters
+from server.debate.views.state import (
+    awaited_seats,
+    awaited_turns,
+    framing_line,
+    is_reason_given,
+    is_visible,
+    known_debaters,
+)
 from server.debate.views.warnings import (
     describe_lost_functions,
     describe_lost_predicate,
@@ -237,10 +245,10 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
             colour = SPEAKER_COLOURS[snapshot.debate.names.index(event.seat) % len(SPEAKER_COLOURS)]
-            stance = format_heading(snapshot.debate.debater(event.seat).stance)
+            stance = quote_heading(snapshot.debate.debater(event.seat).stance)
             target = "" if event.act == "argument" else f", {event.act} to {event.to}"
-            text = event.text + ("\n(cut at the length limit)" if event.cut else "")
-            print_section(out, f"{event.seat} ({stance}){target}", text, f"bold {colour}")
+            cut = " (cut at the length limit)" if event.cut else ""
+            print_section(out, f"{event.seat} ({stance}){target}{cut}", event.text, f"bold {colour}")
         case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
             out.print_markdown(markdown.officer_block(event), 2)
         case events.BlockEnded():
@@ -256,7 +264,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case events.Balloted():
-            print_note(out, f"{event.seat} votes for {event.choice or 'no side'}: {event.reasoning}")
+            choice, why = event.choice or "no side", quote_heading(event.reasoning)
+            print_note(out, f"{event.seat} votes for {choice}: {why}")
         case events.Judged():
             finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
             note = "" if event.informative else " (not counted: the model is too small to judge)"
@@ -266,7 +275,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case interventions.TextIntervention():
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         case events.Paused() | events.Resumed() | interventions.InterventionFact():
-            print_note(out, ": ".join(filter(None, (describe_action(event), event.reason))), "")
+            print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
         case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
             pass
         case _:
@@ -280,7 +289,7 @@ def print_note(out: Terminal, text: str, lead: str = "> ", style: str = "") -> N
 
 def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
     print_note(out, title, "", style)
-    out.print_markdown(text, 2)
+    out.print_markdown(quote(text), 2)
 
 
 def describe_action(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
@@ -291,12 +300,18 @@ def describe_action(event: events.Paused | events.Resumed | interventions.Interv
     return event.kind.capitalize()
 
 
+def format_reason(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+    """The reason that somebody gave, quoted, or ours as it is."""
+    is_given = not isinstance(event, events.Paused) or is_reason_given(event)
+    return quote_heading(event.reason) if event.reason and is_given else event.reason
+
+
 def print_positions(out: Terminal, setup: events.Opened) -> None:
     """Who stands for what, and how that came about."""
     if (line := framing_line(setup)) and line not in find_setup_warnings(setup, 0):
         out.print_wrapped(line, "  ")
     for debater in known_debaters(setup):
-        out.print_wrapped(f"{debater.name}: {debater.stance} ({debater.model})", "  ")
+        out.print_wrapped(f"{debater.name}: {quote_heading(debater.stance)} ({debater.model})", "  ")
 
 
 def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:

@@ -11,11 +11,13 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from server.debate.facts.quoting import unescape_markup
 from server.debate.facts.text import clean_line, remove_invisible
 
 MIN_WIDTH = 20
 MAX_WIDTH = 100  # columns: longer lines are hard to read
 MIN_TEXT_WIDTH = 10
+QUOTE_MARK = "\u2502 "  # before each line of a quotation
 UNDERLINES = {1: "=", 2: "-"}  # by level of heading, so that headings show without styles
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -64,13 +66,20 @@ class Terminal(Console):
         self.print(line, soft_wrap=True)
 
     def print_wrapped(
-        self, text: str | Text, lead: str = "", style: str = "", *, lead_style: str = ""
+        self,
+        text: str | Text,
+        lead: str = "",
+        style: str = "",
+        *,
+        lead_style: str = "",
+        repeat_lead: bool = False,
     ) -> None:
         """Print text as one paragraph wrapped at words, with `lead` before it and as many spaces below that.
 
-        lead_style: of the lead alone; `style` is that of the whole.
+        lead_style: of the lead alone; `style` is that of the whole. repeat_lead: `lead` before each line.
         """
         margin = cell_len(lead)
+        below = lead if repeat_lead else " " * margin
         body = Text(clean_line(text)) if isinstance(text, str) else text
         width = max(self.width - margin, MIN_TEXT_WIDTH)
         if not self.is_terminal:  # a path or an address in a file stays in one piece
@@ -78,7 +87,7 @@ class Terminal(Console):
         lines = body.wrap(self, width)
         for line in lines:
             line.rstrip()
-        block = Text(style=style).append(lead, lead_style).append(Text("\n" + " " * margin).join(lines))
+        block = Text(style=style).append(lead, lead_style).append(Text("\n" + below).join(lines))
         block.rstrip()
         self.print_line(block)
 
@@ -97,11 +106,16 @@ class Terminal(Console):
             elif is_code or line.lstrip().startswith("|"):
                 self.print_line(f"{margin}{'    ' if is_code else ''}{line}")
             elif heading := _HEADING.fullmatch(line):
-                self.print_heading(parse_emphasis(heading[2]).plain, len(heading[1]), indent, style)
+                self.print_heading(
+                    parse_emphasis(unescape_markup(heading[2])).plain, len(heading[1]), indent, style
+                )
+            elif line.startswith(">"):  # foreign words: each line on the screen is marked
+                quoted = Text(unescape_markup(line[1:].strip()))
+                self.print_wrapped(quoted, f"{margin}{QUOTE_MARK}", repeat_lead=True)
             else:
                 item = _ITEM.match(line)
                 mark = item[0] if item else ""
-                self.print_wrapped(parse_emphasis(line[len(mark) :].removeprefix("\\")), margin + mark)
+                self.print_wrapped(parse_emphasis(unescape_markup(line[len(mark) :])), margin + mark)
 
 
 def parse_emphasis(line: str) -> Text:

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import format_heading, shorten_to_bytes
+from server.debate.facts.quoting import quote_heading, quote_inline
+from server.debate.facts.text import format_heading
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
 from server.engine.debates import DebateManager
@@ -104,7 +105,8 @@ def build_list_row(listing: StreamListing) -> DebateRow:
 
 def format_list_line(row: DebateRow) -> str:
     """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
-    winner = shorten_to_bytes(format_heading(row.winner_stance or row.position), MAX_WINNER_BYTES)
+    position = row.winner_stance or row.position
+    winner = quote_inline(position, MAX_WINNER_BYTES) if position else ""
     outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
     when = row.opened_at[:16].replace("T", " ")
-    return f"{row.debate_id}  {when}  {row.status}{outcome}: {row.question}"
+    return f"{row.debate_id}  {when}  {row.status}{outcome}: {quote_heading(row.question)}"

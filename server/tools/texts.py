@@ -1,7 +1,6 @@
 """Results as text for the model that called, from nothing but their fields."""
 
-from server.debate.facts.quoting import quote
-from server.debate.facts.text import format_heading
+from server.debate.facts.quoting import quote, quote_heading
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import format_position, format_report, section
 from server.debate.views.state import fork_origin_line
@@ -40,7 +39,7 @@ def format_step_result(result: StepResult) -> str:
     for turn in result.turns:
         recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
         retracted = ", retracted" if turn.retracted else ""
-        title = f"**{turn.agent}** ({format_heading(turn.stance)}){recipient}{retracted}:"
+        title = f"**{turn.agent}** ({quote_heading(turn.stance)}){recipient}{retracted}:"
         parts.append(f"{title}\n{quote(turn.text)}")
     parts += [result.moderator] if result.moderator else []
     parts += [
@@ -69,7 +68,7 @@ def format_background(result: VerdictResult) -> list[str]:
         *section("Keep in mind", result.cautions),
         *section("Failures", result.failures),
     ]
-    question = f"**Question**: {format_heading(result.question)}"
+    question = f"**Question**: {quote_heading(result.question)}"
     so_far = f"{result.rounds_of_talk} rounds of talk so far, {result.turn_count} turns. {result.cost}"
     return [part for part in (origin, question, "\n".join(sections).strip(), so_far) if part]
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from server.debate.commands import requests
 from server.debate.facts.errors import DebateError
-from server.debate.facts.text import collapse_whitespace
+from server.debate.facts.text import clean_line, collapse_whitespace
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
@@ -78,7 +78,7 @@ class ToolCall:
         client = context.session.client_params
         self.context, self.params = context, params
         self.manager = context.lifespan_context
-        self.actor = f"client {client.client_info.name[:60] if client else ''}".strip()
+        self.actor = f"client {clean_line(client.client_info.name)[:60] if client else ''}".strip()
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None
         self._progress, self._total = -PROGRESS_STEP, 0.0

@@ -42,7 +42,7 @@ def test_a_debate_shows_its_turns_and_ends_with_the_verdict(cli: Cli) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     shown = result.stdout
-    steps = ["Ada: tabs (scripted)", "== Round 1: opening ==", "Bob (spaces)", "== Round 2: rebuttal"]
+    steps = ['Ada: "tabs" (scripted)', "== Round 1: opening ==", 'Bob ("spaces")', "== Round 2: rebuttal"]
     steps += ["judge 1, reading 2: for", "Verdict: Leaning: ", "\ndebate ", "counterpoint show "]
     assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
     assert max(map(len, shown.splitlines())) <= 100
@@ -158,7 +158,10 @@ def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, fini
 
     lines = cli("list").stdout.splitlines()
 
-    assert [line.partition(": ")[2] for line in lines] == ["Ships or trains?", "Is tea better than coffee?"]
+    assert [line.partition(": ")[2] for line in lines] == [
+        '"Ships or trains?"',
+        '"Is tea better than coffee?"',
+    ]
     assert cli("list", "tea coffee").stdout.startswith(finished["debate_id"])
     assert len(cli("list", "--limit", "1", "--status", "concluded").stdout.splitlines()) == 1
     assert cli("list", "--status", "paused").stdout == ""
@@ -178,7 +181,7 @@ def test_an_empty_list_says_how_to_begin(cli: Cli) -> None:
 def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any]) -> None:
     shown = cli("show", finished["debate_id"]).stdout
 
-    assert shown.startswith("Is tea better than coffee?\n====")
+    assert shown.startswith('"Is tea better than coffee?"\n====')
     assert "Verdict: Leaning" in shown
     assert "**" not in shown
     assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Leaning")
@@ -201,7 +204,7 @@ def test_an_export_holds_every_event_and_its_hash(cli: Cli, finished: dict[str, 
     assert exported["entries"][-1]["hash"] == exported["receipt"]["head"]
     assert exported["result"] == finished["result"]
     assert [path.name for path in tmp_path.glob("*debate.json*")] == ["debate.json"]
-    assert cli("export", finished["debate_id"]).stdout.startswith("# Is tea better than coffee?")
+    assert cli("export", finished["debate_id"]).stdout.startswith('# "Is tea better than coffee?"')
 
 
 @pytest.mark.requirement("M5")

@@ -171,7 +171,7 @@ def test_the_caller_s_turns_are_read_from_stdin(cli: Cli) -> None:
     assert result.exit_code == 0, result.output
     shown = result.stdout
     steps = ["Your turn: Me, round 1 (argument)", "Your position: yes", "End it with an empty line.", "One."]
-    steps += ["Still one.", "Bot (no)", "Your turn: Me, round 2 (argument)", "Two.", "Verdict: Leaning"]
+    steps += ["Still one.", 'Bot ("no")', "Your turn: Me, round 2 (argument)", "Two.", "Verdict: Leaning"]
     assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
 
 
@@ -189,7 +189,7 @@ def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
 
     assert result.exit_code == 0, result.output
     assert "! This is not what judge 1 was asked for: the reply holds no clear finding" in result.stdout
-    assert "Verdict: Leaning: no (Bot)" in result.stdout
+    assert 'Verdict: Leaning: "no" (Bot)' in result.stdout
 
 
 @pytest.mark.requirement("N7", "M3")
@@ -212,7 +212,7 @@ def test_positions_are_named_and_shown_before_the_first_turn(cli: Cli) -> None:
     shown = cli("debate", "Which database should we use for events?", framing=True).stdout
 
     parts = ["A model names the positions before round 1.", "The question was read as an open question."]
-    parts += ["Debater 3: the cheapest answer: Which database", "== Round 1: opening =="]
+    parts += ['Debater 3: "the cheapest answer: Which database', "== Round 1: opening =="]
     assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
     assert "Proponent" not in shown
 
@@ -221,7 +221,7 @@ def test_positions_are_named_and_shown_before_the_first_turn(cli: Cli) -> None:
 def test_no_framing_debates_for_and_against(cli: Cli) -> None:
     shown = cli("debate", "Ship it?", "--no-framing", framing=True).stdout
 
-    assert "Proponent: for (scripted)" in shown
+    assert 'Proponent: "for" (scripted)' in shown
     assert "A model names" not in shown
 
 

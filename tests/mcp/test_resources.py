@@ -48,7 +48,7 @@ async def test_the_transcript_is_delivered_as_what_it_is(finished: Any, query: s
     [content] = (await client.read_resource(f"debate://{debate_id}/transcript{query}")).contents
 
     assert content.mime_type == mime_type
-    assert content.text.startswith("{" if "json" in mime_type else "# Should penguins fly?")
+    assert content.text.startswith("{" if "json" in mime_type else '# "Should penguins fly?"')
 
 
 async def test_a_view_is_the_same_by_tool_and_by_resource(finished: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
 
     assert (row.round, row.tags) == (0, [])
     assert format_list_line(row).startswith("abc  2026-12-01 10:00  running")
-    assert format_list_line(row).endswith(": (heading unreadable)")
+    assert format_list_line(row).endswith(': "(heading unreadable)"')
     assert build_transcript_resource(row).uri == "debate://abc/transcript"
 
 
@@ -193,5 +193,5 @@ async def test_a_page_of_debates_stays_short(open_modern: Any, question: str, co
     rows = answer.structured_content["debates"]
     assert byte_count(result_text(answer)) <= 4_000
     assert all(f"{row['debate_id']}  " in result_text(answer) for row in rows)
-    assert result_text(answer).count(": " + question[:20]) == len(rows) == min(count, 20)
+    assert result_text(answer).count(': "' + question[:20]) == len(rows) == min(count, 20)
     assert ("More: pass cursor=" in result_text(answer)) == (count > 20)

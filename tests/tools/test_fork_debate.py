@@ -168,7 +168,7 @@ def test_a_fork_runs_in_the_terminal_and_is_compared(cli: Cli, past: str, tmp_pa
     }
     shown = cli("compare", past, child["debate_id"]).stdout
     assert "is a fork of" in shown
-    assert "- judges.models: scripted | scripted?chars=90" in shown
+    assert '- judges.models: "scripted" | "scripted?chars=90' in shown
     assert cli("compare", child["debate_id"]).stdout.count("is a fork of") == 1
 
 

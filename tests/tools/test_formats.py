@@ -76,9 +76,9 @@ async def test_settle_has_a_summary_a_round_and_ends_when_the_moderator_settles_
         transcript = await mcp_debates.read_transcript(client, ran)
         state = await mcp_debates.read_view(client, ran, "state")
 
-    assert in_order(transcript, "Bull (optimist)", "Bear (risk analyst)", "Bull names a contract")
+    assert in_order(transcript, 'Bull ("optimist")', 'Bear ("risk analyst")', "Bull names a contract")
     assert in_order(
-        transcript, "**Status**: CONTINUE", "## Round 2", "**Status**: SETTLED", "**Decision**: Put"
+        transcript, "**Status**: CONTINUE", "## Round 2", "**Status**: SETTLED", "**Decision**\n\n> Put"
     )
     assert in_order(
         transcript, "## Verdict: Decided", "Put in half", "The talk ended: the moderator settled it."
@@ -111,7 +111,7 @@ async def test_a_moderated_debate_shows_who_was_called_on_what(open_modern: Any)
         {"round": 1, **told, "done": False},
         {"round": 2, "nextSpeakers": ["Ada"], "briefing": None, "newAngle": "Latency?", "done": True},
     ]
-    assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", "Ben (later)")
+    assert in_order(transcript, "Speakers: Ben, Ada, Ben.", "**Briefing**", "Load is 3x.", 'Ben ("later")')
     assert in_order(transcript, "Speakers: Ada.", "**New angle**", "Latency?", "*The last round.*")
     prompts = mcp_debates.find_prompts(debater, "argument")
     assert ["> Load is 3x." in prompt for prompt in prompts] == [True] * 4
@@ -135,7 +135,9 @@ async def test_a_round_robin_is_audited_and_ends_with_one_result_and_no_winner(o
     assert [turn["agent"] for turn in result["transcript"]] == ["Ada", "Ben"] * 2
     assert result["verdict"]["winner"] is None
     assert result["deliverable"].startswith("The question was: How do we store it?")
-    assert in_order(transcript, "Ada (engineer)", "Ben (lawyer)", "### Referee", "## Round 2", "### Referee")
+    assert in_order(
+        transcript, 'Ada ("engineer")', 'Ben ("lawyer")', "### Referee", "## Round 2", "### Referee"
+    )
     assert in_order(transcript, "## Result", "The question was: How do we store it?")
     assert all("Count the sources." in prompt for prompt in mcp_debates.find_prompts(referee, "audit"))
     assert len(referee.requests) == 2

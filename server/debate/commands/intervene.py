@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.facts import interventions
+from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import FRAMER, Limits, Price
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, Resumed
@@ -79,7 +80,7 @@ def pause(debate: Debate, _: InterventionRequest) -> Change:
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
     effect = "Answers in flight are kept; nothing more is asked until it is resumed."
-    return [Paused(reason="paused on request")], effect
+    return [Paused(reason=PAUSED_ON_REQUEST)], effect
 
 
 def resume(debate: Debate, request: InterventionRequest) -> Change:

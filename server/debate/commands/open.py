@@ -23,6 +23,7 @@ from server.debate.facts.config import (
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import label_debaters
+from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import Debate, count_passes, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
@@ -226,7 +227,12 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     for debater in debaters:
         name = normalize_name(debater.name)
         refusal = f"A debater cannot be called {debater.name!r}"
-        require(name and debater.name.isprintable(), f"{refusal}: use one line with letters or digits.")
+        require(
+            name
+            and debater.name.isprintable()
+            and disarm_markup(clean(debater.name)) == debater.name.strip(),
+            f"{refusal}: use one line with letters or digits, no link and no mark-up.",
+        )
         require(seat_kind(name) == "debaters", f"{refusal}: another seat has this name.")
         role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
         position = clean(debater.stance) or role

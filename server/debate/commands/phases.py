@@ -6,8 +6,9 @@ from server.debate.commands.formats import PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
 from server.debate.facts.config import Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import find_block
-from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.facts.text import clean_line
 
 DEFAULT_PASSES = 3  # of a block of phases
 
@@ -24,7 +25,7 @@ def build_custom_phases(
     for index, wanted in enumerate(requested):
         phase = build_custom_phase(wanted, format_location(index, wanted.name), default_order)
         phases.append(phase.model_copy(update={"name": choose_unique_name(phase.name, phases)}))
-        if first := collapse_whitespace(clean(wanted.repeat_from)):
+        if first := clean_line(wanted.repeat_from):
             block = Block(first=first, until=wanted.until or "limit", limit=wanted.limit or DEFAULT_PASSES)
             phases[-1] = phases[-1].model_copy(update={"block": block})
         else:
@@ -39,8 +40,9 @@ def format_location(index: int, name: str) -> str:
 
 
 def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order | None) -> Phase:
-    name, instruction = collapse_whitespace(clean(wanted.name)), wanted.instruction
+    name, instruction = clean_line(wanted.name), wanted.instruction
     require(name, f"{location}: a phase needs a name.")
+    require(disarm_markup(name) == name, f"{location}: its name must be no link and no mark-up.")
     problem = f"{location}: there is no such phase. Phases: {', '.join(PHASES)}."
     advice = "A custom phase needs an `instruction` that says what its speakers are to do."
     require(name in PHASES or instruction, f"{problem} {advice}")

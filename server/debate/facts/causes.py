@@ -47,3 +47,7 @@ PauseCause = Literal[
 def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
     """The cause as text; the detail where there is one."""
     return detail or END_CAUSE_TEXTS.get(cause, cause)
+
+
+PAUSED_ON_REQUEST = "paused on request"
+"""The reason of a pause for which nobody gave one."""

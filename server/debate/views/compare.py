@@ -7,6 +7,7 @@ from typing import Any
 from server.debate.commands.fork import find_inherited_entries
 from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed, SlotFact
 from server.debate.facts.interventions import InterventionFact
+from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
@@ -169,17 +170,18 @@ def render_comparison(comparison: dict[str, Any]) -> str:
     if comparison["provenance"] == "broken":
         lines.append("The entry that the fork was made after is not in the record of the other debate.")
     for each in (one, other):
-        position = format_heading(each["winner_stance"] or each["position"])
+        found = each["winner_stance"] or each["position"]
+        position = quote_heading(found) if found else ""
         finding = f"{each['outcome']} {position}".strip() or "no verdict"
         margin = f", margin {each['margin']} of 3" if each["winner"] and each["votes"] else ""
         rounds = f"{format_count(each['rounds_of_talk'], 'round')} of talk"
         cost = cost_line(UsageSum(**each["usage"]))
         lines += ["", f"**{each['debate_id']}**", f"- {each['status']}: {finding}{margin}"]
-        lines += [f"- {format_heading(vote)}" for vote in each["votes"]]
+        lines += [f"- {disarm_markup(format_heading(vote))}" for vote in each["votes"]]
         lines.append(f"- {rounds}, {format_count(each['turns'], 'turn')}; of its own: {cost}")
     if comparison["differences"]:
         lines += ["", "**What differs in the set-up**"]
     for row in comparison["differences"]:
-        field, mine, theirs = (format_heading(row[name]) for name in ("field", "one", "other"))
-        lines.append(f"- {field}: {mine or 'none'} | {theirs or 'none'}")
+        mine, theirs = (quote_heading(row[name]) if row[name] else "none" for name in ("one", "other"))
+        lines.append(f"- {disarm_markup(format_heading(row['field']))}: {mine} | {theirs}")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
 """Debates as Markdown: the transcript, a round, the verdict; and cost and estimate in a sentence."""
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -9,7 +8,7 @@ from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import SeatKind
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
-from server.debate.facts.quoting import disarm_markup, quote, quote_inline
+from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, place_turns
@@ -48,15 +47,12 @@ END_REASONS: dict[str, str] = {
 
 OfficerEvent = RoundPlan | events.Audited | events.RoundClosed
 
-_BLOCK_MARKUP = re.compile(r"^( {0,3})(#|=+[ \t]*$|-+[ \t]*$|<|```|~~~)")
-"""The start of a heading, its underline, or the start of an HTML or code block."""
-
 
 def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_round: int = 0) -> str:
     """The rounds from one on, then the verdict or why there is none yet."""
-    parts = [f"# {format_heading(debate.setup.question)}"]
+    parts = [f"# {quote_heading(debate.setup.question)}"]
     if since_round <= 1:
-        parts += [f"- **{d.name}**: {format_heading(d.stance)}" for d in known_debaters(debate.setup)]
+        parts += [f"- **{d.name}**: {quote_heading(d.stance)}" for d in known_debaters(debate.setup)]
         parts += [f"\n{line}" for line in filter(None, [framing_line(debate.setup)])]
         opened = f"Format {debate.setup.format}, opened {entries[0].at}."
         parts.append(
@@ -69,7 +65,7 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     if has_result(debate):
         parts.append("\n" + render_verdict(debate))
     elif status_reason(debate):
-        parts.append(f"\n*{status(debate)}: {format_heading(status_reason(debate))}*")
+        parts.append(f"\n*{status(debate)}: {format_item(status_reason(debate))}*")
     return "\n".join(parts) + "\n"
 
 
@@ -79,7 +75,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     for ballot in debate.round_ballots(round_number):
         if is_visible(debate, seat_kind(ballot.seat)):
             choice = ballot.choice or "no side"
-            lines.append(f"\n*{ballot.seat} votes for {choice}: {format_heading(ballot.reasoning)}*")
+            lines.append(f"\n*{ballot.seat} votes for {choice}: {quote_heading(ballot.reasoning)}*")
             lines += lookup_lines(debate, ballot)
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
@@ -87,14 +83,14 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
         if judged.round == round_number:
             finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
             lines.append(f"\n### {judged.seat}, reading {judged.slot_index}: {finding}")
-            lines.append(f"\n{escape_block_markup(judged.verdict)}")
+            lines.append(f"\n{quote(judged.verdict)}")
             lines += lookup_lines(debate, judged)
     if debate.deliverable and debate.deliverable.round == round_number:
         lines += lookup_lines(debate, debate.deliverable)
     ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
     lines += [f"\n*{describe_block_end(block)}*" for block in ended]
     return lines + [
-        f"\n*{failure.seat} failed: {format_heading(failure.detail)}*"
+        f"\n*{failure.seat} failed: {format_item(failure.detail)}*"
         for failure in debate.all_failures
         if failure.round == round_number
     ]
@@ -126,26 +122,26 @@ def talk_lines(debate: Debate, round_number: int) -> list[str]:
 def lookup_lines(debate: Debate, answer: events.SlotFact) -> list[str]:
     """What a seat looked up before an answer, a line for each."""
     return [
-        f"\n*{found.seat} looked up {found.tool} {format_heading(found.arguments)}: "
-        f"{format_heading(found.failed or found.result)}*"
+        f"\n*{found.seat} looked up {format_item(found.tool)} {quote_heading(found.arguments)}: "
+        f"{quote_heading(found.failed or found.result)}*"
         for found in visible_lookups(debate)
         if (found.seat, found.round, found.slot_index) == (answer.seat, answer.round, answer.slot_index)
     ]
 
 
 def note_block(note: TextIntervention, late: str = "") -> str:
-    return f"\n### {note.title} to {note.to or 'everybody'}{late}\n\n{escape_block_markup(note.text)}"
+    return f"\n### {note.title} to {note.to or 'everybody'}{late}\n\n{quote(note.text)}"
 
 
 def turn_block(debate: Debate, turn: events.Spoke) -> str:
-    stance = format_heading(debate.debater(turn.seat).stance)
+    stance = quote_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
     title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
-        cut = " *(cut at the length limit)*" if turn.cut else ""
-        return f"{title}\n\n{escape_block_markup(turn.text)}{cut}"
+        cut = "\n\n*(cut at the length limit)*" if turn.cut else ""
+        return f"{title}\n\n{quote(turn.text)}{cut}"
     struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
-    return f"{title}, retracted\n\n{escape_block_markup(struck)}"
+    return f"{title}, retracted\n\n{quote(struck)}"
 
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:
@@ -160,29 +156,28 @@ def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEve
 
 
 def officer_block(written: OfficerEvent) -> str:
-    title, parts = "Moderator", []
+    title = "Moderator"
     match written:
         case events.Audited():
-            title, parts = "Referee", [written.text]
+            title, parts = "Referee", [quote(written.text)]
         case events.RoundClosed():
             standing = "SETTLED" if written.settled else "CONTINUE"
-            title, parts = "Moderator's summary", [written.summary, f"**Status**: {standing}"]
-            parts += [f"**Decision**: {written.decision}"] if written.decision else []
+            title, parts = "Moderator's summary", [quote(written.summary), f"**Status**: {standing}"]
+            parts += [f"**Decision**\n\n{quote(written.decision)}"] if written.decision else []
         case _:
-            parts.append(f"Speakers: {', '.join(written.next_speakers) or 'nobody'}.")
+            parts = [f"Speakers: {', '.join(written.next_speakers) or 'nobody'}."]
             if isinstance(written, events.DefaultPlanUsed):
-                parts.append(f"*{format_heading(written.reason)}*")
+                parts.append(f"*{format_item(written.reason)}*")
             else:
-                parts += ["**Briefing**", written.briefing] if written.briefing else []
-                parts += ["**New angle**", written.new_angle] if written.new_angle else []
+                parts += ["**Briefing**", quote(written.briefing)] if written.briefing else []
+                parts += ["**New angle**", quote(written.new_angle)] if written.new_angle else []
                 parts += ["*The last round.*"] if written.done else []
-    text = "\n\n".join(parts)
-    return f"\n### {title}\n\n{escape_block_markup(text)}"
+    return f"\n### {title}\n\n" + "\n\n".join(parts)
 
 
-def escape_block_markup(text: str) -> str:
-    """A model's text that cannot add headings to the document or hide parts of it."""
-    return "\n".join(_BLOCK_MARKUP.sub(r"\1\\\2", line) for line in text.splitlines())
+def format_item(text: str) -> str:
+    """A line of ours in which names, or words between quotation marks, are foreign."""
+    return disarm_markup(format_heading(text))
 
 
 def render_moderation(debate: Debate, round_number: int) -> str:
@@ -205,7 +200,10 @@ def render_verdict(debate: Debate) -> str:
 
 def format_report(found: Report) -> str:
     """A report as Markdown, from nothing but its fields."""
-    parts = [f"## {found.headline}\n", f"**Question**: {format_heading(found.question)}"]
+    parts = [
+        f"## {disarm_markup(clean_line(found.headline))}\n",
+        f"**Question**: {quote_heading(found.question)}",
+    ]
     parts += [f"\n{quote(found.verdict)}"] if found.verdict else []
     parts += [f"\n{format_deliverable(found.deliverable)}"] if found.deliverable else []
     parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
@@ -215,14 +213,12 @@ def format_report(found: Report) -> str:
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)
     parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
-    parts += section(
-        "Positions", [f"{seat.debater} ({seat.model}): {seat.stance}" for seat in found.positions]
-    )
+    parts += section("Positions", map(format_position, found.positions))
     return "\n".join([*parts, "", summarize_talk(found)])
 
 
 def format_position(position: Position) -> str:
-    return f"{position.debater} ({position.model}): {position.stance}"
+    return f"{position.debater} ({position.model}): {quote_heading(position.stance)}"
 
 
 def quote_dissent(line: str) -> str:

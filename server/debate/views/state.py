@@ -8,9 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from server.debate.commands.positions import describe_framing_problem
+from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import AnySeatKind, Debater
-from server.debate.facts.events import Opened, Recorded, Usage
+from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render
@@ -163,8 +165,13 @@ def status_reason(debate: Debate) -> str:
     if debate.ended:
         return debate.ended.reason
     if paused := name_debate(debate).paused:
-        return paused.reason
+        return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
     return format_wait_reason(pending_calls(debate)) if status(debate) == "waiting" else ""
+
+
+def is_reason_given(paused: Paused) -> bool:
+    """Whether the reason of a pause is somebody's words, and not ours."""
+    return paused.cause == "request" and paused.reason != PAUSED_ON_REQUEST
 
 
 def fork_origin_line(forked_from: str, at_round: int) -> str:
@@ -189,7 +196,7 @@ def framing_line(setup: Opened) -> str:
     if framing.problem:
         return describe_framing_problem(setup)
     kind = "a yes-or-no question" if framing.question_kind == "yes_no" else "an open question"
-    assumed = f' Taken for given: "{framing.assumption}"' if framing.assumption else ""
+    assumed = f" Taken for given: {quote_heading(framing.assumption)}" if framing.assumption else ""
     return f"The question was read as {kind}.{assumed}"
 
 

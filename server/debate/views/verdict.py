@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
+from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.counting import SYNTHESIS
@@ -288,7 +289,7 @@ def build_headline(debate: Debate) -> str:
     if found:
         position = winner_stance(debate) or find_made_position(debate)
         who = f" ({found.winner})" if found.winner else ""
-        won = f": {format_heading(position)}{who}" if position else ""
+        won = f": {quote_heading(position)}{who}" if position else ""
         prevailed = ": no side prevailed" if found.outcome == "contested" else ""
         headline = f"Verdict: {found.outcome.capitalize()}{won or prevailed}"
     caps = format_heading(" ".join(find_verdict_caps(debate)))

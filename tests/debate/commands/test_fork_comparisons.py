@@ -56,8 +56,8 @@ class TestComparing:
             "fork is a fork of parent; they share round 1. They come to different findings."
         )
         told = render_comparison(found)
-        assert "- judges.models: scripted | another" in told
-        assert "- concluded: leaning wait, margin 3 of 3" in told
+        assert '- judges.models: "scripted" | "another"' in told
+        assert '- concluded: leaning "wait", margin 3 of 3' in told
 
     def test_the_other_way_round(self) -> None:
         parent = played()
@@ -187,4 +187,4 @@ def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     assert side_by_side(half, made("Half in May."))["agree"] == "no"
     found = side_by_side(half, nobody)
     assert (found["agree"], found["one"]["position"], found["other"]["position"]) == ("no", "Half now.", "")
-    assert "- concluded: synthesis Half now.\n" in render_comparison(found)
+    assert '- concluded: synthesis "Half now."\n' in render_comparison(found)

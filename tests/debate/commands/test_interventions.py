@@ -237,7 +237,7 @@ def test_an_instruction_is_shown_with_the_other_interventions() -> None:
     at.intervene("instruct", text=TEXT, reason="clarity")
     (row,) = build_interventions(at.stored())["log"]
     assert (row["action"], row["text"], row["reason"]) == ("instruct", TEXT, "clarity")
-    assert f"### Instruction to everybody\n\n{TEXT}" in render_transcript(at.debate, at.log)
+    assert f"### Instruction to everybody\n\n> {TEXT}" in render_transcript(at.debate, at.log)
 
 
 @pytest.mark.parametrize(

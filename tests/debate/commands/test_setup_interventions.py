@@ -258,7 +258,7 @@ class TestRetractions:
             label = "A" if call.reading == 2 else "B"
             assert (call.round == 1) or f"[{label}: retracted]" in render_prompt_text(prompt)
             assert "> Opponent lies." not in render_prompt_text(prompt).partition("# Round 2")[0]
-        assert "retracted\n\n~~Opponent lies.~~" in render_transcript(at.debate, at.log)
+        assert "retracted\n\n> ~~Opponent lies.~~" in render_transcript(at.debate, at.log)
         assert [turn.retracted for turn in visible_turns(at.debate) if turn.round == 1].count(True) == 1
 
     def test_nobody_is_told_to_answer_it(self) -> None:

@@ -83,10 +83,10 @@ class TestTheRound:
         rows = [(row["act"], row["agent"], row["to"]) for row in build_round(at.debate, 2)["turns"]]
         assert rows == pairs
         assert [(turn.act, turn.agent, turn.to) for turn in visible_turns(at.debate, 2)][:6] == pairs
-        assert "### Speaker 1 (stance 1), critique to Speaker 2\n\nWhy, asks 1?\n" in (
+        assert '### Speaker 1 ("stance 1"), critique to Speaker 2\n\n> Why, asks 1?\n' in (
             render_transcript(at.debate, at.log)
         )
-        assert "### Speaker 2 (stance 2), answer to Speaker 1\n\nSo, 2 to 1.\n" in (
+        assert '### Speaker 2 ("stance 2"), answer to Speaker 1\n\n> So, 2 to 1.\n' in (
             render_transcript(at.debate, at.log)
         )
 

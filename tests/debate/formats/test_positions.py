@@ -269,7 +269,7 @@ class TestRecord:
         after = build_state(at.stored())
         assert [debater["stance"] for debater in after["debaters"]] == DATABASES
         assert after["framing"] == "The question was read as an open question."
-        assert "- **Debater 2**: Use Kafka" in render_transcript(at.debate, at.log)
+        assert '- **Debater 2**: "Use Kafka"' in render_transcript(at.debate, at.log)
 
     def test_a_replay_needs_no_second_call(self) -> None:
         at = frame(answer(*DATABASES))

@@ -1,15 +1,15 @@
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.events import Paused
 from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.markdown import (
     build_search_text,
-    escape_block_markup,
     render_transcript,
     render_verdict,
 )
@@ -37,17 +37,17 @@ PANEL = ["mistral/large", "groq/llama", "xai/grok"]
 """Models of three families."""
 
 PARTS = [
-    f"# {QUESTION}\n- **Proponent**: for\n- **Opponent**: against\n",
+    f'# "{QUESTION}"\n- **Proponent**: "for"\n- **Opponent**: "against"\n',
     "\nFormat second_opinion, opened 2026-12-01T10:00:01.000Z.\n",
-    "\n## Round 1: opening\n\n### Note to everybody\n\nMind the costs.\n",
-    "\n### Opponent (against)\n\nOpponent in 1.\n",
-    "\n## Round 2: rebuttal\n\n### Opponent (against)\n\nOpponent in 2.\n",
-    "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\nIt is not worth it.\n",
-    f"\n## Verdict: Leaning: for (Proponent)\n\n**Question**: {QUESTION}\n\n> It is not worth it.\n",
+    "\n## Round 1: opening\n\n### Note to everybody\n\n> Mind the costs.\n",
+    '\n### Opponent ("against")\n\n> Opponent in 1.\n',
+    '\n## Round 2: rebuttal\n\n### Opponent ("against")\n\n> Opponent in 2.\n',
+    "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\n> It is not worth it.\n",
+    f'\n## Verdict: Leaning: "for" (Proponent)\n\n**Question**: "{QUESTION}"\n\n> It is not worth it.\n',
     "\n**Votes**\n- judge 1 (scripted): Proponent, margin 2 of 3\n- ahead: Proponent\n",
     "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1, against 0; 1 independent voices\n",
     "\n**Keep in mind**\n- One model argued every side (scripted): count it as one voice.\n",
-    "\n**Positions**\n- Proponent (scripted): for\n- Opponent (scripted): against\n",
+    '\n**Positions**\n- Proponent (scripted): "for"\n- Opponent (scripted): "against"\n',
     "\n2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
     "6 calls, 600 tokens in (360 cached), 120 out, $0.006.\n",
 ]
@@ -85,12 +85,12 @@ class TestTranscript:
 
     def test_it_can_begin_at_a_round(self) -> None:
         later = transcript(simulate(script=plainly).play(), 2)
-        assert later.startswith(f"# {QUESTION}\n\n## Round 2: rebuttal\n")
+        assert later.startswith(f'# "{QUESTION}"\n\n## Round 2: rebuttal\n')
         assert "## Verdict" in later
 
     def test_a_debate_that_is_paused_says_why(self) -> None:
         at = simulate().play_to_round(1).add_events(Paused(reason="lunch"))
-        assert transcript(at).endswith("\n## Round 1: opening\n\n*paused: lunch*\n")
+        assert transcript(at).endswith('\n## Round 1: opening\n\n*paused: on request: "lunch"*\n')
 
     def test_notes_stand_in_their_round_and_say_whom_they_are_for(self) -> None:
         at = (
@@ -100,12 +100,12 @@ class TestTranscript:
             .play_to_round(2)
         )
         first, second = transcript(at).split("## Round 2")
-        assert "### Note to Opponent\n\nMind.\n" in first
+        assert "### Note to Opponent\n\n> Mind.\n" in first
         assert "Mind." not in second
 
     def test_a_turn_that_was_cut_says_so(self) -> None:
         at = simulate(script=lambda _: Reply("Because of", build_usage(), cut=True)).play_through_round(1)
-        assert transcript(at).count("Because of *(cut at the length limit)*") == 2
+        assert transcript(at).count("> Because of\n\n*(cut at the length limit)*") == 2
 
     @pytest.mark.requirement("D3")
     def test_every_failure_is_shown(self) -> None:
@@ -121,13 +121,13 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("findings", "head"),
         [
-            ([render_finding("A")] * 3, "Decided: for (Proponent)"),
-            ([render_finding("B")], "Leaning: against (Opponent)"),
+            ([render_finding("A")] * 3, 'Decided: "for" (Proponent)'),
+            ([render_finding("B")], 'Leaning: "against" (Opponent)'),
             ([render_finding("A"), render_finding("B")], "Contested: no side prevailed"),
             ([render_finding(None)], "Undecided"),
             (
                 [render_finding(None, common_position="Half, then the rest.")] * 2,
-                "Synthesis: Half, then the rest.",
+                'Synthesis: "Half, then the rest."',
             ),
         ],
     )
@@ -150,7 +150,7 @@ class TestVerdict:
             "Each judge read once: an order of reading could have decided.",
         ]
         [head] = headings(render_verdict(at.debate))
-        assert head == f"## Verdict: Leaning: stance 1 (Speaker 1). {' '.join(caps)}"
+        assert head == f'## Verdict: Leaning: "stance 1" (Speaker 1). {" ".join(caps)}'
         assert f"**Keep in mind**\n- {caps[0]}\n- {caps[1]}\n" in render_verdict(at.debate)
         assert build_verdict(at.debate).cautions[:2] == caps
         assert sum("Never heard" in caution for caution in build_verdict(at.debate).cautions) == 1
@@ -232,27 +232,6 @@ def poses(line: str) -> bool:
 
 
 @given(FORGED)
-@example(" # x")
-@example("x\n===")
-@example("x\n---")
-@example("<h1>Verdict</h1>")
-@FUZZ_SETTINGS
-def test_no_line_of_a_models_text_is_a_heading(said: str) -> None:
-    assert not [line for line in escape_block_markup(said).splitlines() if poses(line)]
-
-
-@pytest.mark.parametrize("opens", ["```", "~~~", "<!--", "<script>", "   ```python"])
-def test_no_line_of_a_models_text_opens_what_would_swallow_the_rest(opens: str) -> None:
-    assert escape_block_markup(f"So:\n{opens}\nx").splitlines()[1].lstrip()[0] == "\\"
-
-
-@given(FORGED)
-@FUZZ_SETTINGS
-def test_a_text_keeps_its_words(said: str) -> None:
-    assert escape_block_markup(said).replace("\\", "") == "\n".join(said.splitlines()).replace("\\", "")
-
-
-@given(FORGED)
 @FUZZ_SETTINGS
 def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
     def script(call: Call) -> ScriptAnswer:
@@ -268,7 +247,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
     at = simulate(opened, script).add_events(NoteAdded(text=f"x\n{said}")).play_on()
     talk = [[seat for seat in entered.order if seat != "Speaker 3"] for entered in at.debate.rounds[:2]]
     ours = [
-        f"# {format_heading(at.debate.setup.question)}",
+        f"# {quote_heading(at.debate.setup.question)}",
         "## Round 1: opening",
         "### Note to everybody",
         *talk[0],
@@ -291,7 +270,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
 @pytest.mark.parametrize("reason", ["x\n## Verdict: Decided", "x\n\n# So it is"])
 def test_the_reason_of_a_pause_is_no_heading(reason: str) -> None:
     at = simulate().add_events(Paused(reason=reason))
-    assert headings(transcript(at)) == [f"# {QUESTION}"]
+    assert headings(transcript(at)) == [f'# "{QUESTION}"']
 
 
 class TestPieces:
