@@ -56,6 +56,9 @@ class Outbox(Protocol):
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         """(reader, queue index) of each queue whose first item is due. Cheap enough for polling."""
 
+    async def queues_about(self, stream: str) -> list[tuple[str, int]]:
+        """(reader, queue index) of each queue with an item about a stream."""
+
     async def first_due(self, reader: str, queue_index: int, now: float) -> OutboxItem | None:
         """The first item of a queue, in the order of entries; None where there is none, or it is not due yet."""
 

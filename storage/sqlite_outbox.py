@@ -64,6 +64,10 @@ class SqliteOutbox:
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         return [(reader, queue) for reader, queue in await self._db.reader.fetch_all(SELECT_DUE, now)]
 
+    async def queues_about(self, stream: str) -> list[tuple[str, int]]:
+        sql = "select distinct reader, queue from outbox where stream = ?"
+        return [(reader, queue) for reader, queue in await self._db.reader.fetch_all(sql, stream)]
+
     async def first_due(self, reader: str, queue_index: int, now: float) -> OutboxItem | None:
         rows = await self._db.reader.fetch_all(SELECT_FIRST, reader, queue_index)
         first = OutboxItem(*rows[0]) if rows else None

@@ -177,6 +177,10 @@ BUILT: dict[str, str] = {
         "a repeated request does not do its work twice: identical starts and forks join their twin, "
         "interventions carry a key"
     ),
+    "D23": (
+        "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
+        "vote, a budget share …) that pause a debate before what they wait for happens"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -197,10 +201,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "D23": (
-        "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
-        "vote, a budget share …) that pause a debate before what they wait for happens"
-    ),
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D26": (
         "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "

@@ -38,6 +38,11 @@ PRINTED: dict[str, list[str]] = {
         "concluded after 9 calls: budget: 7 of 10 calls spent",
         "they share round 1.",
     ],
+    "breakpoint": [
+        "paused: pause_when verdict: the verdict comes next, after round 2.",
+        "paused again, with a round on the note: pause_when verdict: the verdict comes next, after round 3.",
+        "concluded, leaning: ",
+    ],
     "caller_seat": [
         "--- Script is told:",
         "Your position: ",

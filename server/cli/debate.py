@@ -16,7 +16,13 @@ from pydantic import BaseModel, ValidationError
 from server.cli import session
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput, OptionsInput
+from server.debate.commands.requests import (
+    BREAKPOINT_FORMS,
+    ChangesInput,
+    DebateRequest,
+    LimitsInput,
+    OptionsInput,
+)
 from server.debate.facts.config import HandoffMode, Limits, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
@@ -68,6 +74,8 @@ def combine_options(*options: Decorator) -> Decorator:
     return lambda command: reduce(lambda decorated, add: add(decorated), reversed(options), command)
 
 
+PAUSE_HELP = f"Pause before it goes on. Repeatable: {BREAKPOINT_FORMS}."
+
 SEAT_OPTIONS = combine_options(
     click.option("--model", "models", multiple=True, help="Given to the debaters in turn. Repeatable."),
     click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
@@ -76,6 +84,7 @@ SEAT_OPTIONS = combine_options(
         "--document", multiple=True, type=TEXT_FILE, help="A text file that all seats read. Repeatable."
     ),
     click.option("--instructions", help="For every seat without its own prompt."),
+    click.option("--pause-when", "pause_when", multiple=True, metavar="WHEN", help=PAUSE_HELP),
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeats the random choices of orders."),
 )
 """Options of `debate` and `fork`."""
@@ -282,7 +291,7 @@ def run_debate(
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += ["quorum", "same_stance", "closing_round"]
+    names += ["quorum", "same_stance", "pause_when", "closing_round"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
@@ -304,7 +313,7 @@ def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> C
     """Raises UsageError for invalid values."""
     changed = [parse_debater(text) for text in given["debaters"]]
     models = dict(zip(debater_names, cycle(given["models"]), strict=False))
-    data = {name: given[name] for name in ("moderator", "instructions", "seed") if given[name]}
+    data = {name: given[name] for name in ("moderator", "instructions", "seed", "pause_when") if given[name]}
     data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
     data["stances"] = {row["name"]: row["stance"] for row in changed}
     return validate_input(ChangesInput, data | build_judges(given), given)

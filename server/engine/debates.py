@@ -34,7 +34,7 @@ from server.engine.errors import translate_storage_errors
 from server.engine.leases import Leases
 from server.engine.model_calls import LEEWAY, MODEL_FIELDS, ModelCaller
 from server.engine.repeats import dump_arguments, find_repeated, find_repeated_turn
-from server.engine.runner import TO_END, OnDebateText, Runner
+from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
 from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
@@ -92,10 +92,13 @@ class DebateManager:
         self.research = research or Research({})
         self._held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self._text_listeners: list[OnDebateText] = []
+        self._before_steps: list[BeforeStep] = []
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
-        runner = Runner(self.store, caller, self.daily_budget, has_lease, self._text_listeners)
+        runner = Runner(
+            self.store, caller, self.daily_budget, has_lease, self._text_listeners, self._before_steps
+        )
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working = self._driver.is_working
 
@@ -342,6 +345,11 @@ class DebateManager:
         """Call `on_text` with each chunk of a reply. Replies are streamed only while somebody subscribes."""
         self._text_listeners.append(on_text)
         return partial(self._text_listeners.remove, on_text)
+
+    def wait_before_steps(self, before_step: BeforeStep) -> Callable[[], None]:
+        """Have each step of a debate wait for `before_step(debate_id)`. Returns what ends that."""
+        self._before_steps.append(before_step)
+        return partial(self._before_steps.remove, before_step)
 
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""

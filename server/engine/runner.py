@@ -39,6 +39,9 @@ from storage.journal import Amount
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
 
+BeforeStep = Callable[[str], Awaitable[None]]
+"""Awaited with the id of a debate before each of its steps. Must not raise."""
+
 TO_END = math.inf  # the round through which a debate is run that runs to its end
 RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes have reserved
 RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)  # seconds; an answer waits for a database that cannot be written
@@ -79,7 +82,8 @@ class Runner:
     """One for each process; it keeps no state of any debate.
 
     `may_call(debate_id)` is asked before each model call. Without `text_listeners`, replies are not streamed:
-    that costs CPU time for each chunk.
+    that costs CPU time for each chunk. `before_steps`: waited for before a round begins, before its first calls and
+    before what ends it.
     """
 
     store: DebateStore
@@ -87,11 +91,15 @@ class Runner:
     daily_budget: DailyBudget
     may_call: Callable[[str], Awaitable[bool]]
     text_listeners: Sequence[OnDebateText] = ()
+    before_steps: Sequence[BeforeStep] = ()
     record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS
 
     async def run(self, run: Run) -> None:
         """Run a debate as far as requested, or until it pauses or waits for its caller. Raises LeaseLostError."""
         while not has_reached(run.snapshot.debate, run.through_round):
+            for before_step in self.before_steps:
+                await before_step(run.snapshot.id)
+                run.update(await self.store.refresh(run.snapshot))
             step = decide(run.snapshot.debate, run.code, self.compute_elapsed(run))
             if isinstance(step, Record):
                 run.update(await self.store.record(run.snapshot, step.events))
@@ -206,7 +214,7 @@ class Runner:
             if not events:
                 await self.daily_budget.settle(run.snapshot.id, reserved)
                 return
-            if not in_flight:
+            if not (in_flight or self.before_steps):
                 debate = replay(events, run.snapshot.debate)
                 # Code of the caller may raise, which must not cost an answer.
                 if not (run.code or has_reached(debate, run.through_round)):

@@ -24,9 +24,12 @@ from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
 from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at, is_recent
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
+from storage.journal import StorageError
 from storage.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
+SETTLE_SECONDS = 5.0  # that a step of a debate waits for interventions
+SETTLE_POLL_INTERVAL = 0.05  # seconds between checks for interventions made by another process
 SHUTDOWN_SECONDS = 0.5  # for deliveries when the manager closes; the next process does the rest
 DELIVERY_LEASE_SECONDS = 30.0  # the lease of a queue for one delivery, in addition to the webhook's timeout
 RELEASE_SECONDS = 0.25  # to give a lease up when the process ends during a delivery
@@ -62,12 +65,15 @@ async def run_hooks(
     with translate_storage_errors():
         await scanner.register()
         await runner.drop_overdue()
-    unsubscribe = manager.subscribe(runner.handle_commit)
+    endings = [manager.subscribe(runner.handle_commit)]
+    if any(action.intervene for hook in config.hooks for action in hook.do):
+        endings.append(manager.wait_before_steps(runner.settle))
     manager.start_task(runner.run)
     try:
         yield
     finally:
-        unsubscribe()
+        for end in endings:
+            end()
         with anyio.move_on_after(SHUTDOWN_SECONDS, shield=True):
             await runner.finish()
 
@@ -121,6 +127,27 @@ class HookRunner:
             return False
         self.is_failing = False
         return has_more
+
+    async def settle(self, debate_id: str) -> None:
+        """Wait until the hooks have intervened for what is recorded of a debate, `SETTLE_SECONDS` at most."""
+        with anyio.move_on_after(SETTLE_SECONDS):
+            while await self.poll():
+                pass
+            while await self.is_intervening(debate_id):
+                wakeup = self.wakeup
+                with anyio.move_on_after(SETTLE_POLL_INTERVAL):
+                    await wakeup.wait()
+            return
+        logger.warning("Debate %s goes on before hooks have intervened: they take too long", debate_id)
+
+    async def is_intervening(self, debate_id: str) -> bool:
+        """Whether an intervention in a debate is still to be made, by whichever process."""
+        try:
+            queues = await self.outbox.queues_about(debate_id)
+        except StorageError:  # the next step of the debate will say so
+            return False
+        actions = {(hook.name, index): one for hook in self.config.hooks for index, one in enumerate(hook.do)}
+        return any(actions[queue].intervene for queue in queues if queue in actions)
 
     async def finish(self) -> None:
         """Scan the last entries and wait for the workers."""

@@ -22,7 +22,9 @@ def suggest_next_tool(stored: StoredDebate, *, working: bool) -> str:
         run = f"get_verdict({this})" if stored.is_unattended else f"step_round({this})"
         if until := debate.paused.until:
             return f"Next: {run}, from {until} on."
-        return f"Next: when the cause is gone, intervene({this}, action='resume'), then {run}{conclude}."
+        is_wanted = debate.paused.cause in ("request", "pause_when")
+        when = "to go on" if is_wanted else "when the cause is gone"
+        return f"Next: {when}, intervene({this}, action='resume'), then {run}{conclude}."
     if working:
         return f"Next: get_verdict({this}) to wait for the end, or step_round({this}) for this round."
     return f"Next: step_round({this}, round={next_round(debate)}){conclude}."

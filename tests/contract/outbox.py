@@ -91,6 +91,8 @@ class ItemContract:
         )
 
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0), ("r", 1)]
+        assert sorted(await outbox.queues_about("s")) == [("q", 0), ("r", 0), ("r", 1)]
+        assert await outbox.queues_about("t") == []
         assert await take_all(outbox, queue_index=1) == ["r-1-1e"]
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
 

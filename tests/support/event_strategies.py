@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
 from server.debate.facts.causes import EndCause
-from server.debate.facts.config import Limits, SeatPrompt
+from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
@@ -42,6 +42,14 @@ SETUPS: dict[str, events.Opened] = {
     "oxford": build_setup(format="oxford"),
     "framed": build_setup(format="handoff", options={"framing": True}),
     "few turns": build_setup(format="full", debaters=build_debaters(3), options={"limits": {"max_turns": 8}}),
+    "breakpoints": build_setup(
+        format="verdict",
+        max_rounds=2,
+        options={
+            "pause_when": ["verdict", "failure", "contested", "unheard", "round:2", "budget:0.5"],
+            "limits": {"max_calls": 20},
+        },
+    ),
     "caller": build_setup(
         ["scripted", "caller"],
         format="verdict",
@@ -51,6 +59,11 @@ SETUPS: dict[str, events.Opened] = {
 ROUNDS = st.integers(0, 4)
 TEXT = st.sampled_from(["x", ""])
 LABELS = st.sampled_from([("A", "B"), ("A", "B", "C"), ("A", "A", "C")])
+BREAKPOINTS = [
+    Breakpoint(condition="verdict"),
+    Breakpoint(condition="failure"),
+    Breakpoint(condition="unheard"),
+]
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 
@@ -143,6 +156,13 @@ def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy
         build(events.HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
         build(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
         build(events.Paused, reason=st.just("x")),
+        build(
+            events.Paused,
+            reason=st.just("x"),
+            cause=st.sampled_from(["pause_when", "request"]),
+            breakpoints=st.lists(st.sampled_from(BREAKPOINTS), max_size=2).map(tuple),
+            seats=st.lists(any_seat_name(opened), max_size=2).map(tuple),
+        ),
         build(events.Resumed),
         build(events.Ended, ending=st.sampled_from(["concluded", "truncated"]), cause=causes),
         st.just(opened),

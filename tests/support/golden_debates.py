@@ -24,6 +24,7 @@ from tests.support.simulation import (
     ScriptAnswer,
     build_request,
     build_usage,
+    default_script,
     label_positions,
     render_finding,
     simulate,
@@ -261,6 +262,22 @@ def play_interventions() -> list[Event]:
     return at.play().events
 
 
+def play_breakpoints() -> list[Event]:
+    """A debate that stops at a failure, at a share of its budget and before its verdict, and goes on each time."""
+    options = {
+        "pause_when": ["failure", "budget:0.4", "verdict"],
+        "limits": {"max_calls": 10},
+        "judges": {"models": ["vendor/j"]},
+    }
+
+    lost = [ProviderFailure("timeout")]
+    script = task_script({"argument": lambda call: lost.pop() if lost else default_script(call)})
+    at = simulate(build_setup(format="verdict", max_rounds=2, options=options), script)
+    while at.play().debate.paused:
+        at.add_events(Resumed(reason="read"))
+    return at.events
+
+
 def play_fork() -> list[Event]:
     """A fork of the debate with interventions, with other judges and a changed stance."""
     at = DebateSimulation(replay(play_interventions()), events=play_interventions())
@@ -297,7 +314,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "positions": play_positions,
         "without positions": play_default_positions,
     },
-    "_interventions": {"steered": play_interventions, "forked": play_fork},
+    "_interventions": {"steered": play_interventions, "held": play_breakpoints, "forked": play_fork},
 }
 """The debates of each file, by its suffix and the stream."""
 

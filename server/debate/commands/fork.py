@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import build_documents
+from server.debate.commands.open import build_breakpoints, build_documents, check_breakpoints
 from server.debate.commands.positions import find_same_stance
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts import config, events, interventions
@@ -202,7 +202,11 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
     if changes.instructions is not None:
         other["instructions"] = changes.instructions
         other["prompt_functions"] = tuple(filter(None, setup.prompt_functions))
-    return setup.model_copy(update=other)
+    if changes.pause_when is not None:
+        other["pause_when"] = build_breakpoints(changes.pause_when)
+    changed = setup.model_copy(update=other)
+    check_breakpoints(changed)
+    return changed
 
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:

@@ -1,7 +1,7 @@
 """Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
@@ -11,6 +11,7 @@ from server.debate.commands.requests import DebateRequest, DebaterInput, Documen
 from server.debate.facts.config import (
     CALLER,
     FRAMER,
+    Breakpoint,
     Debater,
     Document,
     JudgePanel,
@@ -110,6 +111,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
         fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
+        pause_when=build_breakpoints(options.pause_when),
         on_window=options.on_window,
         hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
         hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
@@ -130,6 +132,7 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
+    check_breakpoints(setup)
     problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
     require(CALLER not in setup.fallback_models, problem)
 
@@ -151,6 +154,18 @@ def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:
         where = f"{seat} has a prompt" if seat else "there are instructions"
         require(not fixed, f"A function writes them, and {where} in the request: leave one out.")
     return setup.model_copy(update={"prompt_functions": tuple(seats)})
+
+
+def build_breakpoints(names: Iterable[str]) -> tuple[Breakpoint, ...]:
+    """Each of them once, in the order given."""
+    return tuple(dict.fromkeys(map(requests.parse_breakpoint, names)))
+
+
+def check_breakpoints(setup: Opened) -> None:
+    """Raises InvalidRequestError for a share of limits that are not there."""
+    shares = [str(point) for point in setup.pause_when if point.condition == "budget"]
+    problem = f"pause_when {', '.join(shares)} needs a limit to take a share of: set one in options.limits."
+    require(setup.limits.has_budget or not shares, problem)
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:

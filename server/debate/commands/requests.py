@@ -1,6 +1,7 @@
 """Requests for debates and forks: the arguments that tools, the terminal and scripts fill in."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from server.debate.facts.config import (
     MAX_PROMPT_LENGTH,
     BlockUntil,
+    Breakpoint,
     DebaterTask,
     HandoffMode,
     Limits,
@@ -32,7 +34,7 @@ TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
 Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
-Seed = Annotated[int, Field(ge=0, le=2**31 - 1, description="0: drawn")]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 def parse_schema_document(value: Any) -> dict[str, Any]:
@@ -52,6 +54,30 @@ SchemaDocument = Annotated[
     pydantic.WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
 ]
 """A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
+
+
+BREAKPOINT_FORMS = "verdict, failure, contested, unheard, round:N (1 or more), budget:S (a share such as 0.8)"
+
+
+def parse_breakpoint(text: str) -> Breakpoint:
+    """A breakpoint as callers write it: "verdict", "round:2", "budget:0.8". Raises ValueError."""
+    condition, _, detail = text.strip().partition(":")
+    if text.strip() in ("verdict", "failure", "contested", "unheard"):
+        return Breakpoint.model_validate({"condition": condition})
+    if condition == "round" and re.fullmatch("0*[1-9][0-9]{0,8}", detail):
+        return Breakpoint(condition="round", round=int(detail))
+    if condition == "budget" and re.fullmatch(r"[01](\.[0-9]{1,9})?", detail) and 0 < Decimal(detail) <= 1:
+        return Breakpoint(condition="budget", share=detail)
+    raise ValueError(f"{text[:40]!r} is no breakpoint: {BREAKPOINT_FORMS}")
+
+
+def check_breakpoint(text: str) -> str:
+    """Its usual form. Raises ValueError."""
+    return str(parse_breakpoint(text))
+
+
+BREAKPOINTS_HELP = "verdict, failure, contested, unheard, round:2, budget:0.8"
+Breakpoints = Annotated[list[Annotated[str, AfterValidator(check_breakpoint)]], Field(max_length=20)]
 
 
 class Input(BaseModel):
@@ -79,13 +105,13 @@ class Input(BaseModel):
 class DebaterInput(Input):
     name: Name
     stance: Annotated[Stance, Field(description="What it defends")] = ""
-    role: Annotated[Stance, Field(description="Who it is")] = ""
+    role: Stance = ""
     system_prompt: Text = ""
     replaces_task: bool = False
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
-    tools: Annotated[ToolNames, Field(description="Research servers it may use")] = []
+    tools: Annotated[ToolNames, Field(description="Research servers")] = []
 
 
 class DocumentInput(Input):
@@ -171,9 +197,9 @@ class OptionsInput(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
     referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
-    synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result at the end")] = None
+    synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
-    speaking: Annotated[Order | None, Field(description="Order of turns")] = None
+    speaking: Order | None = None
     handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Instead of the format's")] = []
     closing_round: Annotated[bool, Field(description="Last round together")] = False
@@ -182,6 +208,7 @@ class OptionsInput(Input):
         list[ModelName], Field(max_length=5, description="If a seat's model fails")
     ] = []
     on_window: OnWindow = "refuse"
+    pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
     limits: LimitsInput = LimitsInput()
     visibility: VisibilityInput = VisibilityInput()
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
@@ -191,7 +218,7 @@ class OptionsInput(Input):
     tags: Annotated[list[Annotated[Cleaned, Field(max_length=60)]], Field(max_length=20)] = []
 
 
-MODELS_HELP = "For the seats in turn, such as openai/gpt-5.2; empty: those configured"
+MODELS_HELP = "For the seats in turn; empty: those configured"
 
 
 class DebateRequest(Input):
@@ -210,13 +237,14 @@ class DebateRequest(Input):
 class ChangesInput(Input):
     """What a fork does differently from its parent; everything else is inherited."""
 
-    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="Model by debater's name")] = {}
-    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="Stance by debater's name")] = {}
+    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="By debater's name")] = {}
+    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="By debater's name")] = {}
     judges: JudgesInput | None = None
     moderator: ModelName = ""
-    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Added to the parent's")] = []
+    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Added")] = []
     max_rounds: Rounds = 0
     instructions: Text | None = None
+    pause_when: Breakpoints | None = None
     seed: Seed = 0
     run: Annotated[bool, Field(description="Run it to the verdict")] = False
 

@@ -40,8 +40,13 @@ END_CAUSE_TEXTS = {
 }
 
 PauseCause = Literal[
-    "request", "quorum", "unheard", "budget", "daily_budget"
-]  # unheard: a debater without a turn
+    "request",
+    "quorum",
+    "unheard",  # a debater without a turn
+    "budget",
+    "daily_budget",
+    "pause_when",  # a breakpoint of the debate
+]
 
 
 def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:

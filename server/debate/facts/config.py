@@ -25,8 +25,11 @@ Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """A number that JSON represents exactly (RFC 8785)."""
 
 
-Dollars = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")]
-"""An exact decimal; "" where unknown, which is not zero."""
+ExactDecimal = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?)?$")]
+"""A decimal of any precision; "" where there is none."""
+
+Dollars = ExactDecimal
+"""An amount; "" where unknown, which is not zero."""
 
 
 CALLER = "caller"
@@ -164,6 +167,21 @@ class Limits(Fact):
     def has_budget(self) -> bool:
         tokens = self.max_input_tokens or self.max_output_tokens
         return bool(self.max_calls or tokens or self.max_cost_usd or self.max_seconds)
+
+
+BreakpointCondition = Literal["verdict", "failure", "contested", "unheard", "round", "budget"]
+
+
+class Breakpoint(Fact):
+    """What pauses a debate before it goes on."""
+
+    condition: BreakpointCondition
+    round: Count = 0  # the round that is about to begin, for "round"
+    share: ExactDecimal = ""  # of a limit, for "budget"
+
+    def __str__(self) -> str:
+        """As callers write it: "verdict", "round:2", "budget:0.8"."""
+        return ":".join(filter(None, (self.condition, str(self.round or "") or self.share)))
 
 
 class Price(Fact):

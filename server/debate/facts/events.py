@@ -74,6 +74,7 @@ class Opened(Fact):
     limits: config.Limits = config.Limits()
     prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     windows: tuple[config.Window, ...] = ()  # of the models whose window is known
+    pause_when: tuple[config.Breakpoint, ...] = ()
     on_window: config.OnWindow = (
         "refuse"  # a prompt that does not fit: the call is not made, or made all the same
     )
@@ -300,7 +301,8 @@ class Paused(Fact):
 
     kind: Literal["paused"] = "paused"
     cause: PauseCause = "request"
-    seats: tuple[str, ...] = ()  # those without a turn, where the cause is "unheard"
+    breakpoints: tuple[config.Breakpoint, ...] = ()  # those that held, where the cause is "pause_when"
+    seats: tuple[str, ...] = ()  # those without a turn or an answer, where they are the cause
     reason: str
     until: Moment | Literal[""] = ""  # when it resumes unattended; "" where somebody has to resume it
     request_id: str = ""  # as of interventions

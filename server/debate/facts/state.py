@@ -15,6 +15,7 @@ from server.debate.facts.config import (
     REFEREE,
     SYNTHESIZER,
     AnySeatKind,
+    Breakpoint,
     Debater,
     Limits,
     Phase,
@@ -62,6 +63,7 @@ class Debate:
     failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
     unheard: frozenset[str] = frozenset()  # debaters without a turn for whom the debate has paused
     paused: events.Paused | None = None
+    passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
 

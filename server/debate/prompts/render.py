@@ -37,8 +37,7 @@ from server.debate.prompts.transcript import (
     render_preamble,
     render_transcript,
 )
-from server.debate.rules.advance import find_talk_end, next_phase
-from server.debate.rules.blocks import is_in_moderated_block
+from server.debate.rules.advance import find_talk_end, is_in_moderated_block, next_phase
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
 from server.debate.rules.schedule import current_model, find_seat_prompt, find_tools, slot_failures

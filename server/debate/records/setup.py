@@ -12,6 +12,7 @@ from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
     add_prompt_functions,
+    build_breakpoints,
     build_documents,
     check_debaters,
     check_setup,
@@ -79,6 +80,7 @@ def check_typed_parts(setup: Opened) -> None:
             build_input(kind, part)
     build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
     typed = {name: getattr(setup, name) for name in ("instructions", "handoff", "on_window", "quorum")}
+    typed |= {"pause_when": list(map(str, setup.pause_when))}
     typed |= {"seed": setup.seed, "tags": list(setup.tags), "fallback_models": list(setup.fallback_models)}
     hidden = {
         name.replace("hidden_from", "hide_from"): list(getattr(setup, name))
@@ -88,6 +90,9 @@ def check_typed_parts(setup: Opened) -> None:
     limits["max_turn_words"] = setup.turn_words
     limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
     options = requests.OptionsInput.model_validate({**typed, "visibility": hidden, "limits": limits})
+    require(
+        build_breakpoints(options.pause_when) == setup.pause_when, "pause_when: it is not as it is recorded."
+    )
     kept = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
     require(kept == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
     require(clean(setup.question) == setup.question, "its question is not clean.")

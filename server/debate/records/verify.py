@@ -140,7 +140,7 @@ class Verification:
             case Paused(cause="daily_budget"):
                 is_midnight = event.until.endswith("T00:00:00.000Z") and not event.seats
                 require(is_midnight, "the budget of a day ends at midnight")
-            case TalkConcluded(cause="budget") | Paused(cause="quorum" | "unheard" | "budget"):
+            case TalkConcluded(cause="budget") | Paused(cause="quorum" | "unheard" | "budget" | "pause_when"):
                 return self.find_following()
             case Paused() | Resumed() | InterventionFact():
                 check_change(self.debate, event)

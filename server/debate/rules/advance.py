@@ -3,7 +3,8 @@
 A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
 early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
 follows from what was said. A phase that closes the talk comes after all rounds of it, on top of `max_rounds`.
-A block of phases is held again until what its last phase says (`blocks`).
+A pass over a block of phases is completed, and then looked at: it is held again until consensus, the moderator's
+word or its limit. What ends the whole talk (a request, a budget, `max_rounds`) ends its blocks too.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,13 +24,14 @@ from server.debate.facts.events import (
     Opened,
     PhaseEntered,
     PromptsComputed,
+    RoundOpened,
 )
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, find_block, find_phase, phase_seats
-from server.debate.rules.blocks import find_block_end, find_moderator_cause, is_in_moderated_block
+from server.debate.rules.counting import Count, count_votes
 from server.debate.rules.schedule import seat_models, verdict_source
-from server.debate.rules.verdict import build_verdict_events
+from server.debate.rules.verdict import build_verdict_events, compute_ballot_vote, list_seats
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""
@@ -240,6 +242,44 @@ def can_follow(debate: Debate, phase: Phase) -> bool:
     has_ended = any(ended.round == debate.round for ended in debate.ended_blocks)
     held = sum(entered.phase == here.name for entered in debate.rounds)
     return block is not None and block.first == phase.name and held < block.limit and not has_ended
+
+
+def find_block_end(debate: Debate, phase: Phase) -> EndCause | None:
+    """Why a block is not held again after this phase, its last; None where it is."""
+    block = phase.block
+    assert block is not None
+    if recorded := next((ended for ended in debate.ended_blocks if ended.round == debate.round), None):
+        return recorded.cause
+    start = max(entered.round for entered in debate.rounds if entered.phase == block.first)
+    if block.until == "consensus" and count_last_vote(debate).outcome in ("decided", "leaning"):
+        return "consensus"
+    if block.until == "moderator" and (cause := find_moderator_cause(debate, start)):
+        return cause
+    if sum(entered.phase == phase.name for entered in debate.rounds) >= block.limit:
+        return "block_limit"
+    return "max_rounds" if debate.talk_round_count >= debate.max_rounds else None
+
+
+def count_last_vote(debate: Debate) -> Count:
+    """The count of the last vote, counted as every vote is. Every pass of a block until consensus holds one."""
+    phases = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
+    seats = phase_seats(debate.setup, next(phase for phase in phases if phase.wants == "ballot"))
+    votes = tuple(compute_ballot_vote(debate, seat) for seat in seats)
+    return count_votes(list_seats(debate, votes), threshold=debate.threshold)
+
+
+def find_moderator_cause(debate: Debate, since_round: int) -> EndCause | None:
+    """How the moderator ended a block since that round: by settling the question, or by opening a last round."""
+    if any(closed.settled for closed in debate.round_summaries if closed.round >= since_round):
+        return "settled"
+    opened = (plan for plan in debate.round_plans if plan.round >= since_round)
+    return "moderator_done" if any(isinstance(plan, RoundOpened) and plan.done for plan in opened) else None
+
+
+def is_in_moderated_block(debate: Debate, phase: Phase) -> bool:
+    """Whether the moderator's word ends the block that this phase is in, and not the talk."""
+    block = find_block(debate.setup.phases, phase)
+    return bool(block) and block[-1].block is not None and block[-1].block.until == "moderator"
 
 
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:

@@ -222,6 +222,24 @@ def compute_remaining(
     return min(bounds, key=lambda bound: bound.calls)
 
 
+def find_share_excess(debate: Debate, share: Decimal, calls: int, elapsed: ElapsedTime) -> str:
+    """Why so many more calls would take more than a share of a limit; "" where they would not."""
+    limits, used = debate.limits, compute_spending(debate)
+    size = estimate_next_call(debate)
+    rows: tuple[tuple[str, int | str, int | Decimal, int | Decimal], ...] = (
+        ("calls", limits.max_calls, used.calls, 1),
+        ("input tokens", limits.max_input_tokens, used.input_tokens, size[0]),
+        ("output tokens", limits.max_output_tokens, used.output_tokens, size[1]),
+        ("US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, size)),
+        ("seconds", limits.max_seconds, int(elapsed.debate_seconds), 0),
+    )
+    for unit, limit, amount, per_call in rows:
+        if limit and amount + calls * per_call > Decimal(limit) * share:
+            more = format_count(calls, "call")
+            return f"{amount} of {limit} {unit} spent, and {more} to come: more than {share} of them"
+    return ""
+
+
 def compute_limit_remaining(
     unit: str, limit: int | str, used: int | Decimal, per_call: int | Decimal, reserved: int
 ) -> Remaining:

@@ -43,6 +43,7 @@ from server.debate.rules.advance import (
     find_talk_end,
     next_phase,
 )
+from server.debate.rules.breakpoints import NextStep, find_breakpoint_pause
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -57,7 +58,7 @@ from server.debate.rules.budget import (
     find_round_shortfall,
 )
 from server.debate.rules.framing import build_default_positions
-from server.debate.rules.quorum import MAX_LISTED_CAUSES, compute_quorum, find_quorum_shortfall, find_unheard
+from server.debate.rules.quorum import compute_quorum, find_quorum_shortfall, find_unheard, join_causes
 from server.debate.rules.schedule import (
     Slot,
     build_slot_groups,
@@ -124,12 +125,26 @@ Step = Record | Ask | Wait | Over
 
 
 def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Step:
-    """Return the next step.
+    """Return the next step: a pause in place of one that a breakpoint holds back.
 
     Raises:
         Exception: whatever the caller's code raises.
         InvalidRequestError: it wrote too long a prompt.
     """
+    step = find_step(debate, code, elapsed)
+    match step:
+        case Record(events):
+            following = NextStep(events, 0, elapsed)
+        case Ask(calls):
+            following = NextStep((), len(calls), elapsed)
+        case _:
+            return step
+    paused = find_breakpoint_pause(debate, following)
+    return Record((paused,)) if paused else step
+
+
+def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:
+    """The next step where no breakpoint holds it back. Raises as `decide`."""
     if debate.ended:
         return Over(debate.ended)
     if debate.paused:
@@ -199,9 +214,7 @@ def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
 
 def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
     details = {failure.seat: failure.detail for failure in debate.failures}
-    listed = "; ".join(f"{seat}: {details[seat]}" for seat in seats[:MAX_LISTED_CAUSES]).rstrip(".")
-    if len(seats) > MAX_LISTED_CAUSES:
-        listed += f"; and {len(seats) - MAX_LISTED_CAUSES} more"
+    listed = join_causes(f"{seat}: {details[seat]}" for seat in seats)
     return Paused(
         cause="unheard",
         seats=seats,

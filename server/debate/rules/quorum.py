@@ -1,5 +1,7 @@
 """Whether enough seats answer for a round to be completed, and every debater is heard."""
 
+from collections.abc import Iterable
+
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
 from server.debate.facts.state import Debate, judge_seats
@@ -44,12 +46,17 @@ def find_quorum_shortfall(debate: Debate) -> str:
         )
     if open_or_answered >= needed:
         return ""
-    causes = list(dict.fromkeys(f"{f.seat}: {f.detail}" for f in debate.round_failures))
-    listed = "; ".join(causes[:MAX_LISTED_CAUSES])
-    if len(causes) > MAX_LISTED_CAUSES:
-        listed += f"; and {len(causes) - MAX_LISTED_CAUSES} more"
+    listed = join_causes(f"{f.seat}: {f.detail}" for f in debate.round_failures)
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
+
+
+def join_causes(causes: Iterable[str]) -> str:
+    """The first of them, each once, and how many more there are."""
+    different = list(dict.fromkeys(causes))
+    more = len(different) - MAX_LISTED_CAUSES
+    listed = "; ".join(different[:MAX_LISTED_CAUSES]).rstrip(".")
+    return f"{listed}; and {more} more" if more > 0 else listed
 
 
 def find_unheard(debate: Debate) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ from server.debate.facts.interventions import (
     TurnRetracted,
 )
 from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats
-from server.debate.rules import framing
+from server.debate.rules import breakpoints, framing
 from server.debate.rules.advance import apply_code_event, can_follow, find_code_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
@@ -126,12 +126,12 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case InterventionFact():
             return apply_intervention(debate, event)
         case Paused():
-            check(debate.paused is None, "it is paused already")
-            check(set(event.seats) <= set(debate.names), "nobody here is called so")
-            return replace(debate, paused=event, unheard=debate.unheard.union(event.seats))
+            problem = breakpoints.find_pause_problem(debate, event)
+            check(not problem, problem)
+            return breakpoints.pause(debate, event)
         case Resumed():
             check(debate.paused is not None, "it is not paused")
-            return replace(debate, paused=None, round_failures=(), failed_models=frozenset())
+            return replace(breakpoints.go_on(debate), round_failures=(), failed_models=frozenset())
         case Ended():
             decided = debate.verdict is not None or not verdict_source(debate.setup)
             check(event.ending == "truncated" or decided, "concluded without a verdict")
@@ -193,6 +193,7 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     phase = next((phase for phase in debate.setup.phases if phase.name == event.phase), None)
     check(phase is not None, f"no phase {event.phase}")
     check(event.round == debate.round + 1, "rounds follow one another")
+    check(not debate.setup.needs_framing, "the positions are not known yet")
     assert phase is not None
     check(can_follow(debate, phase), f"{event.phase} cannot follow")
     asked = phase_seats(debate.setup, phase)
@@ -260,7 +261,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
         check(not problem, problem)
         return replace(after, setup=framing.revise_positions(debate.setup, event))
     if isinstance(event, TalkConcluded):
-        return replace(after, paused=None)
+        return breakpoints.go_on(after)
     if isinstance(event, TurnRetracted):
         active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
         check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")

@@ -124,6 +124,7 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
     debate = stored.debate
     settings = {
         "paused": debate.paused is not None,
+        "pause_when": list(map(str, debate.setup.pause_when)),
         "concluding": debate.is_concluding,
         "max_rounds": debate.max_rounds,
         "limits": debate.limits.model_dump(),

@@ -311,6 +311,7 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
     assert found["settings"] | {"actions": (), "limits": {}} == {
         "limits": {},
         "paused": False,
+        "pause_when": [],
         "concluding": False,
         "max_rounds": 3,
         "weights": {"judge 1": "3/2"},
