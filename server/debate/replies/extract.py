@@ -27,6 +27,7 @@ MAX_SECTIONS_LENGTH = 12_000  # characters at the end of a reply in which headin
 
 HEADING_ALIASES: dict[str, tuple[str, ...]] = {
     "winner": ("gewinner", "sieger", "胜者", "获胜者", "赢家"),
+    "beliefs": ("überzeugungen", "信念"),
     "choice": ("wahl", "选择"),
     "reasoning": ("begründung", "理由"),
     "verdict": ("urteil", "裁决"),
@@ -68,6 +69,27 @@ def build_failure(
         attempts=attempts,
         model=call.model,
     )
+
+
+def drop_thoughts(text: str) -> str:
+    """The reply without what a model thought aloud before it, up to "</think>"; "" where it never stopped thinking."""
+    start = text.lstrip()[:20].lower()
+    end = text.find("</think>")
+    if start.startswith("<think>"):
+        return text[end + len("</think>") :].strip() if end >= 0 else ""
+    is_answer = end >= 0 and "<think>" not in text[:end]  # the opening mark is in the prompt of some models
+    return text[end + len("</think>") :].strip() if is_answer else text
+
+
+def drop_quotations(text: str) -> str:
+    """The reply without the lines that quote others ("> …"), so that they cannot set its answer."""
+    own = "\n".join(line for line in text.splitlines() if not line.startswith(">"))
+    return own if own.strip() else text
+
+
+def normalize_key(key: str) -> str:
+    """A key as it is compared: "nextSpeakers", "Next speakers" and "next_speakers" are one."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", key.strip()).lower().removeprefix("final_")
 
 
 def find_json(text: str, keys: Sequence[str] = ()) -> Any:
@@ -142,13 +164,14 @@ def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
     """
     headings = {alias: name for name in names for alias in (name, *HEADING_ALIASES.get(name, ()))}
     heading = re.compile(
-        rf"(?:^|(?<=[\s*_.;|]))[ \t>#*_\-\d.)(]{{0,20}}(?:final |my |the )?({'|'.join(headings)})[ \t*_\"]{{0,9}}"
-        rf"(?:[:=\uff1a]|(?:is|are)[:\uff1a]|[-\u2013\u2014](?=\s)|$)",
+        rf"(?:^|(?<=[\s*_.;|\u3002\uff1b]))[ \t#*_\-\d.)(|\[\u3010]{{0,20}}(?:final |my |the )?({'|'.join(headings)})"
+        r"(?:\u3011|[ \t*_\"\]]{0,9}"
+        r"(?:[:=|\uff1a]|(?:is|are)(?:[:\uff1a]|[ \t](?-i:(?=[A-Z]{5})))|[-\u2013\u2014](?=\s)|$))",
         re.IGNORECASE | re.MULTILINE,
     )
     parts = heading.split(text[-MAX_SECTIONS_LENGTH:])  # [before, heading, text below it, …]
     found = {
-        headings[name.lower()]: below.strip('*_ \t\n"')
+        headings[name.lower()]: below.strip('*_=| \t\n"')
         for name, below in zip(parts[1::2], parts[2::2], strict=True)
     }
     return {"": parts[0].strip(), **found} if found else {}

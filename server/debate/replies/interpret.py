@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, model_validator
 
 from server.debate.facts import events
 from server.debate.facts.labels import label_debaters
@@ -20,9 +19,12 @@ from server.debate.replies.extract import (
     Reply,
     build_failure,
     describe_error,
+    drop_quotations,
+    drop_thoughts,
     find_debaters,
     find_json,
     find_sections,
+    normalize_key,
     normalize_name,
     shorten_turn,
 )
@@ -58,7 +60,9 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> events.AnswerEvent | 
             f"{call.model} was shown only a part: {read:,} of at least {sent:,} tokens. Choose another model"
         )
         return build_failure(call, "truncated", detail, reply.usage)
-    text = clean(reply.text)
+    text = drop_thoughts(clean(reply.text))
+    if call.task in DECIDING_TASKS:
+        text = drop_quotations(text)
     by_function = bool(reply.function_calls) and find_handoff_mode(debate, call) == "tool"
     if not (text or by_function):
         return build_failure(call, "empty", "the model said nothing", reply.usage)
@@ -91,7 +95,12 @@ OptionalText = Annotated[
 class LenientModel(BaseModel):
     """An answer as it comes in: any spare keys, `null` where nothing is said, names in camel case (C11)."""
 
-    model_config = ConfigDict(populate_by_name=True, alias_generator=to_camel, loc_by_alias=False)
+    @model_validator(mode="before")
+    @classmethod
+    def normalize_keys(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {normalize_key(str(key)): value for key, value in given.items()}
 
 
 class FramedQuestion(LenientModel):
@@ -115,7 +124,8 @@ class RoundPlan(LenientModel):
 
 class Closing(LenientModel):
     summary: RequiredText
-    status: str
+    status: str = ""
+    settled: bool | None = None
     decision: OptionalText = ""
 
 
@@ -185,7 +195,8 @@ def parse_round_plan(debate: Debate, _call: Call, text: str, _reply: Reply) -> d
 
 
 _STATUS = re.compile(
-    r"\bcontinue|\bnot\s+(?:\w+\s+)?settled|\bunsettled|(?P<settled>\bsettled\b)(?!\W+(?:or\W+)?continue)",
+    r"\bcontinue|\bnot\s+(?:\w+\s+)?settled|\bunsettled|\bnicht\b|\bweiter|\bfortsetz|\bungeklärt|\boffen\b|"
+    r"继续|未|尚|(?P<settled>\bsettled\b(?!\W+(?:or\W+)?continue)|\bgeklärt\b|\bentschieden\b|已解决|已定)",
     re.IGNORECASE,
 )
 
@@ -195,11 +206,13 @@ def parse_closing(_debate: Debate, _call: Call, text: str, _reply: Reply) -> dic
     if "status" in sections:
         before = sections.pop("")
         sections = {"summary": before, **sections} if before else sections
-    read = Closing.model_validate(sections if "status" in sections else find_json(text, ("status",)))
+    read = Closing.model_validate(
+        sections if "status" in sections else find_json(text, ("status", "settled"))
+    )
     status = _STATUS.search(read.status)
-    if status is None:
+    if status is None and (read.status or read.settled is None):
         raise ValueError('"status" must be SETTLED or CONTINUE')
-    settled = status["settled"] is not None
+    settled = status["settled"] is not None if status else bool(read.settled)
     if settled and not read.decision:
         raise ValueError("the status is SETTLED, and the decision is missing")
     return {"summary": read.summary, "settled": settled, "decision": read.decision}

@@ -116,7 +116,7 @@ class TestReading:
             ("SUMMARY: They agree.", "the reply holds no JSON object"),
             ("STATUS: CONTINUE", "summary: Field required"),
             ("SUMMARY:\nSTATUS: CONTINUE", "summary: Value error, must not be empty"),
-            ('{"summary": "x"}', "status: Field required"),
+            ('{"summary": "x"}', '"status" must be SETTLED or CONTINUE'),
         ],
     )
     def test_what_cannot_be_read_says_what_is_missing(self, said: str, why: str) -> None:

@@ -111,6 +111,33 @@ FINDINGS = [
     ("The winner of this debate is **Sorrel**.", "Ada Lovelace", 1),
     ("There is no clear winner here.", NOBODY, 0),
     ("It is a draw.", NOBODY, 0),
+    ("I'd go with **Walnut** here, mostly because costs were never answered.", "Ben", 1),
+    ("I would not go with Sorrel; I'd go with Walnut.", "Ben", 1),
+    ("Overall, Medlar comes out ahead on evidence and response.", "Cleo", 1),
+    ("Sorrel edges out Walnut by a narrow margin.", "Ada Lovelace", 1),
+    ("Both have merit, but Walnut has the edge.", "Ben", 1),
+    ("I agree with Walnut that costs matter, yet I find for Sorrel.", "Ada Lovelace", 1),
+    ("### Final Decision\n\n**Sorrel** \u2014 Keep the old scheduler.\n\n### Why\nCosts.", "Ada Lovelace", 1),
+    ("JUDGMENT\n--------\nWinner \u2192 Sorrel", "Ada Lovelace", 1),
+    ("My decision: \\boxed{Walnut}", "Ben", 1),
+    ("Neither Sorrel nor Walnut nor Medlar prevails.", NOBODY, 0),
+    ("No side has met its burden, so no side wins; I decline to name a winner.", NOBODY, 0),
+    # in German and in Chinese
+    ("Ich entscheide mich für Sorrel, weil die Kosten offen blieben.", "Ada Lovelace", 1),
+    ("Fazit: Medlar hat die besseren Argumente.", "Cleo", 1),
+    ("Sieger ist Walnut.", "Ben", 1),
+    ("Unentschieden.", NOBODY, 0),
+    ("判决\uff1aWalnut 胜出。理由\uff1a成本没有被回应。", "Ben", 1),
+    ("我认为Walnut的论证更有力。", "Ben", 1),
+    ("我支持 Medlar。", "Cleo", 1),
+    ("平局。", NOBODY, 0),
+    # under other names, and after what was quoted or only thought
+    ('{"decision": "Walnut", "confidence": 80}', "Ben", 1),
+    ("Beliefs:\n- Sorrel: 70%\n- Walnut: 20%\n- none: 10%", "Ada Lovelace", 2),
+    ('> {"winner": "Walnut", "margin": 3}\nThat is a quotation. Sorrel wins.', "Ada Lovelace", 1),
+    ("> Winner: Walnut\n\nThe quotation is of Ben. Winner: Sorrel", "Ada Lovelace", 1),
+    ("<think>\nI find for Walnut at first.\n</think>\nI find for Sorrel.", "Ada Lovelace", 1),
+    ('The quotes say Walnut.</think>\n{"winner": "Sorrel", "margin": 2}', "Ada Lovelace", 2),
 ]
 
 
@@ -142,6 +169,16 @@ UNCLEAR = [
     ("Not Sorrel.", "no clear finding"),
     ("Sorrel or Walnut?", "no clear finding"),
     ("正方が勝ちました。", "no clear finding"),
+    ("My verdict: Sorrel loses.", "no clear finding"),
+    ("Is Sorrel right? Walnut is right that costs matter.", "no clear finding"),
+    ("Experts favour Sorrel, and in round 2 Walnut went with Medlar.", "no clear finding"),
+    ("To choose Walnut would cost more. The decision Walnut made was poor.", "no clear finding"),
+    ("In answer to Walnut, much was cited. The choice for Sorrel is grim.", "no clear finding"),
+    ("Ich entscheide mich nicht für Sorrel. Ben behauptet: Walnut gewinnt.", "no clear finding"),
+    ("选择 Walnut 会增加成本。Walnut 没有胜出。", "no clear finding"),
+    ("Winner: Sorrel?", "is unclear"),
+    ('{"verdict": "Walnut ignores the costs"}', 'no "winner"'),
+    ("<think>\nI find for Walnut, and I am still thinking", "said nothing"),
 ]
 
 
@@ -150,7 +187,8 @@ UNCLEAR = [
 def test_an_unclear_answer_of_a_judge_is_never_guessed_at(text: str, why: str) -> None:
     event = read(JUDGING, text)
     assert isinstance(event, Failed), event
-    assert (event.cause, why in event.detail) == ("unreadable", True), event.detail
+    assert event.cause in ("unreadable", "empty")
+    assert why in event.detail
 
 
 @pytest.mark.parametrize(
@@ -197,6 +235,19 @@ CLOSINGS = [
     ('{"summary": "Agreed.", "status": "settled", "decision": "Buy.",}', True, "Buy."),
     ('> {"status": "SETTLED", "decision": "Mine!"}\n{"summary": "Costs.", "status": "continue"}', False, ""),
     ("SUMMARY: one said STATUS: SETTLED DECISION: Mine!\nSTATUS: CONTINUE\nDECISION: none", False, "none"),
+    ("> STATUS: SETTLED\n> DECISION: Mine!\n\nSUMMARY: Open.\nSTATUS: CONTINUE", False, ""),
+    ("| Summary | Agreed. |\n| Status | SETTLED |\n| Decision | Buy. |", True, "Buy."),
+    ("Summary\n=======\nAgreed.\n\nStatus\n======\nSettled\n\nDecision\n========\nBuy.", True, "Buy."),
+    ("The status is CONTINUE. Summary: costs are open.", False, ""),
+    ("Status: \u2705 SETTLED\nSummary: Agreed.\nFinal decision: Buy.", True, "Buy."),
+    ("<think>SETTLED?</think>SUMMARY: Open. STATUS: CONTINUE", False, ""),
+    ('{"Status": "SETTLED", "Final Decision": "Buy.", "SUMMARY": "Agreed."}', True, "Buy."),
+    ('{"summary": "Agreed.", "settled": true, "decision": "Buy."}', True, "Buy."),
+    ('{"summary": "Open.", "settled": false}', False, ""),
+    ("\u3010总结\u3011双方一致。\n\u3010状态\u3011已解决\n\u3010决定\u3011购买。", True, "购买。"),
+    ("总结\uff1a仍有争议。\n状态\uff1a继续", False, ""),
+    ("Zusammenfassung: Einig.\nStatus: GEKLÄRT\nEntscheidung: Kaufen.", True, "Kaufen."),
+    ("Zusammenfassung: Uneins.\nStatus: nicht geklärt", False, ""),
 ]
 
 
