@@ -25,7 +25,8 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.rules.budget import count_expected_calls
 from server.debate.views import markdown
-from server.debate.views.events import find_seat_kind
+from server.debate.views.blind import find_blind_answers, is_blind
+from server.debate.views.events import is_hidden
 from server.debate.views.names import name_event
 from server.debate.views.state import (
     awaited_seats,
@@ -71,6 +72,7 @@ class LiveDisplay:
         )
         self.snapshot: DebateSnapshot | None = None
         self.shown_count = 0  # entries
+        self.blind_entries: list[events.Recorded] = []  # of those shown, what waits for the caller's own turn
         self.partial_texts: dict[str, str] = {}  # by seat; the seat that wrote last is last
         self.start_time = monotonic()
 
@@ -93,6 +95,8 @@ class LiveDisplay:
     def continue_from(self, snapshot: DebateSnapshot) -> None:
         """Start with a debate whose earlier events are not printed again."""
         self.snapshot, self.shown_count = snapshot, snapshot.debate.version
+        blind = find_blind_answers(snapshot.debate)
+        self.blind_entries = [entry for entry in snapshot.entries if is_blind(entry.event, blind)]
         if self.show_turns:
             print_setup(self.out, snapshot, snapshot.debate.setup)
             turns = format_count(len(snapshot.debate.turns), "turn")
@@ -104,9 +108,11 @@ class LiveDisplay:
             return
         snapshot, start = self.snapshot, self.shown_count
         self.shown_count = snapshot.debate.version
-        hidden = snapshot.debate.setup.hidden_from_client
-        for entry in snapshot.entries[start:] if self.show_turns else ():
-            if find_seat_kind(entry.event) not in hidden:
+        blind = find_blind_answers(snapshot.debate)
+        entries = [*self.blind_entries, *snapshot.entries[start:]]
+        self.blind_entries = [entry for entry in entries if is_blind(entry.event, blind)]
+        for entry in entries if self.show_turns else ():
+            if not is_blind(entry.event, blind) and not is_hidden(snapshot.debate, entry.event):
                 print_event(self.out, snapshot, entry.event)
         if self.bar:
             self.bar.fit_width()
@@ -125,7 +131,7 @@ class LiveDisplay:
         if not seat:
             awaited = ", ".join(map(clean_line, awaited_seats(debate)))
             activity = f"asking {awaited}" if awaited else ""
-        elif seat in debate.names and is_visible(debate, "debaters"):
+        elif seat in debate.names and is_visible(debate, "debaters") and not find_blind_answers(debate):
             name = f"{clean_line(seat)}: "
             named = name_sides(debate, text)
             activity = name + crop_start(clean_line(named), max(columns - cell_len(name), 0))

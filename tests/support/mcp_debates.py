@@ -8,6 +8,8 @@ from typing import Any
 
 from mcp import Client
 
+from server.debate.views.catalog import VIEWS
+from server.mcp.resources import PATHS
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_function_calls, build_reply_text
 from tests.support.client_calls import call, read_resource
@@ -85,6 +87,22 @@ async def step_all_rounds(client: Client, step: dict[str, Any]) -> list[dict[str
 
 async def read_view(client: Client, step: dict[str, Any], name: str) -> Any:
     return (await call(client, "read_debate", debate_id=step["debate_id"], view=name))["data"]
+
+
+async def read_everything(client: Client, debate_id: str) -> list[str]:
+    """All that a client can read of a debate: every view, resource, verdict and list."""
+    found = []
+    calls = [("read_debate", {"debate_id": debate_id, "view": name}) for name in VIEWS]
+    for tool, arguments in (*calls, ("get_verdict", {"debate_id": debate_id}), ("find_debates", {})):
+        result = await client.call_tool(
+            tool, {**arguments, "wait_seconds": 0} if "verdict" in tool else arguments
+        )
+        found += [str(result.content), json.dumps(result.structured_content)]
+    rounds = len((await call(client, "read_debate", debate_id=debate_id, view="analysis"))["data"]["rounds"])
+    paths = [path for path in PATHS if path != "rounds"] + [f"rounds/{n}" for n in range(1, rounds + 1)]
+    for path in (*paths, "transcript?format=json", "verdict?format=json", "prompt?format=json"):
+        found.append(str((await client.read_resource(f"debate://{debate_id}/{path}".rstrip("/"))).contents))
+    return found
 
 
 async def read_events(client: Client, step: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:

@@ -11,12 +11,11 @@ from mcp import Client
 from server.compose import open_manager
 from server.debate.commands.requests import OptionsInput, VisibilityInput
 from server.debate.facts.config import SeatKind
-from server.debate.views.catalog import VIEWS
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call
-from tests.support.mcp_debates import build_scripted_model, call_next, read_view
+from tests.support.mcp_debates import build_scripted_model, call_next, read_everything, read_view
 from tests.support.servers import Cli
 from tests.support.simulation import build_request
 
@@ -95,28 +94,12 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
     return step, returned
 
 
-async def everything(client: Client, debate_id: str) -> list[str]:
-    """All that a client can read of a debate: every view, resource, verdict and list."""
-    found = []
-    for name in VIEWS:
-        result = await client.call_tool("read_debate", {"debate_id": debate_id, "view": name})
-        found += [str(result.content), json.dumps(result.structured_content)]
-    for tool, arguments in (("get_verdict", {"debate_id": debate_id}), ("find_debates", {})):
-        result = await client.call_tool(tool, arguments)
-        found += [str(result.content), json.dumps(result.structured_content)]
-    paths = "transcript transcript?format=json verdict analysis interventions receipt events"
-    parts = ["", *(f"/{path}" for path in paths.split()), *(f"/rounds/{number}" for number in range(1, 6))]
-    for part in parts:
-        found.append(str((await client.read_resource(f"debate://{debate_id}{part}")).contents))
-    return found
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind: SeatKind) -> None:
     async with open_modern(seats(), "debater") as client:
         step, returned = await debated(client, hide_from_client=[kind])
-        texts = [*returned, *await everything(client, step["debate_id"])]
+        texts = [*returned, *await read_everything(client, step["debate_id"])]
         by_word = {
             text: (await call(client, "find_debates", query=text))["debates"]
             for hidden in HIDDEN.values()

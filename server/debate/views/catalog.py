@@ -10,6 +10,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
+from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.state import StoredDebate, awaited_turns
 
 MARKDOWN = "text/markdown"
@@ -58,13 +59,18 @@ def build_transcript(source: ViewSource) -> ViewData:
 
 def build_events(source: ViewSource) -> ViewData:
     """From the start of a round on: everything for 0, all but the opening for 1."""
-    since, hidden = source.since_round, source.debate.setup.hidden_from_client
+    debate, since = source.debate, source.since_round
+    blind = find_blind_answers(debate)
     entries: Iterable[Recorded] = source.entries[since:]
     if since > 1:
         entries = dropwhile(
             lambda e: e.event.kind != "phase_entered" or e.event.round < since, source.entries
         )
-    return {"events": [events.build_event_row(source.debate, entry, hidden) for entry in entries]}
+    rows = []
+    for entry in entries:
+        is_hidden = events.is_hidden(debate, entry.event) or is_blind(entry.event, blind)
+        rows.append(events.build_event_row(debate, entry, is_hidden=is_hidden))
+    return {"events": rows}
 
 
 def build_round(source: ViewSource) -> ViewData:

@@ -1,10 +1,8 @@
 """The events of a debate as rows for clients and hooks: all, the interventions, and the receipt of their chain."""
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.config import AnySeatKind, SeatKind
 from server.debate.facts.events import (
     AnswerEvent,
     Concluded,
@@ -75,15 +73,15 @@ def find_ended_round(debate: Debate, event: Event) -> PhaseEntered | None:
 
 
 def build_event_row(
-    debate: Debate, entry: Recorded, hidden_kinds: Sequence[SeatKind] = (), *, name: str = ""
+    debate: Debate, entry: Recorded, *, is_hidden: bool = False, name: str = ""
 ) -> dict[str, Any]:
-    """An entry as it was recorded; of an answer of a hidden seat only that it was given, and its usage.
+    """An entry as it was recorded; of a hidden answer only that it was given, and its usage.
 
     `debate`: after it, or later. `name`: as one of its public events; the end of a phase has the phase that ended.
     """
     event = entry.event
     ended = find_ended_round(debate, event)
-    included = {"kind", "seat", "round", "usage"} if find_seat_kind(event) in hidden_kinds else None
+    included = {"kind", "seat", "round", "usage"} if is_hidden else None
     if ended and name == PHASE_END:
         fields = {"kind": event.kind, "phase": ended.phase, "round": ended.round}
     else:
@@ -100,9 +98,10 @@ def build_event_row(
     }
 
 
-def find_seat_kind(event: Event) -> AnySeatKind | None:
-    """The kind of seat whose answer an event is; None for events that no seat's visibility hides."""
-    return seat_kind(event.seat) if isinstance(event, AnswerEvent | Researched) else None
+def is_hidden(debate: Debate, event: Event) -> bool:
+    """Whether clients may not see an answer, because of its seat, in this debate."""
+    hidden = debate.setup.hidden_from_client
+    return isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people read of a debate: names in place of the labels that stand in prompts and replies.
+"""What people read of a debate: names in place of labels, and nothing that the caller is not to see yet.
 
 The record keeps what was said. Every function here that shows a text of a model reads it from `name_debate`;
 what decides the next step never does.
@@ -15,6 +15,7 @@ from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
+from server.debate.views.blind import hide_blind_answers
 
 E = TypeVar("E", bound=Fact)
 
@@ -76,18 +77,19 @@ def name_json(debate: Debate, text: str) -> str:
 
 
 def name_debate(debate: Debate) -> Debate:
-    """The debate as people read it."""
+    """The debate as people read it, without what they are not to see yet."""
     for known, named in tuple(_recent):
         if known is debate:
             return named
     changes: dict[str, Any] = {}
+    shown = hide_blind_answers(debate)
     for field in fields(Debate):
-        value = getattr(debate, field.name)
+        value = getattr(shown, field.name)
         if isinstance(value, Fact):
             changes[field.name] = name_event(debate, value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Fact):
             changes[field.name] = tuple(name_event(debate, fact) for fact in value)
-    named = replace(debate, **changes)
+    named = replace(shown, **changes)
     _recent.append((debate, named))
     return named
 

@@ -124,7 +124,7 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
         judges[judged.seat].append(reading)
     debaters = {}
     for name in debate.names:
-        turns = [turn for turn in debate.turns if turn.seat == name]
+        turns = [turn for turn in name_debate(debate).turns if turn.seat == name]
         debaters[name] = {
             "turns": len(turns),
             "words": sum(len(turn.text.split()) for turn in turns),

@@ -17,6 +17,7 @@ from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render
 from server.debate.rules.decide import format_wait_reason, is_unattended, pending_calls, status
+from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate
 from server.debate.views.warnings import failure_lines
 
@@ -166,7 +167,11 @@ def status_reason(debate: Debate) -> str:
         return debate.ended.reason
     if paused := name_debate(debate).paused:
         return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
-    return format_wait_reason(pending_calls(debate)) if status(debate) == "waiting" else ""
+    if status(debate) != "waiting":
+        return ""
+    hidden = list_blind_seats(debate)
+    until = f" What was written by {', '.join(hidden)} is shown when the round is complete." if hidden else ""
+    return format_wait_reason(pending_calls(debate)) + until
 
 
 def is_reason_given(paused: Paused) -> bool:

@@ -216,7 +216,7 @@ def build_moderator_decision(round_plan: RoundPlan) -> dict[str, Any]:
 
 def tally_ballots(debate: Debate) -> dict[str, Any]:
     """The last ballots by stance. Missing and unreadable ones are never counted as votes."""
-    cast = debate.last_ballots
+    cast = name_debate(debate).last_ballots
     last = last_ballot_phase(debate.setup)
     seats = phase_seats(debate.setup, last) if last else ()
     counting = [ballot for ballot in cast if ballot.informative]

@@ -51,10 +51,12 @@ class TestWaiting:
         assert decide(at.debate) == Wait("The caller is to write for Ada: call submit_turn.")
         state = build_state(at.stored())
         assert (state["status"], state["awaiting"]) == ("waiting", ["Ada"])
-        assert state["reason"] == "The caller is to write for Ada: call submit_turn."
-        assert render_transcript(at.debate, at.log).endswith(
-            "\n*waiting: The caller is to write for Ada: call submit_turn.*\n"
+        reason = (
+            "The caller is to write for Ada: call submit_turn. "
+            "What was written by Bob is shown when the round is complete."
         )
+        assert state["reason"] == reason
+        assert render_transcript(at.debate, at.log).endswith(f"\n*waiting: {reason}*\n")
 
     def test_everybody_else_is_asked_first(self) -> None:
         at = simulate(build_setup(debaters=TWO)).play_to_round(1)

@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.facts.config import SeatKind
 from server.debate.facts.events import Researched
-from server.debate.views.events import build_event_row
+from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.state import build_state, sum_usage
@@ -71,11 +71,15 @@ def play_debate(**visibility: Any) -> DebateSimulation:
     return at.play()
 
 
+def build_events(at: DebateSimulation) -> list[dict[str, Any]]:
+    stored = at.stored()
+    return list(VIEWS["events"].build(ViewSource(stored.id, stored.debate, stored.entries))["events"])
+
+
 def client_text(at: DebateSimulation) -> str:
     """All that a client can read of what was said, but for the verdict itself."""
     rounds = [build_round(at.debate, entered.round) for entered in at.debate.rounds]
-    events = [build_event_row(at.debate, entry, at.debate.setup.hidden_from_client) for entry in at.log]
-    prompt_text = [event for event in events if event["kind"] != "concluded"]
+    prompt_text = [event for event in build_events(at) if event["kind"] != "concluded"]
     state = build_state(at.stored()) | {"verdict": ""}
     result = {k: v for k, v in build_result(at.debate).items() if k != "verdict"}
     transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict: ")
@@ -100,7 +104,7 @@ class TestClients:
         assert visible_turns(at.debate) == []
         assert list_tasks(at.debate) == list_tasks(plain.debate)
         assert sum_usage(at.debate.usage) == sum_usage(plain.debate.usage)
-        rows = [build_event_row(at.debate, entry, at.debate.setup.hidden_from_client) for entry in at.log]
+        rows = build_events(at)
         assert [row["seq"] for row in rows] == list(range(1, len(at.log) + 1))
         spoke = next(row for row in rows if row["kind"] == "spoke")
         assert spoke.keys() == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}

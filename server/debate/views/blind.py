@@ -1,0 +1,59 @@
+"""What readers are not shown yet: answers of a round that the caller is to write without having seen them.
+
+A client that may write the caller's turn cannot be told from another one, so that nobody is shown them before the
+caller's own answers are in. The record has them all the time, and so has its export as JSON.
+"""
+
+from dataclasses import replace
+
+from server.debate.facts.config import CALLER
+from server.debate.facts.events import Event, Failed, SlotEvent
+from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.state import Debate
+from server.debate.rules.decide import pending_calls
+from server.debate.rules.schedule import build_slot_groups, seat_models
+
+AnswerKey = tuple[int, str, int]  # round, seat, slot index
+
+NOT_SHOWN_YET = "not shown before the caller's own answer is in"
+
+
+def find_blind_answers(debate: Debate) -> frozenset[AnswerKey]:
+    """The answers that are asked for together with one of the caller's that is still awaited."""
+    replaced = {made.model for made in debate.find_interventions(ModelReplaced)}
+    if debate.ended or CALLER not in {*seat_models(debate.setup).values(), *replaced}:
+        return frozenset()
+    awaited = {call.slot_key for call in pending_calls(debate) if call.model == CALLER}
+    together = (group for group in build_slot_groups(debate) if awaited & {slot.key for slot in group})
+    return frozenset((debate.round, slot.seat, slot.index) for slot in next(together, ()))
+
+
+def is_blind(event: Event, blind: frozenset[AnswerKey]) -> bool:
+    return isinstance(event, SlotEvent) and (event.round, event.seat, event.slot_index) in blind
+
+
+def list_blind_seats(debate: Debate) -> list[str]:
+    """Who has answered what is not shown yet."""
+    blind = find_blind_answers(debate)
+    return list(dict.fromkeys(answer.seat for answer in debate.answers if is_blind(answer, blind)))
+
+
+def hide_blind_answers(debate: Debate) -> Debate:
+    """The debate without these answers, and without what is told of those that could not be used."""
+    blind = find_blind_answers(debate)
+    if not blind:
+        return debate
+
+    def hide(failure: Failed) -> Failed:
+        return failure.model_copy(update={"detail": NOT_SHOWN_YET}) if is_blind(failure, blind) else failure
+
+    return replace(
+        debate,
+        transcript_events=tuple(event for event in debate.transcript_events if not is_blind(event, blind)),
+        ballots=tuple(ballot for ballot in debate.ballots if not is_blind(ballot, blind)),
+        judgments=tuple(judgment for judgment in debate.judgments if not is_blind(judgment, blind)),
+        superseded=tuple(vote for vote in debate.superseded if not is_blind(vote, blind)),
+        research=tuple(found for found in debate.research if not is_blind(found, blind)),
+        failures=tuple(map(hide, debate.failures)),
+        round_failures=tuple(map(hide, debate.round_failures)),
+    )
