@@ -31,7 +31,7 @@ def marked_ids(tree: ast.AST) -> list[str]:
 def carried() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for path in TESTS.rglob("*.py"):
-        if "node_modules" in path.parts:
+        if {"node_modules", "site-packages"} & {*path.parts}:
             continue  # programs of other hands
         for name in marked_ids(ast.parse(path.read_text(encoding="utf-8"))):
             found[name].add(path.name)
