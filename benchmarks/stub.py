@@ -22,6 +22,7 @@ from typing import Any, Self
 from zlib import crc32
 
 HUGE_TEXT_LENGTH = 1_000_000
+FLOOD_BYTES = 1_000_000_000
 
 ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
     "400": (400, "invalid_request_error", "The request is malformed."),
@@ -38,12 +39,13 @@ ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
 
 SCENARIOS = (
     *ERROR_RESPONSES,
-    *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain"),
+    *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain", "flood"),
 )
 """`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
 response, `broken` within it; `prose` responds to a judge in prose; `huge` is a million characters; `calls`
 calls
-the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas."""
+the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas; `flood` sends a
+gigabyte."""
 
 _NOT_IN_PLAIN = ("tools", "response_format")
 
@@ -78,6 +80,7 @@ class Stub:
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
     requests: list[StubRequest] = field(default_factory=list)
+    flooded: int = 0  # bytes sent by `flood`
     in_flight: int = 0
     max_in_flight: int = 0
     abandoned_count: int = 0  # requests whose client disconnected before the response was complete
@@ -183,6 +186,9 @@ class Stub:
         if scenario == "reset":
             writer.transport.abort()
             raise ConnectionCutError
+        if scenario == "flood":
+            await self._flood(writer, is_stream=bool(request.body.get("stream")))
+            return
         if scenario == "plain" and any(name in request.body for name in _NOT_IN_PLAIN):
             scenario = "400"
         if scenario in ERROR_RESPONSES:
@@ -225,6 +231,18 @@ class Stub:
         else:
             whole = (self.text or generate_prose(prompt, self.chars)) + self.echo
         return (whole[: len(whole) // 2], "length") if scenario == "truncated" else (whole, "stop")
+
+    async def _flood(self, writer: asyncio.StreamWriter, *, is_stream: bool) -> None:
+        kind = "text/event-stream" if is_stream else "application/json"
+        writer.write(
+            f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {FLOOD_BYTES}\r\n\r\n".encode()
+        )
+        writer.write(b'data: {"choices": [{"index": 0, "delta": {"content": "'[0 if is_stream else 6 :])
+        piece = b"x" * 1_000_000
+        while self.flooded < FLOOD_BYTES:
+            writer.write(piece)
+            await writer.drain()
+            self.flooded += len(piece)
 
     async def _stream(self, scenario: str, completion: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

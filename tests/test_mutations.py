@@ -130,6 +130,12 @@ MUTATIONS = {
     "post through NAT64 to private addresses": Mutation(
         "server/hooks/address_policy.py", "if address in NAT64_PREFIX", "if False", ADDRESSES
     ),
+    "post to metadata services at public addresses": Mutation(
+        "server/hooks/address_policy.py",
+        "not any(one in network",
+        "True or not any(one in network",
+        ADDRESSES,
+    ),
     "post through 6to4 to private addresses": Mutation(
         "server/hooks/address_policy.py", ", address.sixtofour,", ",", ADDRESSES
     ),

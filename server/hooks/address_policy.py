@@ -13,6 +13,29 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 NAT64_PREFIX = ip_network("64:ff9b::/96")
 """RFC 6052: IPv4 addresses in IPv6-only networks."""
 
+NEVER_PUBLIC = tuple(
+    map(
+        ip_network,
+        (
+            "168.63.129.16/32",  # Azure's metadata service, at an address that looks public
+            "192.0.0.0/24",  # protocol assignments; Oracle's metadata service
+            "192.88.99.0/24",  # relays of 6to4
+            "::/96",  # IPv4-compatible
+            "::ffff:0:0:0/96",  # IPv4-translated
+            "64:ff9b:1::/48",  # NAT64 of one's own network, with an IPv4 address anywhere inside
+            "3fff::/20",  # documentation
+            "5f00::/16",  # segment routing
+            "fec0::/10",  # site-local
+        ),
+    )
+)
+"""What Python's tables take for global, in one release or another, and no webhook has a reason to use."""
+
+METADATA_HOSTS = frozenset(
+    {"metadata", "metadata.goog", "metadata.google.internal", "metadata.azure.internal", "instance-data"}
+)
+"""Names of metadata services, whatever they resolve to."""
+
 
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host, in the order of preference. Raises OSError if it is unknown or no valid name.
@@ -50,4 +73,15 @@ def is_public(host: str) -> bool:
     if isinstance(address := found[0], IPv6Address):  # mapped, 6to4, NAT64; Teredo is never global
         nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64_PREFIX else None
         found += filter(None, (address.ipv4_mapped, address.sixtofour, nat64))
-    return all(one is not None and one.is_global and not one.is_multicast for one in found)
+    return all(
+        one is not None
+        and one.is_global
+        and not one.is_multicast
+        and not any(one in network for network in NEVER_PUBLIC if network.version == one.version)
+        for one in found
+    )
+
+
+def is_metadata_host(host: str) -> bool:
+    name = host.lower().rstrip(".")
+    return name in METADATA_HOSTS or name.endswith(".metadata.google.internal")

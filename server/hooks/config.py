@@ -21,7 +21,7 @@ from pydantic import (
 
 from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT_ACTIONS
 from server.hooks import matching
-from server.hooks.address_policy import is_public, parse_address
+from server.hooks.address_policy import is_metadata_host, is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml
 from server.redaction import find_secret_parts, learn_secrets
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
@@ -148,6 +148,8 @@ def check_url(url: str, info: ValidationInfo[CheckContext]) -> str:
         raise ValueError("http is only for hosts under allow.private: write https")
     if parse_address(host) and access != "private" and not is_public(host):
         raise ValueError(f"{host} is a private address: add it to allow.private")
+    if is_metadata_host(host) and access != "private":
+        raise ValueError(f"{host} is a metadata service: add it to allow.private")
     return url
 
 

@@ -122,6 +122,14 @@ other: 1
     ]
 
 
+@pytest.mark.parametrize("host", ["metadata.google.internal", "METADATA.google.internal.", "instance-data"])
+def test_a_metadata_service_is_refused_by_its_name(tmp_path: Path, host: str) -> None:
+    file = GOOD.replace("Hooks.Example.org", host).replace("hooks.example.org", host)
+    [fault] = loaded(tmp_path, file)
+
+    assert fault.endswith(f"webhook.url: {host.lower()} is a metadata service: add it to allow.private")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

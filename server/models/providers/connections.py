@@ -90,6 +90,10 @@ async def read_bounded(response: "httpx2.Response") -> AsyncIterator[bytes]:
     size = 0
     async for piece in response.aiter_bytes():
         size += len(piece)
-        if size > MAX_RESPONSE_BYTES:
-            raise UnreadableResponseError(f"The answer has more than {MAX_RESPONSE_BYTES:,} bytes.")
+        check_size(size)
         yield piece
+
+
+def check_size(size: int, most: int = MAX_RESPONSE_BYTES) -> None:
+    if size > most:
+        raise UnreadableResponseError(f"The answer has more than {most:,} bytes.")

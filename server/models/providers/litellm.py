@@ -7,7 +7,8 @@ and silenced. Retries are ours: litellm's need a package it does not depend on, 
 import logging
 import os
 import re
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -24,6 +25,7 @@ from server.models.providers.addresses import (
     is_offline,
     parse_provider,
 )
+from server.models.providers.connections import MAX_RESPONSE_BYTES, UnreadableResponseError, check_size
 from server.models.providers.errors import ProviderFailure, classify_error
 from server.models.providers.model import ProviderModel
 from server.models.providers.request import REASONING_TOKENS
@@ -33,6 +35,8 @@ from server.models.providers.response import (
     read_stream,
 )
 from server.redaction import find_secrets, learn_secrets, redact_error
+
+MAX_COMPRESSED_BYTES = 200_000
 
 
 @dataclass(eq=False)
@@ -55,10 +59,16 @@ class LitellmModel(ProviderModel):
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         litellm = import_litellm()
         arguments = self._build_arguments(litellm, request) | extras
-        if on_text is None:
-            return read_completion(await litellm.acompletion(**arguments))
-        options = {"stream": True, "stream_options": {"include_usage": True}}
-        return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
+        try:
+            if on_text is None:
+                return read_completion(await litellm.acompletion(**arguments))
+            options = {"stream": True, "stream_options": {"include_usage": True}}
+            return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
+        except Exception as error:
+            # litellm and the client below it take it for a broken connection, which one would try again.
+            if unreadable := find_unreadable(error):
+                raise unreadable from None
+            raise
 
     def classify(self, error: Exception) -> ProviderFailure:
         return classify_error(error, self.name, find_missing_variables(import_litellm(), self.litellm_name))
@@ -92,6 +102,13 @@ class LitellmModel(ProviderModel):
         }
 
 
+def find_unreadable(error: BaseException | None) -> UnreadableResponseError | None:
+    """The first of the causes of an error that says that the answer is too large."""
+    while error and not isinstance(error, UnreadableResponseError):
+        error = error.__cause__ or error.__context__
+    return error if isinstance(error, UnreadableResponseError) else None
+
+
 def find_missing_variables(litellm: Any, name: str) -> list[str]:
     """The environment variables that the provider needs and that are not set."""
     with suppress(Exception):  # it only improves the wording of an error
@@ -122,10 +139,31 @@ def import_litellm() -> Any:
         # It asks Ollama about the model at every turn, and all of this process waits; `windows` asks once.
         ollama = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
         ollama.get_model_info = lambda *_, **__: None
+    limit_responses(import_module("litellm.llms.custom_httpx.aiohttp_transport").AiohttpResponseStream)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         # Its log records contain requests, keys and tracebacks.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return litellm
+
+
+def limit_responses(stream_type: Any) -> None:
+    """Make the streams through which litellm reads every response raise UnreadableResponseError for a large one.
+
+    Compressed bytes may become a thousand times as many later, so that fewer of them are read.
+    """
+    read_all = stream_type.__aiter__
+
+    async def read_some(stream: Any) -> AsyncIterator[bytes]:
+        encoding = stream._aiohttp_response.headers.get("content-encoding", "identity")  # noqa: SLF001
+        most = MAX_RESPONSE_BYTES if encoding == "identity" else MAX_COMPRESSED_BYTES
+        size = 0
+        async with aclosing(read_all(stream)) as pieces:
+            async for piece in pieces:
+                size += len(piece)
+                check_size(size, most)
+                yield piece
+
+    stream_type.__aiter__ = read_some
 
 
 def split_blocks(text: str) -> list[dict[str, Any]]:

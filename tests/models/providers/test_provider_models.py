@@ -338,3 +338,16 @@ async def main():
 os.environ |= {"COUNTERPOINT_OFFLINE": "1", "OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 asyncio.run(main())
 """
+
+
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_of_a_gigabyte_is_given_up_after_a_few_megabytes(
+    through: Ask, stub: Stub, waits: Waits, stream: bool
+) -> None:
+    failure = await failure_of(through("flood", sleep=waits.pause), stream=stream)
+
+    assert failure.cause == "unreadable"
+    assert "The answer has more than 8,000,000 bytes" in failure.detail
+    assert stub.flooded < 50_000_000  # what the buffers of the connection hold, included
+    assert len(stub.chat_requests) == 1
