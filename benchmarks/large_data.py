@@ -241,7 +241,7 @@ async def measure_verdict_variant(name: str, filler: str) -> Measurement:
         settings = Settings(db=str(Path(folder) / "a.db"))
         async with open_manager(settings, {"m": ScriptedModel(script)}, environ={}) as manager:
             snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=300)
-            result = build_tool_result(build_verdict_result(manager, snapshot), format_verdict_result)
+            result = build_tool_result(await build_verdict_result(manager, snapshot), format_verdict_result)
     assert snapshot.status == "concluded"
     text = result.content[0].text  # type: ignore[union-attr]  # the first block is the text
     whole = len(json.dumps(result.structured_content, ensure_ascii=False).encode())

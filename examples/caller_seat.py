@@ -43,7 +43,7 @@ async def main() -> int:
     async with Client(server) as client:
         step = await call(client, "start_debate", **DEBATE)
         debate_id = step["debate_id"]
-        while step["status"] in ("running", "waiting"):
+        while step["status"] in ("ready", "running", "waiting"):
             if step["status"] == "waiting":
                 turn = step["awaited"][0]
                 print(f"--- {turn['speaker']} is told:\n{turn['prompt'][-300:]}\n")

@@ -50,7 +50,7 @@ async def main() -> int:
     async with Client(server) as client:
         step = await call(client, "start_debate", **DEBATE)
         debate_id, shown = step["debate_id"], 0
-        while step["status"] == "running":
+        while step["status"] in ("ready", "running"):
             # A round that takes longer than the wait goes on by itself; asking for it again waits on.
             step = await call(client, "step_round", debate_id=debate_id, round=shown + 1)
             if step["working"] or step["round"] == shown:

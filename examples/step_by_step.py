@@ -41,7 +41,7 @@ async def main() -> None:
         await call(
             client, "intervene", debate_id=debate_id, action="inject", text="Assume a team of two people."
         )
-        while step["status"] == "running":
+        while step["status"] in ("ready", "running"):
             step = await call(client, "step_round", debate_id=debate_id)
             print(f"{step['phase']}: {len(step['turns'])} turns")
         transcript = await client.read_resource(f"debate://{debate_id}/transcript")

@@ -207,12 +207,21 @@ class Journal(Protocol):
         """The number of the last entry, 0 for an unknown stream. Cheap enough for polling."""
 
     async def find(
-        self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
+        self,
+        query: str = "",
+        *,
+        status: str = "",
+        changed_since: str = "",
+        streams: Collection[str] = (),
+        inside: bool = False,
+        before: int = 0,
+        limit: int = 20,
     ) -> list[StreamListing]:
         """Streams that match every word of the query (the last word as a prefix), newest first.
 
-        Any text is a valid query. `changed_since` (ISO 8601) narrows the list of one status. `before` is the
-        `number` of the last stream seen; 0 starts at the newest.
+        Any text is a valid query. These narrow the list of one status: `changed_since` (ISO 8601), and `streams`, to
+        which the found ones belong if `inside`, and otherwise not. `before` is the `number` of the last stream seen;
+        0 starts at the newest.
         """
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:

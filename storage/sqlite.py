@@ -6,7 +6,7 @@ debates need a few disk syncs, not two hundred.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -58,11 +58,12 @@ The casts to blob let damaged UTF-8 reach our check unchanged.
 """
 
 _LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
+_IS_CHOSEN = "(name in (select value from json_each(?5))) = ?6"
 
 SEARCH_LISTINGS = f"""
 select {_LISTING_COLUMNS}
 from words cross join stream on stream.number = words.rowid
-where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3)
+where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3 and {_IS_CHOSEN})
 order by words.rowid desc limit ?4
 """
 
@@ -73,7 +74,7 @@ from stream where number < ?1 order by number desc limit ?2
 
 SELECT_LISTINGS_BY_STATUS = f"""
 select {_LISTING_COLUMNS}
-from stream where status = ?1 and number < ?2 and changed_at >= ?3 order by number desc limit ?4
+from stream where status = ?1 and number < ?2 and changed_at >= ?3 and {_IS_CHOSEN} order by number desc limit ?4
 """
 
 DELETE_OLD_KEYS = """
@@ -307,18 +308,27 @@ class SqliteJournal(SqliteLeases):
         return int(rows[0][0]) if rows else 0
 
     async def find(
-        self, query: str = "", *, status: str = "", changed_since: str = "", before: int = 0, limit: int = 20
+        self,
+        query: str = "",
+        *,
+        status: str = "",
+        changed_since: str = "",
+        streams: Collection[str] = (),
+        inside: bool = False,
+        before: int = 0,
+        limit: int = 20,
     ) -> list[StreamListing]:
         until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
         # Each word is quoted, so that none is an operator.
         words = [f'"{word}"' for word in query.replace('"', " ").replace("\0", " ").split()]
+        chosen = (json.dumps(list(streams)), inside)
         statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
         if words:
-            statement = (SEARCH_LISTINGS, " ".join(words) + "*", until, status, limit)
+            statement = (SEARCH_LISTINGS, " ".join(words) + "*", until, status, limit, *chosen)
         elif query.strip():
             return []
         elif status:
-            statement = (SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit)
+            statement = (SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit, *chosen)
         rows = await self._db.reader.fetch_all(*statement)
         return [_parse_listing(row) for row in rows]
 

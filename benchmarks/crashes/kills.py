@@ -110,7 +110,7 @@ async def step_until_killed(server: KillableServer, debate_id: str, kill_after: 
                         ]
                     tasks.start_soon(kill)
                     status = "running"
-                    while status == "running":
+                    while status in ("ready", "running"):
                         status = (await call_tool(client, "step_round", {"debate_id": debate_id}))["status"]
                     tasks.cancel_scope.cancel()
             except BaseException:

@@ -16,6 +16,7 @@ from server.cli.install import find_launch_command
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import DebateError
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count
 from server.debate.views.markdown import estimate_line
 from server.models import registry
@@ -87,7 +88,7 @@ async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) 
     setup = open_debate(
         DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=find_price
     )
-    estimate = estimate_line(setup).removeprefix("Estimate: ")
+    estimate = estimate_line(Debate(setup)).removeprefix("Estimate: ")
     windows = await models.find_windows(settings, [name for name, _ in used])
     names = "; ".join(f"{name} ({reason}{windows.get(name, '')})" for name, reason in used)
     return [key_check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]

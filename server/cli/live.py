@@ -332,7 +332,7 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -
     parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
     parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
     out.print_wrapped(", ".join(parts), "  ")
-    out.print_wrapped(markdown.estimate_line(setup), "  ")
+    out.print_wrapped(markdown.estimate_line(snapshot.debate), "  ")
     families = len({family(debater.model) for debater in setup.debaters})
     for warning in find_setup_warnings(setup, families):
         out.print_wrapped(warning, "  ! ", "yellow")

@@ -27,7 +27,7 @@ from server.debate.facts.state import Debate
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import is_round_over
-from server.debate.rules.schedule import find_models, is_talk_over
+from server.debate.rules.schedule import find_models
 from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.errors import translate_storage_errors
@@ -255,20 +255,6 @@ class DebateManager:
         if snapshot.status == "running":
             self._driver.ensure_running(snapshot, TO_END)
 
-    async def conclude(self, debate_id: str, *, actor: str, reason: str = "") -> DebateSnapshot:
-        """End the talk and have it judged as it is. Does nothing where the talk is over."""
-
-        def conclude(current: DebateSnapshot) -> Intervention:
-            debate = current.debate
-            if debate.ended or is_talk_over(debate):
-                return Intervention((), "")
-            return build_intervention(debate, "conclude", InterventionRequest(reason=reason))
-
-        snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        snapshot, _ = await self._record_with_retry(snapshot, conclude, actor)
-        self.run_to_end(snapshot)
-        return snapshot
-
     async def submit(
         self,
         debate_id: str,
@@ -320,6 +306,16 @@ class DebateManager:
         if snapshot.is_unattended:
             self.run_to_end(snapshot)
         return snapshot, effect
+
+    async def find_runs(self) -> set[str]:
+        """Ids of the debates that this or another process runs now."""
+        owners = await self.leases.find_owners()
+        others = {debate_id for debate_id, owner in owners.items() if owner != self.owner}
+        return others | {debate_id for debate_id, run in self._driver.runs.items() if not run.is_finished}
+
+    async def is_run(self, debate_id: str) -> bool:
+        """Whether this or another process runs the debate now."""
+        return self.is_working(debate_id) or debate_id in await self.find_runs()
 
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""

@@ -3,6 +3,8 @@
 What is not there or cannot be read raises DebateNotFoundError or StorageUnavailableError.
 """
 
+import re
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,7 +23,7 @@ PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
 ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position")
 MAX_RELATIVES = 20  # of each debate whose forks are looked up
-STATUSES = ("running", "waiting", "paused", "concluded", "truncated")
+STATUSES = ("ready", "running", "waiting", "paused", "concluded", "truncated")
 
 
 async def load_view_source(
@@ -29,8 +31,15 @@ async def load_view_source(
 ) -> ViewSource:
     """A debate, with its relatives if the view is about them."""
     snapshot = await manager.load(debate_id)
+    runs = await manager.find_runs()
     family = build_family(snapshot.id, *await compare_family(manager, snapshot)) if view.needs_family else {}
-    return ViewSource(snapshot.id, snapshot.debate, snapshot.entries, since_round, round_number, family)
+    return build_source(snapshot, runs, since_round=since_round, round=round_number, family=family)
+
+
+def build_source(snapshot: DebateSnapshot, runs: AbstractSet[str], **part: Any) -> ViewSource:
+    """What a view is made from. `runs`: the debates that are run now."""
+    stored = (snapshot.id, snapshot.debate, snapshot.entries)
+    return ViewSource(*stored, is_run=snapshot.id in runs, **part)
 
 
 async def compare_family(
@@ -40,7 +49,8 @@ async def compare_family(
 
     The second list has the ids that are not in this database, or cannot be read.
     """
-    parent = snapshot.debate.setup.forked_from
+    runs = await manager.find_runs()
+    parent, this = snapshot.debate.setup.forked_from, build_source(snapshot, runs)
     ids = [parent] if parent else []
     for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
         found = await manager.find(root, limit=MAX_RELATIVES)
@@ -48,7 +58,7 @@ async def compare_family(
     relatives, unavailable = [], []
     for debate_id in dict.fromkeys(found for found in ids if found != snapshot.id):
         try:
-            relatives.append(build_comparison(snapshot, await manager.load(debate_id)))
+            relatives.append(build_comparison(this, build_source(await manager.load(debate_id), runs)))
         except (DebateNotFoundError, StorageUnavailableError):
             unavailable.append(debate_id)
     return relatives, unavailable
@@ -82,25 +92,37 @@ async def list_debates(
         raise InvalidRequestError(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
-    found = await manager.find(query, status=status, before=int(cursor or 0), limit=limit + 1)
+    runs = await manager.find_runs()
+    filters: dict[str, Any] = {"status": status}
+    if status in ("ready", "running"):
+        filters = {"status": "running", "streams": runs, "inside": status == "running"}
+    found = await manager.find(query, **filters, before=int(cursor or 0), limit=limit + 1)
     following = str(found[limit - 1].number) if len(found) > limit else ""
-    return [build_list_row(listed) for listed in found[:limit]], following
+    return [build_list_row(listed, runs) for listed in found[:limit]], following
 
 
-def build_list_row(listing: StreamListing) -> DebateRow:
-    """The row of a debate. Damaged details are left empty, so that one debate does not break the list."""
+def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
+    """The row of a debate. `runs`: the debates that are run now.
+
+    Damaged details are left empty, so that one debate does not break the list.
+    """
     details = listing.details
     round_number, tags = details.get("round"), details.get("tags")
     return DebateRow(
         debate_id=listing.stream,
         question=format_heading(str(listing.title)),
-        status=str(listing.status),
+        status="ready" if listing.status == "running" and listing.stream not in runs else str(listing.status),
         round=round_number if isinstance(round_number, int) else 0,
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
-        opened_at=str(listing.opened_at or ""),
-        changed_at=str(listing.changed_at or ""),
+        opened_at=format_seconds(listing.opened_at),
+        changed_at=format_seconds(listing.changed_at),
         **{key: str(details.get(key) or "") for key in ROW_TEXTS},
     )
+
+
+def format_seconds(at: Any) -> str:
+    """A time of an entry without its milliseconds."""
+    return re.sub(r"\.\d+Z$", "Z", str(at or ""))
 
 
 def format_list_line(row: DebateRow) -> str:

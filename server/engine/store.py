@@ -40,10 +40,6 @@ SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked f
 class DebateSnapshot(StoredDebate):
     """A stored debate as this process knows it."""
 
-    @property
-    def status(self) -> str:
-        return status(self.debate)
-
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""
         return self.entries[-1].event is event

@@ -21,7 +21,8 @@ from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
 and the verdict says how sure it is and what spoke against it. In one call: start_debate(question=..., \
-run=true). Step by step: start_debate, then step_round until the status is concluded, then get_verdict. \
+run=true). Step by step: start_debate, then step_round until the status is concluded or truncated. Every \
+result is complete: the last one holds the verdict, and `next` names the call to make. \
 A call returns after wait_seconds at the latest, with status "running" and what to call next; the debate \
 goes on meanwhile. Steer with intervene; read with read_debate or the resource debate://{debate_id}/transcript."""
 

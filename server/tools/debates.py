@@ -16,6 +16,7 @@ from server.engine import queries
 from server.engine.repeats import TwinError
 from server.engine.store import DebateSnapshot
 from server.tools import pages, positions, results, texts
+from server.tools.hints import suggest_after_list
 from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
 
 READ = ToolAnnotations(
@@ -24,16 +25,13 @@ READ = ToolAnnotations(
 WRITE = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
-REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
-"""For tools that write, and where a repeated call adds nothing."""
-
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
-def build_step(
+async def build_step(
     call: ToolCall,
     snapshot: DebateSnapshot,
     round_number: int = 0,
@@ -41,8 +39,13 @@ def build_step(
     joined: bool = False,
     effect: str = "",
 ) -> CallToolResult:
-    result = results.build_step_result(
-        call.manager, snapshot, round_number=round_number, joined=joined, effect=effect
+    result = await results.build_step_result(
+        call.manager,
+        snapshot,
+        call.params.name,
+        round_number=round_number,
+        joined=joined,
+        effect=effect,
     )
     return results.build_tool_result(result, texts.format_step_result)
 
@@ -66,7 +69,7 @@ class StartDebate(ToolArguments, requests.DebateRequest):
         if self.run:
             wait = max(deadline - anyio.current_time(), 0)
             found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
-        return build_step(call, found, joined=joined)
+        return await build_step(call, found, joined=joined)
 
 
 class ForkDebate(ToolArguments):
@@ -88,7 +91,7 @@ class ForkDebate(ToolArguments):
             snapshot, joined = await call.manager.join(twin.debate_id, run=run), True
         if run:
             snapshot = await call.manager.follow(snapshot.id, wait=self.wait_seconds, on_change=call.report)
-        return build_step(call, snapshot, joined=joined)
+        return await build_step(call, snapshot, joined=joined)
 
 
 class StepRound(ToolArguments):
@@ -104,7 +107,7 @@ class StepRound(ToolArguments):
         snapshot = await call.manager.step(
             self.debate_id, expected_round=self.round, wait=self.wait_seconds, on_change=call.report
         )
-        return build_step(call, snapshot, self.round)
+        return await build_step(call, snapshot, self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -118,7 +121,7 @@ class SubmitTurn(ToolArguments):
     async def execute(self, call: ToolCall) -> CallToolResult:
         turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
         snapshot, told = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
-        return build_step(call, snapshot, effect=told)
+        return await build_step(call, snapshot, effect=told)
 
 
 class Intervene(ToolArguments):
@@ -145,22 +148,19 @@ class Intervene(ToolArguments):
         snapshot, effect = await call.manager.intervene(
             self.debate_id, self.action, request, actor=call.actor
         )
-        result = results.build_steer_result(call.manager, snapshot, effect)
+        result = await results.build_steer_result(call.manager, snapshot, effect)
         return results.build_tool_result(result, texts.format_steer_result)
 
 
 class GetVerdict(ToolArguments):
-    """The verdict of a debate, or its progress."""
+    """The verdict of a debate, or its progress. Waits while it runs."""
 
     debate_id: DebateId
-    conclude: Annotated[bool, Field(description="End the talk now and judge what was said")] = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        if self.conclude:
-            await call.manager.conclude(self.debate_id, actor=call.actor)
         snapshot = await call.manager.follow(self.debate_id, wait=self.wait_seconds, on_change=call.report)
-        result = results.build_verdict_result(call.manager, snapshot)
+        result = await results.build_verdict_result(call.manager, snapshot)
         return results.build_tool_result(result, texts.format_verdict_result)
 
 
@@ -178,7 +178,7 @@ class ReadDebate(ToolArguments):
         source = await queries.load_view_source(
             call.manager, self.debate_id, chosen, since_round=self.since_round, round_number=self.round
         )
-        result = pages.build_page(call.manager, source, chosen, self.offset)
+        result = await pages.build_page(call.manager, source, chosen, self.offset)
         return results.build_content(result, *texts.format_page(result))
 
 
@@ -196,7 +196,8 @@ class FindDebates(ToolArguments):
             statuses = ", ".join(queries.STATUSES)
             raise InvalidRequestError(f"There is no status {self.status[:40]!r}. Statuses: {statuses}.")
         rows, cursor = await queries.list_debates(call.manager, self.query, self.status, self.cursor)
-        result = results.DebateListResult(debates=rows, cursor=cursor)
+        following = suggest_after_list(self.query, self.status, cursor, rows[0].debate_id if rows else "")
+        result = results.DebateListResult(debates=rows, cursor=cursor, next=following)
         return results.build_tool_result(result, texts.format_debate_list)
 
 
@@ -208,7 +209,7 @@ def build_all_tools() -> Sequence[Tool]:
         build_tool("start_debate", "Start a debate", StartDebate, progress, WRITE),
         build_tool("step_round", "Run the next round", StepRound, progress, WRITE),
         build_tool("intervene", "Steer a debate", Intervene, results.SteerResult, WRITE),
-        build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, REPEATABLE),
+        build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, READ),
         build_tool("submit_turn", "Write a turn", SubmitTurn, progress, WRITE),
         build_tool("read_debate", "Read a debate", ReadDebate, results.ViewResult, READ),
         build_tool("find_debates", "Find debates", FindDebates, results.DebateListResult, READ),

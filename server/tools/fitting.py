@@ -17,10 +17,19 @@ LITERAL_FIELDS = frozenset(
 WHOLE_LIST = "debates"
 """A list with pages of its own: an entry left out of one would be on none."""
 
-TEXT_WEIGHTS = {"headline": 8, "verdict": 8, "reasoning": 8, "reason": 4, "effect": 8, "prompt": 8, "text": 4}
+TEXT_WEIGHTS = {
+    "question": 4,
+    "headline": 8,
+    "verdict": 8,
+    "reasoning": 8,
+    "reason": 4,
+    "effect": 8,
+    "prompt": 8,
+    "text": 4,
+}
 """How much longer than others these texts may stay."""
 
-MIN_TEXT_LENGTH = 24
+MIN_TEXT_LENGTH = 4
 LISTED_TEXT_LENGTH = 60
 """Rather than shorten texts below this, lists are cut."""
 
@@ -72,7 +81,7 @@ def fit(result: R, measure: Callable[[R], int], limit: int) -> R:
         return cut(find_highest(lambda length: fits(length, most), LISTED_TEXT_LENGTH, limit), most)
     if fits(LISTED_TEXT_LENGTH, 1):
         return cut(LISTED_TEXT_LENGTH, find_highest(lambda count: fits(LISTED_TEXT_LENGTH, count), 1, most))
-    return cut(MIN_TEXT_LENGTH, 1)
+    return cut(find_highest(lambda length: fits(length, 1), MIN_TEXT_LENGTH, LISTED_TEXT_LENGTH), 1)
 
 
 def find_highest(is_good: Callable[[int], bool], low: int, high: int) -> int:

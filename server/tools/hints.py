@@ -1,30 +1,91 @@
-"""What to call next: calls that are written so that they can be made literally, and that are never refused."""
+"""What to call next: calls that can be made as they are written, never refused, and never the one just made."""
 
+import json
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
+from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.views.state import StoredDebate, awaited_turns
+from server.debate.facts.state import Debate
+from server.debate.views.state import StoredDebate, awaited_seats
 from server.engine.debates import next_round
 
 
-def suggest_next_tool(stored: StoredDebate, *, working: bool) -> str:
-    debate, this = stored.debate, f"debate_id='{stored.id}'"
+def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:
+    """What to call after a call of `tool`. `status`: of the debate, `ready` included."""
+    return f"Next: {'; or '.join(suggest_calls(stored, status, tool))}."
+
+
+def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]:
+    debate, this = stored.debate, stored.id
     if debate.ended:
-        return f"Next: get_verdict({this}) for the finding, read_debate({this}) for everything said."
-    conclude = ""
+        if tool in ("read_debate", "intervene"):
+            yield f"{format_call('get_verdict', debate_id=this)} for the finding"
+        else:
+            yield f"{format_call('read_debate', debate_id=this)} for everything said"
+        fork_call = format_call("fork_debate", debate_id=this, at_round=find_fork_round(stored))
+        yield f"{fork_call} with changes, to try it otherwise"
+    elif status == "waiting":
+        speaker = format_argument(awaited_seats(debate)[0])
+        yield f"submit_turn(debate_id='{this}', speaker={speaker}, text=…)"
+    elif status == "running" or (status == "ready" and stored.is_unattended):
+        yield f"{suggest_waiting(stored, tool)} to wait on"
+    else:
+        if status == "ready":
+            yield format_call("step_round", debate_id=this, round=next_round(debate))
+        elif debate.paused and (until := debate.paused.until):
+            yield f"{suggest_waiting(stored, tool)} from {until} on"
+        else:
+            is_wanted = debate.paused is not None and debate.paused.cause in ("request", "pause_when")
+            when = "to go on" if is_wanted else "when the cause is gone"
+            yield f"{format_call('intervene', debate_id=this, action='resume')} {when}"
+        if can_conclude(debate):
+            conclude = format_call("intervene", debate_id=this, action="conclude")
+            yield f"{conclude} to have what was said judged"
+
+
+def suggest_after_list(query: str, status: str, cursor: str, first: str) -> str:
+    """What to call after a page of debates. `cursor`: of the next one; `first`: the first debate on the page, or ""."""
+    if cursor:
+        chosen = {name: given for name, given in (("query", query), ("status", status)) if given}
+        return f"Next: {format_call('find_debates', **chosen, cursor=cursor)} for more."
+    return f"Next: {format_call('read_debate', debate_id=first) if first else 'start_debate(question=…)'}."
+
+
+def suggest_waiting(stored: StoredDebate, tool: str) -> str:
+    """The call that waits for the debate, or for its round after one that waited for the debate."""
+    if tool == "get_verdict":
+        return format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
+    return format_call("get_verdict", debate_id=stored.id)
+
+
+def can_conclude(debate: Debate) -> bool:
     with suppress(InvalidRequestError):
         build_intervention(debate, "conclude", InterventionRequest())
-        conclude = f"; or get_verdict({this}, conclude=true) to have what was said judged"
-    if turns := awaited_turns(debate):
-        return f"Next: submit_turn({this}, speaker='{turns[0].speaker}', text=…)."
-    if debate.paused:
-        run = f"get_verdict({this})" if stored.is_unattended else f"step_round({this})"
-        if until := debate.paused.until:
-            return f"Next: {run}, from {until} on."
-        is_wanted = debate.paused.cause in ("request", "pause_when")
-        when = "to go on" if is_wanted else "when the cause is gone"
-        return f"Next: {when}, intervene({this}, action='resume'), then {run}{conclude}."
-    if working:
-        return f"Next: get_verdict({this}) to wait for the end, or step_round({this}) for this round."
-    return f"Next: step_round({this}, round={next_round(debate)}){conclude}."
+        return True
+    return False
+
+
+def find_fork_round(stored: StoredDebate) -> int:
+    """The last round of talk if a fork of an ended debate can share it, or 0."""
+    debate = stored.debate
+    talk = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
+    with suppress(InvalidRequestError):
+        for at_round in talk[-1:]:
+            fork(stored.id, debate, stored.entries, at_round, ChangesInput())
+            return at_round
+    return 0
+
+
+def format_call(tool: str, **arguments: Any) -> str:
+    """A call as one would write it, with its arguments."""
+    return f"{tool}({', '.join(f'{name}={format_argument(value)}' for name, value in arguments.items())})"
+
+
+def format_argument(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    is_plain = isinstance(value, str) and text == f'"{value}"' and "'" not in value
+    return f"'{value}'" if is_plain else text

@@ -12,13 +12,19 @@ PAGE_LIMIT = 40_000
 MARGIN = 200  # for the call of the next page
 
 
-def build_page(manager: DebateManager, source: ViewSource, view: View, offset: int) -> ViewResult:
+async def build_page(manager: DebateManager, source: ViewSource, view: View, offset: int) -> ViewResult:
     """A page of a view from this character on: data where the view is data and fits on one page, else text.
 
     Raises:
         InvalidRequestError: the view ends before.
     """
-    empty = ViewResult(**describe_debate(manager, source), view=view.name, text="", data={}, next_offset=0)
+    empty = ViewResult(
+        **await describe_debate(manager, source, "read_debate"),
+        view=view.name,
+        text="",
+        data={},
+        next_offset=0,
+    )
     if view.render is None and not offset:
         result = empty.model_copy(update={"data": view.build(source)})
         if count_json(result) < PAGE_LIMIT:

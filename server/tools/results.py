@@ -16,7 +16,7 @@ from server.engine.queries import DebateRow
 from server.engine.store import DebateSnapshot
 from server.models.registry import family
 from server.tools.fitting import Bounded, count_json, fit
-from server.tools.hints import suggest_next_tool
+from server.tools.hints import suggest_next
 
 TEXT_LIMIT = 4_000
 """Bytes of the text of a result. Pages of `read_debate` are as long as asked for."""
@@ -33,8 +33,8 @@ class DebateResult(Bounded):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     debate_id: str
-    status: Annotated[str, Field(description="running, waiting, paused, concluded or truncated")]
-    working: Annotated[bool, Field(description="The server goes on with it at this moment")]
+    status: Annotated[str, Field(description="ready, running, waiting, paused, concluded or truncated")]
+    working: Annotated[bool, Field(description="A server goes on with it at this moment")]
     reason: Annotated[str, Field(description="Why it stands where it stands")]
     next: Annotated[str, Field(description="The tool to call next")]
     transcript_uri: Annotated[str, Field(description="The resource with everything said")]
@@ -99,33 +99,40 @@ class DebateListResult(Bounded):
 
     debates: list[DebateRow]
     cursor: Annotated[str, Field(description="For the next page; empty: this is the last")]
+    next: Annotated[str, Field(description="The tool to call next")]
 
 
 R = TypeVar("R", bound=Bounded)
 
 
-def describe_debate(manager: DebateManager, stored: StoredDebate) -> dict[str, Any]:
-    """The fields of a `DebateResult`."""
-    working = manager.is_working(stored.id)
+async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: str) -> dict[str, Any]:
+    """The fields of a `DebateResult` after a call of `tool`."""
+    found = status(stored.debate)
+    working = found == "running" and await manager.is_run(stored.id)
+    if found == "running" and not working:
+        found = "ready"
     return {
         "debate_id": stored.id,
-        "status": status(stored.debate),
+        "status": found,
         "working": working,
         "reason": state.status_reason(stored.debate),
-        "next": suggest_next_tool(stored, working=working),
+        "next": suggest_next(stored, found, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
     }
 
 
-def build_verdict_result(manager: DebateManager, snapshot: DebateSnapshot) -> VerdictResult:
+async def build_verdict_result(
+    manager: DebateManager, snapshot: DebateSnapshot, tool: str = "get_verdict"
+) -> VerdictResult:
     """The verdict of a debate; its standing as long as there is none."""
     report = verdict.build_report(snapshot.debate)
-    return VerdictResult(**dict(report) | describe_debate(manager, snapshot))
+    return VerdictResult(**dict(report) | await describe_debate(manager, snapshot, tool))
 
 
-def build_step_result(
+async def build_step_result(
     manager: DebateManager,
     snapshot: DebateSnapshot,
+    tool: str,
     *,
     round_number: int = 0,
     joined: bool = False,
@@ -135,7 +142,7 @@ def build_step_result(
     debate, setup = snapshot.debate, snapshot.debate.setup
     shown = min(round_number or debate.round, debate.round)
     return StepResult(
-        **dict(build_verdict_result(manager, snapshot)),
+        **dict(await build_verdict_result(manager, snapshot, tool)),
         joined=joined,
         effect=effect,
         framing=state.framing_line(setup),
@@ -145,18 +152,18 @@ def build_step_result(
         moderator=markdown.render_moderation(debate, shown),
         awaited=state.awaited_turns(debate),
         warnings=find_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
-        estimate=markdown.estimate_line(setup),
+        estimate=markdown.estimate_line(debate),
     )
 
 
-def build_steer_result(manager: DebateManager, snapshot: DebateSnapshot, effect: str) -> SteerResult:
+async def build_steer_result(manager: DebateManager, snapshot: DebateSnapshot, effect: str) -> SteerResult:
     debate = snapshot.debate
     return SteerResult(
-        **describe_debate(manager, snapshot),
+        **await describe_debate(manager, snapshot, "intervene"),
         effect=effect,
         round=debate.round,
         phase=debate.phase.name if debate.phase else "",
-        estimate=markdown.estimate_line(debate.setup),
+        estimate=markdown.estimate_line(debate),
     )
 
 

@@ -4,7 +4,7 @@ from server.debate.facts.quoting import quote, quote_heading
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import format_position, format_report, section
 from server.debate.views.state import fork_origin_line
-from server.engine.queries import format_list_line
+from server.engine.queries import DebateRow
 from server.tools.results import (
     DebateListResult,
     DebateResult,
@@ -86,7 +86,15 @@ def format_page(result: ViewResult) -> tuple[str, str]:
 
 def format_debate_list(result: DebateListResult) -> str:
     """A page of debates, one on a line."""
-    if not result.debates:
-        return "No debate matches. Call start_debate to begin one."
-    ending = [f"More: pass cursor='{result.cursor}'."] if result.cursor else []
-    return "\n".join([*map(format_list_line, result.debates), *result.left_out, *ending])
+    rows = [*map(format_row, result.debates)] or ["No debate matches."]
+    return "\n".join([*rows, *result.left_out, result.next])
+
+
+def format_row(row: DebateRow) -> str:
+    """A debate in a list, the question last."""
+    position = row.winner_stance or row.position
+    found = " ".join(filter(None, (row.outcome, row.winner, quote_heading(position) if position else "")))
+    tags = f"tags: {', '.join(row.tags)}" if row.tags else ""
+    when = f"opened {row.opened_at}, changed {row.changed_at}"
+    parts = (row.status, row.format, f"round {row.round}", found, tags, when)
+    return f"{row.debate_id}: {', '.join(filter(None, parts))}: {quote_heading(row.question)}"

@@ -89,6 +89,18 @@ class ListContract:
         ]
         assert await find_streams(journal, status="unheard of") == []
 
+    @pytest.mark.parametrize("query", ["", "cats"])
+    async def test_a_list_of_one_status_is_narrowed_to_streams_or_to_others(
+        self, journal: Journal, query: str
+    ) -> None:
+        for n in range(4):
+            await create_stream(journal, f"s{n}", "cats", status="running" if n else "concluded")
+
+        chosen = {"status": "running", "streams": ["s0", "s2", "unheard of"]}
+        assert await find_streams(journal, query, **chosen, inside=True) == ["s2"]
+        assert await find_streams(journal, query, **chosen) == ["s3", "s1"]
+        assert await find_streams(journal, query, **chosen, limit=1) == ["s3"]
+
     async def test_names_are_found_by_their_beginning(self, journal: Journal) -> None:
         for stream in ("ab1", "ab2", "aB3", "a%", "a_x", "b", "ab", "äb"):
             await append_entries(journal, stream, 0, {})

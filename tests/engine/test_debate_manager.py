@@ -20,7 +20,7 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from storage.sqlite import SqliteJournal
-from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
+from tests.support.engines import alter_entries, open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.simulation import build_request
 
@@ -221,12 +221,6 @@ async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(databas
         await running.step(snapshot.id, wait=5)
 
     assert sorted(chunks) == [(s, c) for s in ("Opponent", "Proponent") for c in (" it.", "Ship")]
-
-
-async def test_concluding_a_debate_that_has_ended_changes_nothing(database: str) -> None:
-    async with open_engine(database, default="scripted") as running:
-        snapshot = await run_debate(running)
-        assert (await running.conclude(snapshot.id, actor=ACTOR)).debate == snapshot.debate
 
 
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:

@@ -88,7 +88,7 @@ async def test_what_came_from_elsewhere_runs_one_round_when_it_is_stepped_and_ne
         assert (await two.step(snapshot.id, wait=5)).debate.round == 1
         await leave_alone()
         assert len(model.requests) == 2
-        await two.conclude(snapshot.id, actor="me")
+        await two.intervene(snapshot.id, "conclude", calm, actor="me")
         assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
 
 

@@ -62,8 +62,9 @@ async def given_up(client: Client, at: CallGate) -> None:
     assert await spoken(client, step) == [(1, "Proponent"), (1, "Opponent")]
 
     at.hold()
+    await call(client, "intervene", action="conclude", **this)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(client.call_tool, "get_verdict", {"conclude": True, **this})
+        tasks.start_soon(client.call_tool, "get_verdict", this)
         await at.wait_for_calls(3)
         tasks.cancel_scope.cancel()
     at.release.set()

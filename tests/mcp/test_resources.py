@@ -135,7 +135,7 @@ async def test_a_cursor_of_somebody_else_is_refused(finished: Any) -> None:
 )
 def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
     at = "2026-12-01T10:00:00.000Z"
-    row = build_list_row(StreamListing("abc", 7, "(heading unreadable)", "running", details, at, at))
+    row = build_list_row(StreamListing("abc", 7, "(heading unreadable)", "running", details, at, at), {"abc"})
 
     assert (row.round, row.tags) == (0, [])
     assert format_list_line(row).startswith("abc  2026-12-01 10:00  running")
@@ -192,6 +192,6 @@ async def test_a_page_of_debates_stays_short(open_modern: Any, question: str, co
 
     rows = answer.structured_content["debates"]
     assert byte_count(result_text(answer)) <= 4_000
-    assert all(f"{row['debate_id']}  " in result_text(answer) for row in rows)
-    assert result_text(answer).count(': "' + question[:20]) == len(rows) == min(count, 20)
-    assert ("More: pass cursor=" in result_text(answer)) == (count > 20)
+    assert all(f"{row['debate_id']}: " in result_text(answer) for row in rows)
+    assert result_text(answer).count(': "' + question[:8]) == len(rows) == min(count, 20)
+    assert ("cursor='" in answer.structured_content["next"]) == (count > 20)

@@ -20,7 +20,7 @@ const debate_id = started.structuredContent.debate_id;
 const rounds = [];
 let step = started;
 let reports = 0;
-while (step.structuredContent.status === "running") {
+while (["ready", "running"].includes(step.structuredContent.status)) {
   step = await call("step_round", { debate_id });
   reports += step.reports.length;
   rounds.push(step.structuredContent.phase);

@@ -79,7 +79,7 @@ async def call_next(client: Client, step: dict[str, Any], **extra_arguments: Any
 async def step_all_rounds(client: Client, step: dict[str, Any]) -> list[dict[str, Any]]:
     """Follow `next` until the debate no longer runs; returns the result of each step."""
     rounds = []
-    while step["status"] == "running":
+    while step["status"] in ("ready", "running"):
         step = await call_next(client, step)
         rounds.append(step)
     return rounds

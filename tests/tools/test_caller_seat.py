@@ -24,8 +24,8 @@ TWO = [{"name": "Me", "stance": "yes", "model": "caller"}, {"name": "Bot", "stan
 async def by_hand(client: Any, step: dict[str, Any], until: int = 0) -> dict[str, Any]:
     """Write every turn that is awaited, round by round, up to the end of a round or of the debate."""
     readings = count(1)
-    while step["status"] in ("running", "waiting") and not (until and step["round"] == until + 1):
-        if step["status"] == "running":
+    while step["status"] in ("ready", "running", "waiting") and not (until and step["round"] == until + 1):
+        if step["status"] in ("ready", "running"):
             step = await call_next(client, step)
             continue
         turn = step["awaited"][0]
@@ -182,7 +182,8 @@ async def test_concluding_a_debate_that_waits_has_a_model_judge_what_is_there(op
         step = await begun(client, format="verdict", options={"judges": {"models": ["judge"]}})
         mine = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Yes."}
         await call(client, "submit_turn", **mine)
-        verdict = await call(client, "get_verdict", debate_id=step["debate_id"], conclude=True)
+        await call(client, "intervene", debate_id=step["debate_id"], action="conclude")
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
 
     assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
     assert len(judge.requests) == 2

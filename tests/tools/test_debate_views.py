@@ -80,7 +80,7 @@ async def test_a_synthesis_is_shown_with_its_position_wherever_outcomes_are(open
     assert (found["outcome"], found["winner"], found["winner_stance"]) == ("synthesis", "", "")
     assert found["verdict"] == ran["verdict"] == row["position"] == "Half now, the rest in May."
     assert (row["outcome"], row["winner"]) == ("synthesis", "")
-    assert 'synthesis "Half now, the rest in May.": "Ship it?"' in listed
+    assert 'synthesis "Half now, the rest in May.", opened' in listed
     assert shown.startswith('## Verdict: Synthesis: "Half now, the rest in May."')
     assert result["verdict"]["outcome"] == "synthesis"
     assert (result["verdict"]["winner"], result["verdict"]["verdict"]) == (None, found["verdict"])

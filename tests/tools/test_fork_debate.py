@@ -73,7 +73,7 @@ async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> 
         child = await call(client, "fork_debate", debate_id=debate_id, at_round=1)
         parent = json.loads(await read_resource(client, f"debate://{debate_id}"))
 
-    assert (child["round"], parent["status"], parent["round"]) == (1, "running", 1)
+    assert (child["round"], parent["status"], parent["round"]) == (1, "ready", 1)
 
 
 @pytest.mark.parametrize(

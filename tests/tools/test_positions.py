@@ -100,7 +100,7 @@ async def test_a_model_that_fails_leaves_for_and_against_and_says_so(open_client
     problem = 'The positions are "for" and "against": the question could not be framed (mine is down).'
     assert problem in data["warnings"]
     assert result_text(started).count(problem) == 1
-    assert ran["status"] == "running"
+    assert ran["status"] == "ready"
     assert len(failures) == 1
 
 
@@ -141,7 +141,7 @@ async def test_a_person_is_asked_once_and_may_put_them_otherwise(open_client: An
     assert stances(started) == ["Use SQLite", *DATABASES[1:]]
     assert len(revised) == 1
     assert all("Use SQLite" in prompt for prompt in find_prompts(model, "argument"))
-    assert started["status"] == ("concluded" if run else "running")
+    assert started["status"] == ("concluded" if run else "ready")
     assert len(find_prompts(model, "framing")) == 1
 
 

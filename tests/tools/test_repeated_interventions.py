@@ -49,7 +49,8 @@ async def test_a_repeat_does_nothing_and_says_the_same_also_after_the_end_and_a_
             await steer(client, debate_id, action="resume")
             effects.append(await steer(client, debate_id, **asked))
         else:
-            await call(client, "get_verdict", debate_id=debate_id, conclude=True)
+            await client.call_tool("intervene", {"debate_id": debate_id, "action": "conclude"})
+            await call(client, "get_verdict", debate_id=debate_id)
     async with open_modern() as client:
         effects.append(await steer(client, debate_id, **asked))
         told = await expect_tool_error(

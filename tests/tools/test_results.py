@@ -49,7 +49,7 @@ async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
         this = {"debate_id": started.structured_content["debate_id"]}
         stepped = await client.call_tool("step_round", this)
         steered = await client.call_tool("intervene", {**this, "action": "inject", "text": long})
-        while stepped.structured_content["status"] == "running":
+        while stepped.structured_content["status"] == "ready":
             stepped = await client.call_tool("step_round", this)
         found = await client.call_tool("get_verdict", this)
         listed = await client.call_tool("find_debates", {})

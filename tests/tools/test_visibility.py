@@ -83,7 +83,7 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
         for name, stance in (("Ada", "now"), ("Ben", "later"))
     ]
     step = await call(client, "start_debate", question="Ship it?", debaters=debaters, options=options)
-    while step["status"] == "running":
+    while step["status"] in ("ready", "running"):
         step = await call_next(client, step)
         returned.append(json.dumps(step))
         result = await client.call_tool(

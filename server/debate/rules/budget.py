@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from server.debate.facts.config import CALLER, MODERATOR, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Opened, PhaseEntered
+from server.debate.facts.events import PhaseEntered
 from server.debate.facts.state import Debate, count_passes, find_phase, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
@@ -307,20 +307,19 @@ def count_expected_calls(debate: Debate) -> int:
     return (setup.framer is not None) + turns + answers + leading + deciding + repeated
 
 
-def estimate(setup: Opened) -> Estimate:
+def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them."""
-    debate = Debate(setup)
     calls = count_expected_calls(debate)
-    first, _ = estimate_next_call(debate)
+    first, _ = estimate_next_call(Debate(debate.setup))
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
     return Estimate(
-        calls, (low[0], high[0]), (low[1], high[1]), (estimate_cost(setup, low), estimate_cost(setup, high))
+        calls, (low[0], high[0]), (low[1], high[1]), (estimate_cost(debate, low), estimate_cost(debate, high))
     )
 
 
-def estimate_cost(setup: Opened, tokens: tuple[int, int]) -> str:
+def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
     """USD at the mean price of the models; "" where a price is unknown."""
-    if not setup.prices or any(not price.input for price in setup.prices):
+    if not debate.prices or any(not price.input for price in debate.prices):
         return ""
-    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in setup.prices]
+    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in debate.prices]
     return f"{(sum(each, Decimal(0)) / len(each)).quantize(Decimal('0.0001')):f}"

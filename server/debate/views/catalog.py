@@ -26,6 +26,13 @@ class ViewSource(StoredDebate):
     since_round: int = 0
     round: int = 0  # 0: the latest
     family: ViewData = field(default_factory=dict)  # loaded for views that need it
+    is_run: bool = True  # by a process, unless it waits for somebody
+
+    @property
+    def status(self) -> str:
+        """As of every debate, and `ready` where it could go on and nobody runs it."""
+        found = status(self.debate)
+        return "ready" if found == "running" and not self.is_run else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ def build_transcript(source: ViewSource) -> ViewData:
     return {
         "debate_id": source.id,
         "question": source.debate.setup.question,
-        "status": status(source.debate),
+        "status": source.status,
         "turns": [turn.model_dump(exclude_defaults=True) for turn in turns],
     }
 
@@ -85,7 +92,7 @@ def render_verdict(source: ViewSource) -> str:
     if markdown.has_result(debate):
         return markdown.render_verdict(debate)
     missing = "No verdict" if debate.ended else "No verdict yet"
-    return f"{missing}: the debate is {status(debate)}, round {debate.round}.\n"
+    return f"{missing}: the debate is {source.status}, round {debate.round}.\n"
 
 
 def build_prompts(source: ViewSource) -> ViewData:
@@ -109,7 +116,7 @@ ALL_VIEWS = (
     View(
         "verdict",
         "The finding with its votes, dissent and cost.",
-        lambda of: verdict.build_verdict(of.debate).model_dump(),
+        lambda of: verdict.build_report(of.debate).model_dump() | {"status": of.status},
         render_verdict,
     ),
     View("result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),

@@ -9,7 +9,6 @@ from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed,
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
-from server.debate.rules.decide import status
 from server.debate.rules.schedule import candidate_models, seat_models
 from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict, find_made_position
@@ -60,7 +59,7 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
     return {
         "debate_id": stored.id,
         "question": debate.setup.question,
-        "status": status(debate),
+        "status": stored.status,
         "outcome": found.outcome,
         "winner": found.winner,
         "winner_stance": found.winner_stance,

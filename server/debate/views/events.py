@@ -16,7 +16,6 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import Debate, seat_kind
-from server.debate.rules.decide import status
 from server.debate.rules.schedule import current_model, seat_models
 from server.debate.views.state import StoredDebate
 
@@ -109,7 +108,7 @@ def build_receipt(stored: StoredDebate) -> dict[str, Any]:
     head = stored.entries[-1]
     return {
         "debate_id": stored.id,
-        "status": status(stored.debate),
+        "status": stored.status,
         "entries": head.seq,
         "head": head.hash,
         "algorithm": "sha256(tag + previous + JCS(entry)), tag counterpoint/entry/1",

@@ -234,7 +234,7 @@ def panel_lines(found: Report) -> list[str]:
         return []
     proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
     counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
-    shares = f"support {panel.support}, against {panel.against}; {panel.voices:g} independent voices{proven}"
+    shares = f"support {panel.support}, against {panel.against}; {panel.voices} independent voices{proven}"
     return [*([f"ahead: {found.ahead}"] if found.ahead else []), f"counted: {counts}; {shares}"]
 
 
@@ -264,12 +264,12 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
     return [f"\n**{title}**", *items] if items else []
 
 
-def estimate_line(setup: events.Opened) -> str:
+def estimate_line(debate: Debate) -> str:
     """The estimated calls, tokens and cost of the whole debate in a sentence."""
-    found = estimate(setup)
+    found = estimate(debate)
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
     minimum, maximum = found.cost_usd
-    if unknown := [price.model for price in setup.prices if not price.input]:
+    if unknown := [price.model for price in debate.prices if not price.input]:
         price = f"the price of {', '.join(unknown)} is unknown"
     elif not maximum:
         price = "price unknown"

@@ -31,6 +31,10 @@ class StoredDebate:
     entries: tuple[Recorded, ...]
 
     @property
+    def status(self) -> str:
+        return status(self.debate)
+
+    @property
     def is_unattended(self) -> bool:
         """Whether the debate runs to its end without being stepped, because somebody here asked for that."""
         return is_unattended(self.debate) and has_own_request(self.entries)
@@ -112,7 +116,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "debate_id": stored.id,
         "question": setup.question,
         "format": setup.format,
-        "status": status(debate),
+        "status": stored.status,
         "reason": status_reason(debate),
         "phase": debate.phase.name if debate.phase else "",
         "round": debate.round,

@@ -89,7 +89,7 @@ def test_it_comes_after_all_other_rounds_of_talk_and_before_who_decides(
 ) -> None:
     at = open_closed(**asked).play()
     assert held(at) == expected
-    assert len(at.calls_made) == estimate(at.debate.setup).calls
+    assert len(at.calls_made) == estimate(at.debate).calls
     assert at.status == "concluded"
 
 
@@ -147,7 +147,7 @@ def test_a_budget_that_cannot_pay_for_it_leaves_it_out() -> None:
 def test_nothing_is_added_where_the_last_round_is_written_together_anyway(asked: dict[str, Any]) -> None:
     at = open_closed(**asked).play()
     assert not any(phase.startswith("closing") for phase in held(at))
-    assert len(at.calls_made) == estimate(at.debate.setup).calls
+    assert len(at.calls_made) == estimate(at.debate).calls
 
 
 def test_a_debate_that_begins_and_ends_together_can_be_decided_and_its_judges_are_told_the_order() -> None:

@@ -9,6 +9,7 @@ from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
 from server.debate.facts.fallbacks import DefaultPositionsUsed
+from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending, estimate
 from server.debate.rules.decide import Call
@@ -225,7 +226,7 @@ class TestRecord:
         without = build_setup(debaters=build_debaters(3))
 
         assert compute_spending(at.debate).calls == 1
-        assert estimate(at.debate.setup).calls == estimate(without).calls + 1
+        assert estimate(at.debate).calls == estimate(Debate(without)).calls + 1
         (task, *_) = list_tasks(at.debate)
         assert (task["seat"], task["task"], task["state"], task["phase"]) == ("framer", "framing", "done", "")
 

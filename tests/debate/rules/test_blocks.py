@@ -8,6 +8,7 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
+from server.debate.facts.state import Debate
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import Call, Record, decide
 from server.debate.rules.schedule import is_talk_over
@@ -217,7 +218,7 @@ def test_no_pass_begins_that_cannot_be_paid_for_with_its_vote() -> None:
 
 @pytest.mark.requirement("N10")
 def test_an_estimate_counts_every_pass() -> None:
-    assert estimate(open_block(*TALK, CONSENSUS, "verdict")).calls == 3 + 3 * 6 + 2
+    assert estimate(Debate(open_block(*TALK, CONSENSUS, "verdict"))).calls == 3 + 3 * 6 + 2
 
 
 @pytest.mark.requirement("D4")

@@ -12,6 +12,7 @@ from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
+from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     ElapsedTime,
@@ -212,32 +213,32 @@ class TestTokensMoneyAndTime:
 
 class TestEstimates:
     def test_an_estimate_counts_every_seat(self) -> None:
-        assert estimate(build_setup()).calls == 6
-        assert estimate(build_setup(format="full")).calls == 18
+        assert estimate(Debate(build_setup())).calls == 6
+        assert estimate(Debate(build_setup(format="full"))).calls == 18
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
-        assert estimate(build_setup(format="verdict", options=options)).calls == 4 + 6 + 3
+        assert estimate(Debate(build_setup(format="verdict", options=options))).calls == 4 + 6 + 3
 
     def test_it_ranges_from_little_to_much(self) -> None:
-        found = estimate(build_setup())
+        found = estimate(Debate(build_setup()))
         assert 0 < found.input_tokens[0] < found.input_tokens[1]
         assert found.output_tokens == (600, 2400)
         assert found.cost_usd == ("", "")
 
     def test_it_has_a_price_where_every_price_is_known(self) -> None:
         opened = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
-        low, high = estimate(opened).cost_usd
+        low, high = estimate(Debate(opened)).cost_usd
         assert Decimal(0) < Decimal(low) < Decimal(high)
 
     def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
-        assert estimate_line(build_setup()).endswith("tokens, price unknown.")
+        assert estimate_line(Debate(build_setup())).endswith("tokens, price unknown.")
         known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
-        assert "$0." in estimate_line(known)
+        assert "$0." in estimate_line(Debate(known))
         free = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0"))
-        assert estimate_line(free).endswith("tokens, free of charge.")
+        assert estimate_line(Debate(free)).endswith("tokens, free of charge.")
         unknown = open_debate(
             build_request(), models=["m"], seed=1, find_price=lambda name: Price(model=name)
         )
-        assert estimate_line(unknown).endswith("the price of m is unknown.")
+        assert estimate_line(Debate(unknown)).endswith("the price of m is unknown.")
 
 
 class TestRaisingThem:

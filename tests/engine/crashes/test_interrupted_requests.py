@@ -76,7 +76,6 @@ Act = Callable[[DebateManager, str], Awaitable[Any]]
 
 PROMISES: list[tuple[DebateRequest, int, Act]] = [
     (OWN, 0, lambda manager, _: manager.start(OWN, actor=ACTOR)),
-    (STEPPED, 1, lambda manager, name: manager.conclude(name, actor=ACTOR)),
     (
         STEPPED,
         1,
@@ -121,23 +120,24 @@ def is_writing(journal: Journal) -> bool:
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 
-async def test_a_call_to_conclude_that_is_made_twice_at_once_is_answered_twice(open_client: Any) -> None:
-    found: list[dict[str, Any]] = []
+async def test_of_calls_to_conclude_that_are_made_at_once_one_is_recorded(open_client: Any) -> None:
+    refused: list[bool] = []
     async with open_client() as client:
         step = await call(client, "start_debate", question="Ship?", format="verdict")
         await call(client, "step_round", debate_id=step["debate_id"])
 
         async def conclude() -> None:
-            found.append(await call(client, "get_verdict", debate_id=step["debate_id"], conclude=True))
+            this = {"debate_id": step["debate_id"], "action": "conclude"}
+            refused.append((await client.call_tool("intervene", this)).is_error)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(conclude)
+        found = await call(client, "get_verdict", debate_id=step["debate_id"])
         steered = await call(client, "read_debate", debate_id=step["debate_id"], view="interventions")
 
-    assert [(verdict["status"], verdict["reason"]) for verdict in found] == [
-        ("concluded", "concluded on request")
-    ] * 3
+    assert sorted(refused) == [False, True, True]
+    assert (found["status"], found["reason"]) == ("concluded", "concluded on request")
     assert [row["action"] for row in steered["data"]["log"]] == ["conclude"]
 
 
@@ -148,7 +148,7 @@ async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash
         gate.release.set()
         await running.step(snapshot.id, wait=5)
         gate.release = anyio.Event()
-        await running.conclude(snapshot.id, actor=ACTOR)
+        await running.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
         await until(lambda: len(gate.model.requests) == 4)
 
     async with open_engine(database, judge) as running:

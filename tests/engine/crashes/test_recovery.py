@@ -82,7 +82,7 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
     async with open_engine(database, ScriptedModel(never_judges)) as manager:
         snapshot = await start_debate(manager, question="Step it?")
         await manager.step(snapshot.id, wait=5)
-        await manager.conclude(snapshot.id, actor=ACTOR)
+        await manager.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
         with anyio.fail_after(5):
             await judging.wait()
     async with open_engine(database, ScriptedModel(), recover=True) as later:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
@@ -158,7 +159,7 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded(databas
             await second.first_call.wait()
             while not (await running.load(snapshot.id)).debate.turns:
                 await wait_before_next_poll()
-            await running.conclude(snapshot.id, actor=ACTOR)
+            await running.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
             first.release.set()
             while len((await running.load(snapshot.id)).debate.turns) < 2:
                 await wait_before_next_poll()

@@ -1,0 +1,195 @@
+"""Every tool in every state of a debate: both forms of a result say the same, and `next` can be called as it is."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from server.debate.facts.text import collapse_whitespace
+from server.models import ModelError, Request
+from server.models.fakes.scripted import ScriptedModel
+from server.tools import texts
+from server.tools.results import DebateListResult, SteerResult, StepResult, VerdictResult, ViewResult
+from tests.support.mcp_debates import build_scripted_model
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N17", "M4")]
+
+SIDES = [{"name": "Ada", "stance": "ship now"}, {"name": "Ben's", "stance": "wait a week"}]
+THREE = [*SIDES, {"name": "Cy", "stance": "never ship"}]
+
+
+def find(winner: str | None, **more: Any) -> ScriptedModel:
+    finding = {"verdict": f"It is {winner}.", "winner": winner, "reasoning": "Nobody answered.", "margin": 3}
+    return build_scripted_model(judgment={**finding, **more})
+
+
+def answer_unless_silent(request: Request) -> str:
+    if request.seat == "Cy":
+        raise ModelError("unavailable", "cannot be reached")
+    return f"{request.seat} has a point."
+
+
+def fail(_request: Request) -> str:
+    raise ModelError("unavailable", "cannot be reached", attempts=9)
+
+
+JUDGES = {"judges": {"models": ["one", "two", "three"]}}
+COMMON = {"common_position": "Half now, half later."}
+
+
+def judge(*winners: str | None, **more: Any) -> dict[str, Any]:
+    """The models of a panel that finds so, and of a talk between two others."""
+    panel = dict(zip(("one", "two", "three"), (find(winner, **more) for winner in winners), strict=True))
+    return {
+        "models": {**panel, "p": ScriptedModel(), "q": ScriptedModel()},
+        "asked": {"models": ["p", "q"], "options": JUDGES},
+    }
+
+
+STATES: dict[str, dict[str, Any]] = {
+    "ready": {"asked": {"run": False}},
+    "ready after a round": {"asked": {"run": False}, "then": [("step_round", {})]},
+    "running": {"models": {"p": ScriptedModel(delay=30)}, "asked": {"models": ["p"], "wait_seconds": 0}},
+    "waiting": {"asked": {"models": ["caller"]}},
+    "paused on request": {
+        "asked": {"run": False},
+        "then": [("step_round", {}), ("intervene", {"action": "pause", "reason": "lunch"})],
+    },
+    "paused below the quorum": {"models": {"p": ScriptedModel(fail)}, "asked": {"models": ["p"]}},
+    "paused as a side was not heard": {
+        "models": {"p": ScriptedModel(answer_unless_silent)},
+        "asked": {"models": ["p"], "debaters": THREE},
+    },
+    "paused by a budget": {"asked": {"options": {"limits": {"max_calls": 4, "on_budget": "pause"}}}},
+    "decided": {"asked": {"format": "settle"}},
+    "leaning": {"asked": {}},
+    "contested": judge("Ada", "Ben's", "Ada"),
+    "undecided": judge(None, None, None),
+    "synthesis": judge(None, None, None, **COMMON),
+    "concluded with a result alone": {"asked": {"format": "round_robin"}},
+    "concluded with a result in a shape": {
+        "asked": {"format": "round_robin", "options": {"output_schema": {"type": "object"}}}
+    },
+    "truncated": {
+        "models": {"p": ScriptedModel(fail)},
+        "asked": {"models": ["p"], "options": {"limits": {"max_calls": 9}}},
+        "then": [("intervene", {"action": "resume"}), ("get_verdict", {})],
+    },
+}
+
+OUTCOMES = {"decided", "leaning", "contested", "undecided", "synthesis"}
+WAITING_TOOLS = {"start_debate", "step_round", "get_verdict", "submit_turn", "fork_debate"}
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("get_verdict", {"wait_seconds": 0}),
+    ("read_debate", {"view": "state"}),
+    ("read_debate", {}),
+    ("find_debates", {}),
+    ("step_round", {"round": 1, "wait_seconds": 0}),
+    ("fork_debate", {"at_round": 0}),
+    ("intervene", {"action": "inject", "text": "Mind the cost."}),
+]
+
+
+async def reach(client: Client, state: str) -> Any:
+    """The last result of the calls that bring a debate into the state."""
+    scenario = STATES[state]
+    asked = {"question": "Ship it?", "debaters": SIDES, "run": True, "again": True, **scenario["asked"]}
+    result = await client.call_tool("start_debate", asked)
+    this = {"debate_id": result.structured_content["debate_id"]}
+    for tool, arguments in scenario.get("then", ()):
+        result = await client.call_tool(tool, {**this, **arguments})
+    assert not result.is_error, result.content
+    return result
+
+
+def render(tool: str, data: dict[str, Any]) -> list[str]:
+    """The texts of a result, from its structured form."""
+    data = json.loads(json.dumps(data))
+    match tool:
+        case "get_verdict":
+            return [texts.format_verdict_result(VerdictResult.model_validate(data))]
+        case "intervene":
+            return [texts.format_steer_result(SteerResult.model_validate(data))]
+        case "read_debate":
+            return [*texts.format_page(ViewResult.model_validate(data))]
+        case "find_debates":
+            return [texts.format_debate_list(DebateListResult.model_validate(data))]
+    return [texts.format_step_result(StepResult.model_validate(data))]
+
+
+def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """What a structured result says: (field, text) of everything that is not empty, or the usual."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from facts(key, part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from facts(name, part)
+    elif value and (name, value) not in (("act", "argument"), ("view", "state"), ("view", "transcript")):
+        words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted"}
+        yield name, words.get(name, "true") if isinstance(value, bool) else f"{value}"
+
+
+def plain(text: str) -> str:
+    """Text without marks of quotations and escapes, on one line."""
+    unquoted = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
+    return collapse_whitespace(unquoted.replace("\\", "").replace('"', "").replace("*", "")).casefold()
+
+
+def parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls that a text names, with their arguments."""
+    found = []
+    for tool, inner in re.findall(r"(\w+_\w+|intervene)\(([^)]*)\)", text):
+        pairs = re.findall(r"""(\w+)=('[^']*'|"[^"]*"|\w+|…)""", inner)
+        values = {
+            key: json.loads(re.sub("^'|'$", '"', value.replace("…", '"Mine."'))) for key, value in pairs
+        }
+        found.append((tool, values))
+    return found
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
+    open_modern: Any, state: str
+) -> None:
+    scenario = STATES[state]
+    async with open_modern(scenario.get("models", {})) as client:
+        last = await reach(client, state)
+        this = {"debate_id": last.structured_content["debate_id"]}
+        tool = scenario.get("then", [("start_debate", {})])[-1][0]
+        answers: list[tuple[str, dict[str, Any], Any]] = [(tool, {}, last)]
+        for name, arguments in CALLS:
+            made = {**this, **arguments} if name != "find_debates" else {}
+            if not (state == "ready" and name == "step_round"):
+                result = await client.call_tool(name, made)
+                answers += [] if result.is_error else [(name, made, result)]
+        named = []
+        for name, made, result in answers:
+            data = result.structured_content
+            assert [part.text for part in result.content] == render(name, data)
+            shown = plain("\n".join(part.text for part in result.content))
+            missing = [fact for fact in facts("", data) if plain(fact[1]) not in shown]
+            assert missing == [], name
+            following = parse_calls(data["next"])
+            assert following, data["next"]
+            assert (name, made) not in following
+            assert name not in ("get_verdict", "read_debate") or name not in dict(following)
+            if name not in ("fork_debate", "find_debates"):
+                named += [one for one in following if one not in named]
+
+        for name, arguments in named:
+            again = (await reach(client, state)).structured_content["debate_id"]
+            waits = {"wait_seconds": 0} if name in WAITING_TOOLS else {}
+            result = await client.call_tool(name, {**arguments, "debate_id": again, **waits})
+            assert not result.is_error, (name, arguments, result.content)
+
+    ended = {"concluded", "truncated"}
+    status = answers[0][2].structured_content["status"]
+    assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
+    assert ("fork_debate" in dict(named)) == (status in ended)
+    assert answers[1][2].structured_content["outcome"] == (state if state in OUTCOMES else "")
