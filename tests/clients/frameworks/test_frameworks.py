@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -30,14 +31,13 @@ DELAY = 2.2  # seconds that each model takes: the debate takes three times as lo
 ANSWERS = 4 + 2 * len(JUDGES)  # two rounds of two turns, and two readings of each judge
 
 
-def get_second_opinions(framework: str, database: Path) -> list[str]:
-    """The results that the model of the framework's agent was shown, in order."""
-    python = FOLDER / "environments" / framework / "bin" / "python"
+def run(framework: str, script: str, database: Path, delay: float) -> Any:
+    """What a script prints in the environment of its framework, where it can start our server."""
     if not (FOLDER / "environments").is_dir():
         pytest.skip("needs tests/clients/frameworks/install.sh")
     server = {
         "command": sys.executable,
-        "arguments": ["-m", "tests.clients.debate_server", str(DELAY)],
+        "arguments": ["-m", "tests.clients.debate_server", str(delay)],
         "environment": {
             "PYTHONPATH": str(ROOT),
             "COUNTERPOINT_DB": str(database),
@@ -45,7 +45,7 @@ def get_second_opinions(framework: str, database: Path) -> list[str]:
         },
     }
     done = subprocess.run(
-        [python, FOLDER / "agents" / f"{framework}_agent.py"],
+        [FOLDER / "environments" / framework / "bin" / "python", FOLDER / script],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "COUNTERPOINT_SERVER": json.dumps(server)},
         capture_output=True,
         text=True,
@@ -53,14 +53,13 @@ def get_second_opinions(framework: str, database: Path) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    shown: list[str] = json.loads(done.stdout)
-    return shown
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_agent_gets_a_verdict_and_pays_for_one_debate(framework: str, tmp_path: Path) -> None:
     database = tmp_path / "debates.db"
-    shown = get_second_opinions(framework, database)
+    shown: list[str] = run(framework, f"agents/{framework}_agent.py", database, DELAY)
 
     async def read() -> tuple[int, str]:
         async with connect_client(str(database), "auto") as client:
@@ -75,3 +74,12 @@ def test_an_agent_gets_a_verdict_and_pays_for_one_debate(framework: str, tmp_pat
     assert bool(failed) == (framework in IMPATIENT)
     assert count == 1
     assert float(cost) == pytest.approx(ANSWERS * float(PRICE_USD))
+
+
+@pytest.mark.requirement("N17")
+def test_all_tools_but_the_three_with_many_options_fit_the_strict_mode_of_openai(tmp_path: Path) -> None:
+    is_strict = run("openai_agents", "schemas/openai_agents_schemas.py", tmp_path / "debates.db", 0)
+
+    loose = {name for name, strict in is_strict.items() if not strict}
+    assert loose == {"start_debate", "intervene", "fork_debate"}
+    assert len(is_strict) == 8

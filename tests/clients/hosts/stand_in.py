@@ -220,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         """OpenAI chat completions, streamed."""
         messages = request["messages"]
         results = {one["tool_call_id"]: flatten(one["content"]) for one in messages if one["role"] == "tool"}
-        tools = [tool["function"]["name"] for tool in request.get("tools", ())]
+        tools = [tool["function"]["name"] for tool in request.get("tools", ()) if "function" in tool]
         step = self.server.answer(request, results, tools)
         said: Json = {"role": "assistant"}
         if isinstance(step, str):

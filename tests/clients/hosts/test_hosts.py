@@ -68,7 +68,7 @@ def test_the_model_is_shown_a_second_opinion_with_votes_dissent_and_cost(host: H
         return "The last words." if shown else ToolCall("start_debate", SECOND_OPINION)
 
     [shown] = talk(host, tmp_path, script)
-    winner = '"winner":"Ada"' if host.shows == "data" else "Leaning: now (Ada)"
+    winner = '"winner":"Ada"' if host.shows == "data" else 'Leaning: "now" (Ada)'
     votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
     cost = f"{ANSWERS * Decimal(PRICE_USD)}"
 
