@@ -168,7 +168,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
         case "ballot" if is_debater_call(call):
             yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote; null abstains."
         case "ballot":
-            yield "You are in the audience. Vote; null abstains."
+            record = f" {describe_record(debate)}" if debate.turns else ""
+            yield f"You are in the audience.{record} Vote; null abstains."
         case "framing":
             most = find_position_limit(debate)
             yield wording.FRAMER_STEPS.format(most=f"two to {most}" if most > SIDES else "two")

@@ -6,11 +6,11 @@ time do not see each other's turns; messages between two debaters are not shown 
 hide a kind of seat from the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import assert_never
 
-from server.debate.facts.config import Debater
+from server.debate.facts.config import Debater, Phase
 from server.debate.facts.events import Audited, DefaultPlanUsed, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import relabel, side_labels
@@ -184,9 +184,11 @@ def stance_tag(debater: Debater) -> str:
 
 def describe_record(debate: Debate) -> str:
     """How the record that a judge reads is ordered, and what is left out of it (requirement C22)."""
-    talk = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
-    together = [n for n in talk if debate.round_phase(n).order == "together"]
-    in_turn = [n for n in talk if n not in together]
+    phases = {entered.round: debate.round_phase(entered.round) for entered in debate.rounds}
+    talk = [number for number, phase in phases.items() if phase.is_talk and debate.round_turns(number)]
+    messages = [number for number in talk if phases[number].wants == "message"]
+    together = [number for number in talk if phases[number].is_written_together]
+    in_turn = [number for number in talk if number not in (*together, *messages)]
     sentences = []
     if together:
         sentences.append(
@@ -194,21 +196,32 @@ def describe_record(debate: Debate) -> str:
             "their order within a round means nothing."
         )
     if in_turn:
-        sentences.append(
-            f"The turns of {format_rounds(in_turn)} were made one after the other and stand in that order. What was "
-            "first said in the last turns could not be answered: silence about it counts against nobody."
-        )
+        made = "were made one after the other and stand in that order"
+        sentences.append(f"The turns of {format_rounds(in_turn)} {made}.")
+    if messages:
+        written = "were written without seeing each other; each stands with its answer"
+        sentences.append(f"The messages of {format_rounds(messages)} {written}.")
+    sentences.append(
+        "What was first said in the last turns could not be answered: silence about it counts against nobody."
+    )
+    missing = list_missing(debate, phases)
+    sentences.append(f"Left out: {', '.join(missing)}." if missing else "No turn is left out.")
+    return " ".join(sentences)
+
+
+def list_missing(debate: Debate, phases: Mapping[int, Phase]) -> list[str]:
+    """What a judge does not read. `phases`: of the rounds held, by number."""
     missing = []
     if retracted := sum(not debate.is_active(turn) for turn in debate.turns):
         missing.append("a retracted turn" if retracted == 1 else f"{retracted} retracted turns")
     missing += [
         f"what the {kind} said" for kind in debate.setup.hidden_from_seats if kind in ("moderator", "referee")
     ]
-    if failed := {failure.round for failure in debate.failures if seat_kind(failure.seat) == "debaters"}:
-        absent = [n for n in talk if n in failed and len(debate.round_turns(n)) < len(debate.names)]
-        missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
-    sentences.append(f"Left out: {', '.join(missing)}." if missing else "No turn is left out.")
-    return " ".join(sentences)
+    for_all = (n for n, phase in phases.items() if phase.is_talk and phase.order in ("together", "declared"))
+    absent = [n for n in for_all if len({turn.seat for turn in debate.round_turns(n)}) < len(debate.names)]
+    missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
+    votes = [n for n, phase in phases.items() if phase.wants == "ballot" and n < debate.round]
+    return missing + ([f"the ballots of {format_rounds(votes)}"] if votes else [])
 
 
 def format_rounds(numbers: list[int]) -> str:

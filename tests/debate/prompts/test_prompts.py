@@ -338,6 +338,30 @@ class TestReadings:
 SPOKEN = ["11", "12", "13", "14", "21", "22", "23", "24"]
 
 
+@pytest.mark.requirement("C22")
+def test_judges_are_told_what_is_true_of_the_record_they_read() -> None:
+    (reading, _) = simulate(build_setup(format="full")).play().prompts("judge 1")
+    assert "The turns of rounds 1, 4 and 6 were written without seeing each other; their order" in reading
+    assert "The turns of rounds 2 and 3 were made one after the other and stand in that order." in reading
+    assert "The messages of round 5 were written without seeing each other; each stands with its" in reading
+    assert "What was first said in the last turns could not be answered" in reading
+    assert "Left out: the ballots of round 7." in reading
+
+    (reading, _) = simulate(build_setup()).play().prompts("judge 1")
+    assert "What was first said in the last turns could not be answered" in reading
+    assert "No turn is left out." in reading
+
+    first, last = simulate(build_setup(format="oxford")).play().prompts("judge 1")
+    assert "You are in the audience. Vote; null abstains." in first
+    assert "You are in the audience. The turns of rounds 2 and 3 were written without seeing" in last
+    assert "Left out: the ballots of round 1. Vote; null abstains." in last
+
+    at = simulate(build_setup(format="verdict")).play(lambda debate: len(debate.turns) == 3)
+    at.intervene("conclude")
+    (reading, _) = at.play().prompts("judge 1")
+    assert "Left out: turns in round 2 that were never made." in reading
+
+
 def test_rendering_a_debate_again_gives_the_same_bytes() -> None:
     def prompts() -> list[object]:
         return [
