@@ -23,7 +23,7 @@ from server.debate.commands.requests import (
     LimitsInput,
     OptionsInput,
 )
-from server.debate.facts.config import HandoffMode, Limits, Order
+from server.debate.facts.config import HandoffMode, Limits, OnWindow, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
@@ -90,6 +90,7 @@ SEAT_OPTIONS = combine_options(
 """Options of `debate` and `fork`."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
+WINDOW_HELP = "What does not fit a model's window: refused, or sent all the same.  [refuse]"
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
@@ -125,6 +126,7 @@ DEBATE_OPTIONS = combine_options(
     click.option(
         "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
     ),
+    click.option("--on-window", type=click.Choice(get_args(OnWindow)), help=WINDOW_HELP),
     click.option("--quorum", type=click.IntRange(1, 26), help=QUORUM_HELP),
 )
 """Options of `debate` alone: its procedure, its limits, and what happens when models fail."""
@@ -291,7 +293,7 @@ def run_debate(
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += ["quorum", "same_stance", "pause_when", "closing_round"]
+    names += ["quorum", "same_stance", "pause_when", "closing_round", "on_window"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}

@@ -1,6 +1,7 @@
 """Results as text for the model that called, from nothing but their fields."""
 
 from server.debate.facts.quoting import quote, quote_heading
+from server.debate.facts.text import format_count
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import format_position, format_report, section
 from server.debate.views.state import fork_origin_line
@@ -69,7 +70,8 @@ def format_background(result: VerdictResult) -> list[str]:
         *section("Failures", result.failures),
     ]
     question = f"**Question**: {quote_heading(result.question)}"
-    so_far = f"{result.rounds_of_talk} rounds of talk so far, {result.turn_count} turns. {result.cost}"
+    rounds, turns = format_count(result.rounds_of_talk, "round"), format_count(result.turn_count, "turn")
+    so_far = f"{rounds} of talk so far, {turns}. {result.cost}"
     return [part for part in (origin, question, "\n".join(sections).strip(), so_far) if part]
 
 

@@ -56,13 +56,13 @@ def test_a_moderator_opens_or_closes_rounds_as_asked(cli: Cli, duty: str, opens:
 @pytest.mark.requirement("B1", "B6", "C15")
 def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> None:
     arguments = ["--speaking", "handoff", "--handoff", "text", "--max-turns", "3", "--referee"]
-    arguments += ["--closing-round"]
+    arguments += ["--closing-round", "--on-window", "warn"]
     setup = open_setup(cli, "--format", "verdict", "--rounds", "9", *arguments)
 
     assert setup["phases"][0]["order"] == "handoff"
     assert (setup["handoff"], setup["max_turns"], setup["max_rounds"]) == ("text", 3, 9)
     assert setup["referee"]["model"] == "scripted"
-    assert setup["phases"][1]["closes_talk"]
+    assert (setup["phases"][1]["closes_talk"], setup["on_window"]) == (True, "warn")
 
 
 @pytest.mark.requirement("C10")

@@ -190,7 +190,7 @@ def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
     misfits = "; ".join(find_misfits(setup)) if setup.on_window == "refuse" else ""
     advice = (
         "Choose models with a larger window, pass only the parts of the documents that matter, or send it all the "
-        "same with options.on_window=warn. A window that is larger in truth belongs into the setting `windows`."
+        "same with options.on_window=warn. A window that is larger in truth belongs in the setting `windows`."
     )
     require(not misfits, f"Question and documents are too long: {misfits}. {advice}")
     return setup
