@@ -4,7 +4,7 @@ import asyncio
 import logging
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import chain, repeat
 from pathlib import Path
@@ -14,7 +14,6 @@ from urllib.parse import quote
 import aiosqlite
 import anyio
 
-from storage.database_file import DatabaseFile
 from storage.journal import StorageError, StorageLostError
 
 MIN_SQLITE_VERSION = (3, 37, 0)
@@ -23,6 +22,8 @@ MIN_SQLITE_VERSION = (3, 37, 0)
 LOCK_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds; the last one repeats
 FULL_DISK_BYTES = 1 << 20
 """With less space than this an error of the disk is taken for a full one: SQLite reports some of them so."""
+
+REPEATED_WARNING_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,10 @@ class LockedError(StorageError):
 
 class ClosedError(StorageError):
     """This process has closed the database."""
+
+
+class DamagedError(StorageError):
+    """What is in the file is no database, or not a whole one."""
 
 
 class ConstraintError(StorageError):
@@ -50,8 +55,8 @@ ERRORS: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_FULL: (StorageError, "does not fit on the disk, which is full"),
     sqlite3.SQLITE_IOERR: (StorageError, "cannot be read or written, the disk reports an error"),
     sqlite3.SQLITE_CANTOPEN: (StorageError, "cannot be opened"),
-    sqlite3.SQLITE_NOTADB: (StorageError, "is not an SQLite database"),
-    sqlite3.SQLITE_CORRUPT: (StorageError, "is damaged, restore it from a backup"),
+    sqlite3.SQLITE_NOTADB: (DamagedError, "is not an SQLite database"),
+    sqlite3.SQLITE_CORRUPT: (DamagedError, "is damaged, restore it from a backup"),
 }
 
 
@@ -113,11 +118,16 @@ class Outage:
     def __init__(self, name: str) -> None:
         self._name = name
         self._noticed_by: object = None  # the connection that noticed it, and whose success ends it
+        self._last: tuple[str, float] = ("", 0.0)  # what was logged, and when
 
     def begin(self, by: object, error: StorageError) -> None:
-        if self._noticed_by is None:
-            self._noticed_by = by
-            logger.warning("Waiting: %s", error)
+        if self._noticed_by is not None:
+            return
+        self._noticed_by = by
+        text, now = str(error), anyio.current_time()
+        if text != self._last[0] or now - self._last[1] > REPEATED_WARNING_SECONDS:
+            self._last = (text, now)
+            logger.warning("%s", text)
 
     def end(self, by: object) -> None:
         if self._noticed_by is by:
@@ -135,10 +145,17 @@ class Connection:
     """
 
     def __init__(
-        self, db: aiosqlite.Connection, file: DatabaseFile, outage: Outage, *, lock_timeout: float
+        self,
+        db: aiosqlite.Connection,
+        path: str,
+        check_file: Callable[[], None],
+        outage: Outage,
+        *,
+        lock_timeout: float,
     ) -> None:
         self._db = db
-        self._file = file
+        self._path = path
+        self._check_file = check_file
         self._outage = outage
         self.lock_timeout = lock_timeout
         self._lock = asyncio.Lock()
@@ -147,24 +164,26 @@ class Connection:
     @classmethod
     async def open(
         cls,
-        file: DatabaseFile,
+        path: str,
+        check_file: Callable[[], None],
         outage: Outage,
         *,
         lock_timeout: float,
         synchronous: str,
         immutable: bool = False,
     ) -> Self:
-        """Open a database. `immutable`: one that nobody can write, with no locks and no log.
+        """Open a database. `check_file` raises StorageLostError if the path does not mean it any more.
 
+        `immutable`: a file that nobody can write, with no locks and no log.
         `synchronous`: FULL where a commit survives a power failure, NORMAL where it need not.
         """
-        address = f"file:{quote(file.path)}?immutable=1" if immutable else file.path
-        with translate_errors(file.path):
+        address = f"file:{quote(path)}?immutable=1" if immutable else path
+        with translate_errors(path):
             # No isolation level: only `transaction` begins transactions.
             db = await aiosqlite.connect(address, timeout=0, isolation_level=None, uri=immutable)
         # Damaged text is shown as far as it can be. What is hashed is read as bytes.
         db.text_factory = lambda text: text.decode(errors="replace")
-        self = cls(db, file, outage, lock_timeout=lock_timeout)
+        self = cls(db, path, check_file, outage, lock_timeout=lock_timeout)
         try:
             modules = [name for (name,) in await self.fetch_all("pragma module_list")]
             require_sqlite(sqlite3.sqlite_version_info, modules)
@@ -231,12 +250,16 @@ class Connection:
     @asynccontextmanager
     async def _use(self) -> AsyncIterator[aiosqlite.Connection]:
         async with self._lock:
-            self._file.check()
             if self._is_closed:
-                raise ClosedError(f"the database {self._file.path} was closed")
-            with translate_errors(self._file.path):
-                yield self._db
-            self._file.check()  # what a file took that nobody can find any more is not stored
+                raise ClosedError(f"the database {self._path} was closed")
+            self._check_file()
+            try:
+                with translate_errors(self._path):
+                    yield self._db
+            except StorageError:
+                self._check_file()  # a loss explains what it caused
+                raise
+            self._check_file()  # what a file took that nobody can find any more is not stored
 
     async def close(self) -> None:
         """Wait for the running transaction, then close. A second call does nothing."""
@@ -244,5 +267,5 @@ class Connection:
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 self._is_closed = True
-                with translate_errors(self._file.path):
+                with translate_errors(self._path):
                     await self._db.close()

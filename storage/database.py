@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import anyio
 
-from storage.connection import Connection, Outage, translate_errors
+from storage.connection import Connection, DamagedError, Outage, translate_errors
 from storage.database_file import DatabaseFile, ensure_file_exists, has_log, is_on_read_only_media
-from storage.journal import StorageError
+from storage.journal import StorageError, StorageLostError
 
 IN_MEMORY = ":memory:"
 CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -38,7 +38,7 @@ class Database:
         self.lock_timeout = lock_timeout
         self._outage = Outage(path)
         self._file = DatabaseFile(path)
-        self._is_connected = False
+        self._failure = ""  # why nothing is open after a loss
 
     @classmethod
     async def open(cls, path: str, *, prepare: Prepare, lock_timeout: float) -> Self:
@@ -65,9 +65,10 @@ class Database:
         file.remember()
         async with AsyncExitStack() as opened:
 
-            async def connect(synchronous: str) -> Connection:
+            async def connect(check_file: Callable[[], None], synchronous: str) -> Connection:
                 made = await Connection.open(
-                    file,
+                    self.path,
+                    check_file,
                     self._outage,
                     lock_timeout=self.lock_timeout,
                     synchronous=synchronous,
@@ -76,37 +77,69 @@ class Database:
                 opened.push_async_callback(made.close)
                 return made
 
-            writer = reader = await connect("full")
+            writer = reader = await connect(file.check_with_log, "full")
             await self._prepare(writer)
             if is_file and not self.is_read_only:
-                reader = await connect("normal")
+                reader = await connect(file.check, "normal")
+                file.remember_log()
             opened.pop_all()
         self.writer, self.reader, self._file = writer, reader, file
-        self._is_connected = True
 
     def check(self) -> None:
         """Raise StorageLostError if the file is not the one that was opened, or its log is not."""
-        self._file.check()
-        if not self.is_read_only:
-            self._file.check_siblings()
+        if self._failure:
+            raise StorageLostError(self._failure)
+        self._file.check_with_log()
 
-    async def reopen(self) -> bool:
-        """Open the file that is there now, or a new one; whether it is another one. Raises StorageError."""
-        if self._is_connected:
-            with suppress(StorageError):
-                self.check()
-                return False
-            self._is_connected = False
+    async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
+        """Open the file that is there now, or a new one; whether it is another one than before.
+
+        `before_another` is awaited before another one is opened. Raises StorageError.
+        """
+        with suppress(StorageLostError):
+            self.check()
+            return False
+        is_another = bool(self._failure) or not self._file.is_in_place()
+        if is_another:
+            await before_another()
+        try:
+            if not self._failure:
+                await self._disconnect(is_another=is_another)
+            await self._connect()
+            if is_another:
+                await self._check_pages()
+        except StorageError as error:
+            self._failure = str(error)
             with suppress(StorageError):
                 await self.close()
-        await self._connect()
-        return True
+            raise
+        self._failure = ""
+        return is_another
+
+    async def _disconnect(self, *, is_another: bool) -> None:
+        if is_another:
+            with translate_errors(self.path):
+                self._file.set_remains_aside()
+        else:  # what is in a log that nobody else can find any more is copied into the file
+            with suppress(StorageError):
+                await self.reader.fetch_all("pragma wal_checkpoint(truncate)")
+        with suppress(StorageError):
+            await self.close()
+
+    async def _check_pages(self) -> None:
+        """Raises DamagedError: a file that was cut short can look whole until a missing page is needed."""
+        problems = await self.reader.fetch_all("pragma quick_check(1)")
+        if problems != [("ok",)]:
+            raise DamagedError(f"the database {self.path} is damaged, restore it from a backup")
 
     async def checkpoint(self) -> None:
-        """Copy the log into the file, so that a plain copy of the file is whole. Waits for nobody for long."""
+        """Copy the log into the file, so that a plain copy of the file is whole. Waits for nobody for long.
+
+        The log is emptied, too: whatever takes the place of the file, no log of old is played into it.
+        """
         for delay in (*CHECKPOINT_RETRY_DELAYS, 0):
-            [(_, logged, copied)] = await self.writer.fetch_all("pragma wal_checkpoint(passive)")
-            if logged == copied:
+            [(is_busy, _, _)] = await self.writer.fetch_all("pragma wal_checkpoint(truncate)")
+            if not is_busy:
                 break
             await anyio.sleep(delay)
 

@@ -1,7 +1,9 @@
 """Which file a path meant when it was opened, and whether it still means that file."""
 
 import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from storage.journal import StorageError, StorageLostError
@@ -55,19 +57,46 @@ class DatabaseFile:
         self._sibling_identities: dict[str, FileIdentity] = {}
 
     def remember(self) -> None:
-        """Take what the path means now for the open database."""
+        """Take what the path means now for the database that is about to be opened."""
         if found := find_status(self._path):
             self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
+
+    def remember_log(self) -> None:
+        """Take the log and its index for those of the database that was opened."""
         self._sibling_identities = {}
-        self._find_sibling_loss()
+        for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
+            if found := find_status(Path(self.path + suffix)):
+                self._sibling_identities[suffix] = (found.st_dev, found.st_ino)
 
     def check(self) -> None:
         """Raise StorageLostError if the path means another file than before, none, or a shorter one."""
         self._raise(self._find_loss)
 
-    def check_siblings(self) -> None:
-        """Likewise for the log and its index."""
-        self._raise(self._find_sibling_loss)
+    def check_with_log(self) -> None:
+        """Likewise, also if the log or its index is not the one that was opened."""
+        self._raise(lambda: self._find_loss() or self._find_log_loss())
+
+    def is_in_place(self) -> bool:
+        """Whether the path means the file that was opened, whatever became of its log."""
+        with suppress(OSError):
+            return not self._find_loss()
+        return False
+
+    def set_remains_aside(self) -> None:
+        """Rename what is left of a lost database, so that it does not get into the one that takes its place.
+
+        SQLite would play the old log into a new file. An empty file goes along: the log is all that is left of it.
+        """
+        lost = f"{self.path}.lost-{time.strftime('%Y%m%d-%H%M%S')}"
+        main = find_status(self._path)
+        if main and main.st_size == 0:
+            self._path.replace(lost)
+        for suffix, identity in self._sibling_identities.items():
+            sibling = Path(self.path + suffix)
+            found = find_status(sibling)
+            if found and (found.st_dev, found.st_ino) == identity:
+                sibling.replace(lost + suffix)
+        self._sibling_identities = {}
 
     def _raise(self, find_loss: Callable[[], str]) -> None:
         try:
@@ -90,17 +119,11 @@ class DatabaseFile:
         self._size = found.st_size
         return ""
 
-    def _find_sibling_loss(self) -> str:
-        for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
-            known = self._sibling_identities.get(suffix)
+    def _find_log_loss(self) -> str:
+        for suffix, identity in self._sibling_identities.items():
             found = find_status(Path(self.path + suffix))
-            if known and not found:
-                return f"lost its file {suffix}"
-            if found:
-                identity = (found.st_dev, found.st_ino)
-                if known not in (None, identity):
-                    return f"had its file {suffix} replaced"
-                self._sibling_identities[suffix] = identity
+            if not found or (found.st_dev, found.st_ino) != identity:
+                return f"lost its file {self._path.name}{suffix}"
         return ""
 
 

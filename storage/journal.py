@@ -4,7 +4,7 @@ A journal stores JSON entries and one summary a stream for lists and searches; i
 Every implementation passes the suite `tests/contract/journal.py`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -144,14 +144,14 @@ class Journal(Protocol):
     def check_presence(self) -> None:
         """Raise StorageLostError if what was opened is gone, or another is in its place. Cheap enough for polling."""
 
-    async def reopen(self) -> bool:
+    async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
         """After a loss: open what is in the place of the old database now, or begin a new one.
 
-        Returns whether it is another one: entries that were read before have nothing to do with it. False if
-        what was opened is back.
+        Returns whether it is another one than before: entries that were read have nothing to do with it.
+        `before_another` is awaited before that is opened.
 
         Raises:
-            StorageError: it cannot be opened. Until it can, what was opened before counts as lost.
+            StorageError: it cannot be opened. Until it can, the database counts as lost.
         """
 
     def checkpoint_soon(self) -> None:

@@ -6,7 +6,7 @@ debates need a few disk syncs, not two hundred.
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -176,8 +176,8 @@ class SqliteJournal(SqliteLeases):
     def check_presence(self) -> None:
         self._db.check()
 
-    async def reopen(self) -> bool:
-        is_another = await self._db.reopen()
+    async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
+        is_another = await self._db.reopen(before_another)
         if is_another:
             self._cached_heads = {}
         return is_another

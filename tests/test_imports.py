@@ -107,7 +107,10 @@ LIBRARIES: dict[str, str] = {
 """The libraries of each room; a room that is not here has none."""
 
 MOST_ENTRIES = 12
-MORE_ENTRIES = {"server": 14}  # the rooms themselves, and the files that belong to none
+MORE_ENTRIES = {
+    "server": 14,  # the rooms themselves, and the files that belong to none
+    "server/engine": 13,
+}
 
 PURE = "collections dataclasses decimal fractions functools hashlib inspect itertools json math re typing"
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""

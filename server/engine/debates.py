@@ -101,10 +101,12 @@ class DebateManager:
         )
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working = self._driver.is_working
+        self.presence = self._driver.presence
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
         self.start_task(self._driver.maintain_leases)
+        self.start_task(self.presence.watch)
         return self
 
     async def __aexit__(self, *_: object) -> None:

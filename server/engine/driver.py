@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.engine.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
+from server.engine.presence import DatabasePresence
 from server.engine.runner import TO_END, Run, Runner, has_reached
 from server.engine.store import DebateSnapshot, DebateStore
 
@@ -32,6 +33,9 @@ class DebateDriver:
         self.runs: dict[str, Run] = {}  # by debate id
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
         self.run_added = anyio.Event()
+        self.presence = DatabasePresence(store.journal, self.stop_all)
+        self.presence.loss_listeners.append(self.notify_all)
+        self.presence.return_listeners.append(self.forget_troubles)
         store.listeners.append(self.update)
 
     def update(self, snapshot: DebateSnapshot) -> None:
@@ -54,20 +58,40 @@ class DebateDriver:
         run = self.runs.get(debate_id)
         return run is not None and not run.is_finished
 
+    def notify_all(self) -> None:
+        for run in self.runs.values():
+            run.notify()
+
+    def forget_troubles(self) -> None:
+        """The database is there again: what could not be recorded is about to be."""
+        for run in self.runs.values():
+            run.trouble = None
+
+    async def stop_all(self) -> None:
+        """Stop all runs, because their database is lost, and drop the answers that they wait for."""
+        for run in self.runs.values():
+            run.error = self.presence.loss
+            run.task_scope.cancel()
+        while self.runs:
+            await next(iter(self.runs.values())).changed.wait()
+        self.code.clear()
+        self.leases.expires_at.clear()
+
     async def drive(self, run: Run) -> None:
         """Run a debate as far as requested. Raises nothing: errors are kept in `run.error`."""
         debate_id = run.snapshot.id
         try:
-            while not run.is_finished:
-                if not await self.leases.acquire(debate_id):  # follow what the other process records
-                    await anyio.sleep(POLL_INTERVAL)
-                    await self.store.refresh(run.snapshot)
-                    continue
-                with anyio.CancelScope() as run.cancel_scope, suppress(LeaseLostError):
-                    run.started_at = self.store.clock()
-                    run.update(await self.store.load(debate_id))
-                    await self.runner.run(run)
-                run.cancel_scope = None
+            with run.task_scope:
+                while not run.is_finished:
+                    if not await self.leases.acquire(debate_id):  # follow what the other process records
+                        await anyio.sleep(POLL_INTERVAL)
+                        await self.store.refresh(run.snapshot)
+                        continue
+                    with anyio.CancelScope() as run.lease_scope, suppress(LeaseLostError):
+                        run.started_at = self.store.clock()
+                        run.update(await self.store.load(debate_id))
+                        await self.runner.run(run)
+                    run.lease_scope = None
         except Exception as error:  # noqa: BLE001  (raised again in every watcher)
             run.error = error
         finally:
@@ -78,6 +102,8 @@ class DebateDriver:
             run.notify()
             with anyio.move_on_after(2, shield=True):
                 await self.leases.release(debate_id)
+            if run.snapshot.debate.ended:  # after the last write
+                self.store.journal.checkpoint_soon()
 
     async def maintain_leases(self) -> None:
         """Renew the leases of running debates once a heartbeat, and stop those whose lease is lost."""
@@ -86,7 +112,7 @@ class DebateDriver:
                 self.run_added = anyio.Event()
                 await self.run_added.wait()
             await anyio.sleep(HEARTBEAT_INTERVAL)
-            scopes = {name: run.cancel_scope for name, run in self.runs.items() if run.cancel_scope}
+            scopes = {name: run.lease_scope for name, run in self.runs.items() if run.lease_scope}
             for name in scopes.keys() - await self.leases.renew(scopes):
                 scopes[name].cancel()
 
@@ -95,17 +121,20 @@ class DebateDriver:
     ) -> DebateSnapshot:
         """Watch a run for at most so many seconds, until it is done or a round is over.
 
-        A watcher that times out or is cancelled does not affect the run.
+        A watcher that times out or is cancelled does not affect the run. Raises what stopped the run, or what
+        holds it up at the end of the time; a lost database is told at once.
         """
         with anyio.move_on_after(seconds):
-            while not (run.done or has_reached(run.snapshot.debate, through_round)):
+            while not (run.done or self.presence.loss or has_reached(run.snapshot.debate, through_round)):
                 changed = run.changed
                 if on_change:
                     await on_change(run.snapshot)
                 with anyio.move_on_after(PROGRESS_INTERVAL):
                     await changed.wait()
-        if run.error:
-            raise run.error
+        if error := run.error or self.presence.loss:
+            raise error
+        if run.trouble and not has_reached(run.snapshot.debate, through_round):
+            raise run.trouble
         return run.snapshot
 
     async def wait_for_other_process(

@@ -6,7 +6,9 @@
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
     ├── TwinError                   the debate was begun already              (server.engine.repeats)
-    └── StorageUnavailableError     the database is damaged, locked, full, or of a later release
+    └── StorageUnavailableError     the database is damaged, or of a later release
+        └── DatabaseUnavailableError    for now: it is locked, full, read-only, or the disk fails
+            └── DatabaseLostError           it is gone, or another is in its place
 
 A failing model is a fact of the debate, not an error. Any other exception is a bug of ours: its traceback is
 logged, and the journal is left as it was.
@@ -19,7 +21,7 @@ from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError
 from server.debate.rules.transitions import IllegalEvent
-from storage.journal import DamagedStreamError, StorageError
+from storage.journal import DamagedStreamError, StorageError, StorageLostError
 
 
 class DebateNotFoundError(DebateError):
@@ -29,6 +31,20 @@ class DebateNotFoundError(DebateError):
 
 class StorageUnavailableError(DebateError):
     """The database cannot be used, or the entries of a debate were altered."""
+
+
+class DatabaseUnavailableError(StorageUnavailableError):
+    """The database cannot be used now. What waits to be recorded is worth keeping."""
+
+
+class DatabaseLostError(DatabaseUnavailableError):
+    """The database is gone, or another one is in its place."""
+
+
+LOSS_HINT = (
+    "Its debates are held: nothing is recorded, and no model is asked. Put the right file in its place, then call "
+    "again: the next call uses the file that is there then, or begins a new database if there is none."
+)
 
 
 @contextmanager
@@ -41,8 +57,10 @@ def translate_storage_errors() -> Iterator[None]:
             f"The record of debate {error.stream} was altered: entry {error.seq} {error.reason}. Restore it "
             "from a copy, or start another debate."
         ) from error
+    except StorageLostError as error:
+        raise DatabaseLostError(f"The debates' database cannot be used: {error}. {LOSS_HINT}") from error
     except StorageError as error:
-        raise StorageUnavailableError(f"The debates' database cannot be used: {error}") from error
+        raise DatabaseUnavailableError(f"The debates' database cannot be used: {error}") from error
     except (ValidationError, IllegalEvent) as error:
         raise StorageUnavailableError(
             "The record of this debate is intact, but this release cannot read it. A later one may have "

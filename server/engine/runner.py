@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import chain, repeat
 
 import anyio
 
@@ -29,7 +30,7 @@ from server.debate.rules.decide import (
 )
 from server.debate.rules.transitions import replay
 from server.engine.daily_budget import DailyBudget, sum_amounts
-from server.engine.errors import StorageUnavailableError
+from server.engine.errors import DatabaseUnavailableError
 from server.engine.leases import LeaseLostError
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot, DebateStore
@@ -44,7 +45,7 @@ BeforeStep = Callable[[str], Awaitable[None]]
 
 TO_END = math.inf  # the round through which a debate is run that runs to its end
 RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes have reserved
-RECORD_RETRY_DELAYS = (1.0, 2.0, 4.0, 8.0)  # seconds; an answer waits for a database that cannot be written
+RECORD_RETRY_DELAYS = (0.5, 1.0, 2.0)  # seconds; the last one repeats while the database cannot be written
 
 
 @dataclass(slots=True)
@@ -55,10 +56,12 @@ class Run:
     through_round: float = TO_END
     code: CallerCode = NO_CODE
     started_at: datetime | None = None  # when this process got the lease
-    cancel_scope: anyio.CancelScope | None = None  # while it has it
+    lease_scope: anyio.CancelScope | None = None  # while it has it
+    task_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)  # of all that the run does
     changed: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each change
     done: bool = False
     error: Exception | None = None
+    trouble: Exception | None = None  # why answers cannot be recorded now
 
     def update(self, snapshot: DebateSnapshot) -> None:
         """Take a newer state; older ones may arrive late and are dropped."""
@@ -151,7 +154,9 @@ class Runner:
                     snapshot = run.snapshot
                     step = decide(snapshot.debate, elapsed=self.compute_elapsed(run))
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
-                    if isinstance(step, Ask) and not (snapshot.debate.is_concluding and in_flight):
+                    # Without a database they are waited for, too: it may come back.
+                    is_held = snapshot.debate.is_concluding or self.store.is_lost()
+                    if isinstance(step, Ask) and not (is_held and in_flight):
                         new = [call for call in step.calls if call.slot_key not in in_flight]
                         limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
                         for call, amount in await self.reserve_calls(snapshot, new, limit):
@@ -175,6 +180,7 @@ class Runner:
         self, snapshot: DebateSnapshot, calls: Sequence[Call], limit: int
     ) -> list[tuple[Call, Amount]]:
         """The calls to make now, each with what it may take of the day's budget. `limit`: requests in all."""
+        self.store.check_presence()
         debate, cost = snapshot.debate, Decimal(0)
         if self.daily_budget.limits.cost_usd:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
@@ -205,7 +211,7 @@ class Runner:
         While the database cannot be written, paid answers are kept and recording is tried again. `in_flight`: what
         stays reserved for other calls.
         """
-        delays = list(self.record_retry_delays)
+        delays = chain(self.record_retry_delays, repeat(self.record_retry_delays[-1]))
         reserved = self.daily_budget.build_reservation(in_flight)
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
@@ -222,11 +228,11 @@ class Runner:
                     events += step.events if isinstance(step, Record) else ()
             try:
                 run.update(await self.store.record(run.snapshot, events, reserved=reserved))
-            except StorageUnavailableError:
-                if not delays:
-                    raise
-                await anyio.sleep(delays.pop(0))
+            except DatabaseUnavailableError as error:
+                run.trouble = error
+                await anyio.sleep(next(delays))
             else:
+                run.trouble = None
                 if run.snapshot.ends_with(events[-1]):
                     return
 

@@ -20,7 +20,7 @@ from server.debate.views.markdown import build_search_text
 from server.debate.views.state import StoredDebate, has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.daily_budget import spending_by_day
-from server.engine.errors import DebateNotFoundError, translate_storage_errors
+from server.engine.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.repeats import TwinError, build_opening_key
 from storage.journal import (
     ConflictError,
@@ -77,6 +77,18 @@ class DebateStore:
             return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor, key)
         except KeyTakenError as error:
             raise TwinError(error.stream) from None
+
+    def check_presence(self) -> None:
+        """Raise DatabaseLostError if the database is gone, or another is in its place."""
+        with translate_storage_errors():
+            self.journal.check_presence()
+
+    def is_lost(self) -> bool:
+        try:
+            self.check_presence()
+        except DatabaseLostError:
+            return True
+        return False
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored, its hash chain checked.

@@ -68,6 +68,7 @@ async def run_hooks(
     endings = [manager.subscribe(runner.handle_commit)]
     if any(action.intervene for hook in config.hooks for action in hook.do):
         endings.append(manager.wait_before_steps(runner.settle))
+    manager.presence.reopening_listeners.append(runner.forget_journal)
     manager.start_task(runner.run)
     try:
         yield
@@ -94,6 +95,7 @@ class HookRunner:
     poll_lock: anyio.Lock = field(default_factory=anyio.Lock)
     intervention_lock: anyio.Lock = field(default_factory=anyio.Lock)
     is_failing: bool = False
+    is_registered: bool = True
 
     def now(self) -> float:
         return self.manager.clock().timestamp()
@@ -118,9 +120,12 @@ class HookRunner:
         """Scan new entries and start workers; whether there are more entries."""
         try:
             async with self.poll_lock:
+                await self.register_again()
                 has_more = await self.scanner.scan()
                 await self.start_due_workers()
-        except Exception:  # for example a busy database: the next poll tries again
+        except (StorageError, StorageUnavailableError):  # the journal logs it; the next poll tries again
+            return False
+        except Exception:
             if not self.is_failing:
                 logger.exception("Hooks could not scan the journal; retrying")
             self.is_failing = True
@@ -148,6 +153,16 @@ class HookRunner:
             return False
         actions = {(hook.name, index): one for hook in self.config.hooks for index, one in enumerate(hook.do)}
         return any(actions[queue].intervene for queue in queues if queue in actions)
+
+    def forget_journal(self) -> None:
+        """Another database is used now, in which the hooks are new."""
+        self.is_registered = False
+
+    async def register_again(self) -> None:
+        if not self.is_registered:
+            self.snapshots.clear()
+            await self.scanner.register()
+            self.is_registered = True
 
     async def finish(self) -> None:
         """Scan the last entries and wait for the workers."""
@@ -183,8 +198,9 @@ class HookRunner:
                 if item is None:
                     break
                 await self.process(hook, action, item)
-        except Exception:  # the item is delivered again
-            logger.exception("The worker of hook %s stopped; it restarts", hook.name)
+        except Exception as error:  # the item is delivered again
+            if not isinstance(error, StorageError | StorageUnavailableError):  # which the journal logs
+                logger.exception("The worker of hook %s stopped; it restarts", hook.name)
             await anyio.sleep(ERROR_PAUSE)
         finally:
             with anyio.move_on_after(RELEASE_SECONDS, shield=True):

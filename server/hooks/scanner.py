@@ -39,6 +39,9 @@ class SnapshotCache:
         if len(self._snapshots) > MAX_CACHED_SNAPSHOTS:
             del self._snapshots[next(iter(self._snapshots))]
 
+    def clear(self) -> None:
+        self._snapshots.clear()
+
     async def get(self, debate_id: str, seq: int) -> DebateSnapshot:
         """The debate with at least `seq` entries. Raises StorageUnavailableError if it cannot be read."""
         snapshot = self._snapshots.get(debate_id)

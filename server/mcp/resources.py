@@ -60,6 +60,7 @@ async def read_resource(
     """Invalid parameters: the address names no debate, or no part of one. Internal error: unreadable."""
     manager, uri = context.lifespan_context, params.uri
     try:
+        await manager.presence.reopen_if_told()
         if uri == INDEX_RESOURCE.uri:
             rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
             index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
@@ -67,6 +68,7 @@ async def read_resource(
         else:
             text, media_type = await read_view(manager, uri)
     except DebateError as error:
+        manager.presence.acknowledge(error)
         is_unknown = isinstance(error, DebateNotFoundError | InvalidRequestError)
         code = types.INVALID_PARAMS if is_unknown else types.INTERNAL_ERROR
         raise MCPError(code, redact(str(error)), {"uri": redact(uri[:MAX_SHOWN_ADDRESS])}) from error

@@ -19,6 +19,7 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
 )
 
+from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.mcp.resources import SCHEME
 from server.tools.tool import RequestContext
@@ -26,6 +27,8 @@ from server.tools.tool import RequestContext
 POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
 LIST_INTERVAL = 1.0  # seconds between announcements that the list of resources has changed
 INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
+
+UNKNOWN_POSITION = -1
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +42,7 @@ class UpdateBus(InMemorySubscriptionBus):
         self.subscribed_uris: Counter[str] = Counter()
         self.legacy_subscribers: defaultdict[str, WeakSet[Connection]] = defaultdict(WeakSet)
         self.is_list_stale, self.list_announced_at = False, -LIST_INTERVAL
+        self.position = UNKNOWN_POSITION  # in the feed of changes
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
 
@@ -49,23 +53,30 @@ class UpdateBus(InMemorySubscriptionBus):
     async def run(self, manager: DebateManager) -> None:
         """Announce every change of the journal while the manager is open. Never raises."""
         manager.subscribe(lambda _snapshot: self.wake())
-        position = -1  # in the feed: unknown before the first poll
+        manager.presence.reopening_listeners.append(self.begin_again)
         while True:
             woken = self.woken  # before the poll, which may miss what is committed meanwhile
-            is_polling = self.listener_count or any(self.legacy_subscribers.values()) or position < 0
+            is_followed = self.listener_count or any(self.legacy_subscribers.values())
+            is_polling = is_followed or self.position == UNKNOWN_POSITION
             if is_polling:
-                position = await self.poll(manager, position)
+                await self.poll(manager)
                 await self.announce_list()
             with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
                 await woken.wait()
 
-    async def poll(self, manager: DebateManager, position: int) -> int:
-        """Announce the changes since a position in the feed, and return the new position."""
+    def begin_again(self) -> None:
+        """Another database is used now, whose changes are numbered anew."""
+        self.position = UNKNOWN_POSITION
+
+    async def poll(self, manager: DebateManager) -> None:
+        """Announce the changes since the last poll."""
         try:
-            position, streams = await manager.find_changes(position)
-        except Exception:  # a busy database may answer the next poll
+            self.position, streams = await manager.find_changes(self.position)
+        except DebateError:  # the journal logs it, and the next poll may succeed
+            return
+        except Exception:  # a bug of ours must not end the announcements
             logger.exception("Reading the changes of the journal failed")
-            return position
+            return
         if streams:
             self.is_list_stale = True
             changed = {INDEX_ID, *streams}
@@ -77,7 +88,6 @@ class UpdateBus(InMemorySubscriptionBus):
                             await connection.notify("notifications/resources/updated", {"uri": uri})
                         except Exception:  # other subscribers are still notified
                             logger.exception("Notifying a subscriber of %s failed", uri)
-        return position
 
     async def announce_list(self) -> None:
         """Announce that the list has changed: at once, then once in a while for all changes since."""

@@ -118,8 +118,10 @@ class Tool:
         except ValidationError as error:
             return build_error(describe_errors(error, self.listed.input_schema))
         try:
+            await call.manager.presence.reopen_if_told()
             return await arguments.execute(call)
         except DebateError as error:
+            call.manager.presence.acknowledge(error)
             return build_error(str(error))
         except Exception:
             logger.exception("Tool %s failed", self.listed.name)

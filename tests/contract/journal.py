@@ -259,6 +259,26 @@ class LeaseContract:
         assert len(await journal.find(limit=100)) == 20
 
 
+@pytest.mark.requirement("N27")
+@pytest.mark.asyncio
+class PresenceContract:
+    async def test_a_journal_that_is_there_is_not_opened_anew(self, journal: Journal) -> None:
+        async def stop() -> None:
+            raise AssertionError("nothing was lost")
+
+        entries = await append_entries(journal, "s", 0, {})
+        journal.check_presence()
+        assert not await journal.reopen(stop)
+        assert await journal.read("s") == entries
+
+    async def test_checkpoints_asked_for_during_appends_disturb_nothing(self, journal: Journal) -> None:
+        assert not journal.is_read_only
+        for number in range(20):
+            await append_entries(journal, "s", number, {"n": number})
+            journal.checkpoint_soon()
+        assert len(await journal.read("s")) == 20
+
+
 @pytest.mark.requirement("M3")
 class JournalContract(
     AppendContract,
@@ -270,5 +290,6 @@ class JournalContract(
     LeaseContract,
     KeyContract,
     SpendingContract,
+    PresenceContract,
 ):
     pass

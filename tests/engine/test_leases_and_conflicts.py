@@ -12,7 +12,6 @@ import pytest
 
 from server.engine.daily_budget import NO_LIMITS, DailyBudget
 from server.engine.debates import DebateManager, utc_now
-from server.engine.errors import StorageUnavailableError
 from server.engine.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
@@ -168,27 +167,29 @@ async def test_a_failing_database_costs_no_lease(journal: SqliteJournal) -> None
     await leases.release("one")
 
 
-async def test_an_answer_is_given_up_when_the_database_stays_locked(database: str) -> None:
+async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(database: str) -> None:
     journal = await SqliteJournal.open(database, lock_timeout=0.01)
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         gate = Gate()
+        run = Run(snapshot, 1)
         runner = build_runner(journal, gate.model, record_retry_delays=(0.01,))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(expect_unavailable, runner, snapshot)
+            tasks.start_soon(runner.run, run)
             await gate.wait_for_call()
             other = sqlite3.connect(database, isolation_level=None)
             other.execute("begin immediate")
             gate.release.set()
-        other.rollback()
-        other.close()
-        assert (await manager.load(snapshot.id)).debate.turns == ()
+            with anyio.fail_after(5):
+                while not run.trouble:
+                    await wait_before_next_poll()
+            assert len(gate.model.requests) == 1
+            assert (await manager.load(snapshot.id)).debate.turns == ()
+            other.rollback()
+            other.close()
+        assert len((await manager.load(snapshot.id)).debate.turns) == len(gate.model.requests) == 2
+        assert run.trouble is None
     await journal.close()
-
-
-async def expect_unavailable(runner: Runner, snapshot: DebateSnapshot) -> None:
-    with pytest.raises(StorageUnavailableError):
-        await runner.run(Run(snapshot, 1))
 
 
 async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: SqliteJournal) -> None:
