@@ -181,6 +181,10 @@ BUILT: dict[str, str] = {
         "breakpoints: options.pause_when, conditions over facts (before the verdict, a failure, a contested "
         "vote, a budget share …) that pause a debate before what they wait for happens"
     ),
+    "D26": (
+        "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "
+        "terminal (watch)"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -202,10 +206,6 @@ PARTLY: dict[str, str] = {
 
 PLANNED: dict[str, str] = {
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
-    "D26": (
-        "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "
-        "terminal (watch)"
-    ),
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"

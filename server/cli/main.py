@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import databases, debate, doctor, install, models, session
+from server.cli import databases, debate, doctor, install, models, session, watch
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
@@ -58,7 +58,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 for command in (
     *(databases.backup, debate.debate, debate.demo, debate.fork),
-    *(doctor.doctor, install.install, models.models),
+    *(doctor.doctor, install.install, models.models, watch.watch),
 ):
     counterpoint.add_command(command)
 
@@ -115,7 +115,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     """
     chosen = VIEWS[view]
     source = session.run_with_manager(
-        settings, lambda manager: queries.load_view_source(manager, debate_id, chosen)
+        settings, lambda manager: queries.load_view_source(manager, debate_id, chosen, is_whole=True)
     )
     if as_json or not chosen.render:
         click.echo(session.format_json(chosen.build(source)))

@@ -67,6 +67,11 @@ def format_json(data: Any) -> str:
     return catalog.format_json(data) if supports_unicode else json.dumps(data, indent=1)
 
 
+def format_json_line(data: Any) -> str:
+    """As `format_json`, on one line."""
+    return json.dumps(data, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
+
+
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[list[int]]:
     """Within it SIGTERM does what Ctrl-C does. Gives the list of the signals that it handled."""

@@ -7,7 +7,8 @@ next follows from its entries, and any process can continue it.
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +23,7 @@ from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, Opened
+from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
@@ -333,6 +334,24 @@ class DebateManager:
         """(position, ids of debates written to since), by any process; -1 only asks for the position."""
         with translate_storage_errors():
             return await self._journal.find_changes(position)
+
+    async def watch_states(self, debate_id: str) -> AsyncGenerator[DebateSnapshot]:
+        """The debate, and each later state of it, by whichever process, until it has ended."""
+        async with aclosing(self._driver.watch_states(await self.load(debate_id))) as states:
+            async for snapshot in states:
+                yield snapshot
+
+    async def watch(self, debate_id: str, *, since_seq: int = 0) -> AsyncGenerator[Recorded]:
+        """Every entry after this one, each once, in order, by whichever process, until the debate has ended.
+
+        It holds what the record holds: answers of hidden seats, and those that the caller is not shown yet.
+        """
+        seq = max(since_seq, 0)
+        async with aclosing(self.watch_states(debate_id)) as states:
+            async for snapshot in states:
+                for entry in snapshot.entries[seq:]:
+                    seq = entry.seq
+                    yield entry
 
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""

@@ -5,7 +5,7 @@ another process has the lease, it waits, follows what that process records, and 
 gone.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
 import anyio
@@ -136,6 +136,32 @@ class DebateDriver:
         if run.trouble and not has_reached(run.snapshot.debate, through_round):
             raise run.trouble
         return run.snapshot
+
+    async def watch_states(self, snapshot: DebateSnapshot) -> AsyncGenerator[DebateSnapshot]:
+        """A debate, and each later state of it, by whichever process, until it has ended."""
+        latest, changed = snapshot, anyio.Event()
+
+        def update(reached: DebateSnapshot) -> None:
+            nonlocal latest
+            if reached.id == latest.id and reached.debate.version > latest.debate.version:
+                latest = reached
+                changed.set()
+
+        self.store.listeners.append(update)
+        try:
+            while True:
+                shown = latest
+                yield shown
+                while latest is shown and not shown.debate.ended:
+                    changed = anyio.Event()
+                    with anyio.move_on_after(POLL_INTERVAL):
+                        await changed.wait()
+                    if latest is shown:
+                        await self.store.refresh(shown)  # calls `update` if another process has written
+                if latest is shown:
+                    return
+        finally:
+            self.store.listeners.remove(update)
 
     async def wait_for_other_process(
         self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange

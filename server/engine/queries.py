@@ -23,23 +23,36 @@ PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
 ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position")
 MAX_RELATIVES = 20  # of each debate whose forks are looked up
+MIN_PREFIX_LENGTH = 4
+MAX_MATCHES = 10
 STATUSES = ("ready", "running", "waiting", "paused", "concluded", "truncated")
 
 
-async def load_view_source(
-    manager: DebateManager, debate_id: str, view: View, *, since_round: int = 0, round_number: int = 0
-) -> ViewSource:
-    """A debate, with its relatives if the view is about them."""
+async def load_view_source(manager: DebateManager, debate_id: str, view: View, **part: Any) -> ViewSource:
+    """A debate, with its relatives if the view is about them. `part`: fields of `ViewSource`."""
     snapshot = await manager.load(debate_id)
     runs = await manager.find_runs()
     family = build_family(snapshot.id, *await compare_family(manager, snapshot)) if view.needs_family else {}
-    return build_source(snapshot, runs, since_round=since_round, round=round_number, family=family)
+    return build_source(snapshot, runs, family=family, **part)
 
 
 def build_source(snapshot: DebateSnapshot, runs: AbstractSet[str], **part: Any) -> ViewSource:
     """What a view is made from. `runs`: the debates that are run now."""
     stored = (snapshot.id, snapshot.debate, snapshot.entries)
     return ViewSource(*stored, is_run=snapshot.id in runs, **part)
+
+
+async def find_debate_id(manager: DebateManager, text: str) -> str:
+    """The id of the debate that a text is, or is the beginning of (4 characters or more).
+
+    Raises:
+        InvalidRequestError: several ids begin so.
+    """
+    found = await manager.find_by_prefix(text, MAX_MATCHES + 1) if len(text) >= MIN_PREFIX_LENGTH else []
+    if len(found) <= 1 or text in found:
+        return found[0] if len(found) == 1 else text
+    listed = ", ".join(found[:MAX_MATCHES]) + (" and more" if len(found) > MAX_MATCHES else "")
+    raise InvalidRequestError(f"Several debates begin with {quote_inline(text, 60)}: {listed}.")
 
 
 async def compare_family(

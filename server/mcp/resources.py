@@ -20,6 +20,9 @@ MAX_SHOWN_ADDRESS = 200  # of an address that names nothing, in an error
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 SCHEME = "debate://"
+CURSORS = {"since": "since_round", "since_seq": "since_seq"}
+"""What a reader may begin after, by its name in addresses."""
+
 PATHS = {{"state": "", "round": "rounds"}.get(view.name, view.name): view for view in ALL_VIEWS}
 """The views, by what follows a debate's id in their addresses."""
 
@@ -36,7 +39,7 @@ INDEX_RESOURCE = types.Resource(
 def build_template(path: str, view: View) -> types.ResourceTemplate:
     number = "/{round}" if view.name == "round" else ""
     query = ["format"] if view.render else []
-    query += ["since"] if "since_round" in view.parameters else []
+    query += [name for name, parameter in CURSORS.items() if parameter in view.parameters]
     return types.ResourceTemplate(
         uri_template=f"{SCHEME}{{debate_id}}{path and '/'}{path}{number}"
         + (f"{{?{','.join(query)}}}" if query else ""),
@@ -87,13 +90,12 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
     media_type = FORMATS.get(query["format"]) if "format" in query else view.media_type
     if not media_type or (media_type == MARKDOWN and not view.render):
         raise InvalidRequestError(f"There is no format {query['format'][:40]!r}: markdown or json.")
-    since, round_number = query.get("since", "0"), number or "0"
-    for name, text in (("since", since), ("round", round_number)):
+    part = {"round": number or "0"} | {name: query[name] for name in CURSORS if name in query}
+    for name, text in part.items():
         if not re.fullmatch("[0-9]{1,9}", text):
             raise InvalidRequestError(f"{name} must be a whole number, and {text[:40]!r} is none.")
-    source = await load_view_source(
-        manager, unquote(address.netloc), view, since_round=int(since), round_number=int(round_number)
-    )
+    numbers = {CURSORS.get(name, name): int(text) for name, text in part.items()}
+    source = await load_view_source(manager, unquote(address.netloc), view, **numbers)
     return view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source)), media_type
 
 

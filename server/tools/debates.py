@@ -99,7 +99,7 @@ class StepRound(ToolArguments):
 
     debate_id: DebateId
     round: Annotated[
-        int, Field(ge=0, description="The round you expect; one that is over is returned, not run again")
+        int, Field(ge=0, description="The round you expect; one that is over is not run again")
     ] = 0
     wait_seconds: WaitSeconds = 45
 
@@ -169,14 +169,20 @@ class ReadDebate(ToolArguments):
 
     debate_id: DebateId
     view: Annotated[str, Field(json_schema_extra={"enum": [*catalog.VIEWS]})] = "transcript"
-    since_round: Annotated[int, Field(ge=0, description="For transcript and events")] = 0
+    since_round: Annotated[int, Field(ge=0, description="For transcript")] = 0
+    since_seq: Annotated[int, Field(ge=0, description="For events")] = 0
     round: Annotated[int, Field(ge=0, description="For round; 0: the latest")] = 0
     offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before")] = 0
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         chosen = catalog.find_view(self.view)
         source = await queries.load_view_source(
-            call.manager, self.debate_id, chosen, since_round=self.since_round, round_number=self.round
+            call.manager,
+            self.debate_id,
+            chosen,
+            since_round=self.since_round,
+            since_seq=self.since_seq,
+            round=self.round,
         )
         result = await pages.build_page(call.manager, source, chosen, self.offset)
         return results.build_content(result, *texts.format_page(result))

@@ -26,7 +26,13 @@ async def build_page(manager: DebateManager, source: ViewSource, view: View, off
         next_offset=0,
     )
     if view.render is None and not offset:
-        result = empty.model_copy(update={"data": view.build(source)})
+        data = view.build(source)
+        result = empty.model_copy(update={"data": data})
+        if "since_seq" in view.parameters and data["more"]:
+            following = (
+                f"read_debate(debate_id='{source.id}', view='{view.name}', since_seq={data['next_seq']})"
+            )
+            result = result.model_copy(update={"next": f"Next: {following}."})
         if count_json(result) < PAGE_LIMIT:
             return result
     whole = view.render_text(source)

@@ -144,7 +144,7 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("M4")
-@pytest.mark.parametrize("view", ["transcript", "events"])
+@pytest.mark.parametrize("view", ["transcript", "result"])
 async def test_a_debate_of_any_length_is_read_whole_by_tool(open_client: Any, view: str) -> None:
     long = ScriptedModel(lambda request: f"猫 {request.seat} " * 700)
     debaters = [{"name": f"N{number}", "stance": f"s{number}"} for number in range(20)]
@@ -168,18 +168,6 @@ async def test_a_debate_of_any_length_is_read_whole_by_tool(open_client: Any, vi
     assert len(pieces) > 1
     assert "".join(pieces) == whole
     assert "is beyond the end" in beyond
-
-
-async def test_events_are_read_from_a_round_on(finished: Any) -> None:
-    client, debate_id = finished
-    asked = {"debate_id": debate_id, "view": "events"}
-    read_from = [await call(client, "read_debate", **asked, since_round=since) for since in (0, 1, 2, 9)]
-    kinds = [[event["kind"] for event in answer["data"]["events"]] for answer in read_from]
-
-    assert kinds[0][0] == "opened"
-    assert kinds[1] == kinds[0][1:]
-    assert kinds[2] == kinds[0][4:]
-    assert kinds[3] == []
 
 
 @pytest.mark.parametrize(("question", "count"), [("猫" * 3000, 25), ("Ship it? " * 100, 25), ("猫" * 99, 2)])

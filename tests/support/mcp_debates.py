@@ -107,5 +107,17 @@ async def read_everything(client: Client, debate_id: str) -> list[str]:
 
 async def read_events(client: Client, step: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
     """The events of these kinds, in order."""
-    found = (await read_view(client, step, "events"))["events"]
-    return [event for event in found if event["kind"] in kinds]
+    return [event for event in await read_all_events(client, step["debate_id"]) if event["kind"] in kinds]
+
+
+async def read_all_events(client: Client, debate_id: str, since_seq: int = 0) -> list[dict[str, Any]]:
+    """Every event after an entry, page by page."""
+    found: list[dict[str, Any]] = []
+    has_more = True
+    while has_more:
+        page = (await call(client, "read_debate", debate_id=debate_id, view="events", since_seq=since_seq))[
+            "data"
+        ]
+        found += page["events"]
+        has_more, since_seq = page["more"], page["next_seq"]
+    return found

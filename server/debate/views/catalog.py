@@ -1,16 +1,13 @@
 """The views of a debate: one table for the tool `read_debate`, the resources and the terminal."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import dropwhile
 from typing import Any
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Recorded
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
-from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.state import StoredDebate, awaited_turns
 
 MARKDOWN = "text/markdown"
@@ -24,7 +21,9 @@ class ViewSource(StoredDebate):
     """What a view is made from: a debate, and which part of it is wanted."""
 
     since_round: int = 0
+    since_seq: int = 0
     round: int = 0  # 0: the latest
+    is_whole: bool = False  # not in pages
     family: ViewData = field(default_factory=dict)  # loaded for views that need it
     is_run: bool = True  # by a process, unless it waits for somebody
 
@@ -43,7 +42,7 @@ class View:
     description: str
     build: Callable[[ViewSource], ViewData]
     render: Callable[[ViewSource], str] | None = None
-    parameters: tuple[str, ...] = ()  # of `since_round` and `round`, those that it takes
+    parameters: tuple[str, ...] = ()  # of `since_round`, `since_seq` and `round`, those that it takes
     needs_family: bool = False
 
     @property
@@ -62,22 +61,6 @@ def build_transcript(source: ViewSource) -> ViewData:
         "status": source.status,
         "turns": [turn.model_dump(exclude_defaults=True) for turn in turns],
     }
-
-
-def build_events(source: ViewSource) -> ViewData:
-    """From the start of a round on: everything for 0, all but the opening for 1."""
-    debate, since = source.debate, source.since_round
-    blind = find_blind_answers(debate)
-    entries: Iterable[Recorded] = source.entries[since:]
-    if since > 1:
-        entries = dropwhile(
-            lambda e: e.event.kind != "phase_entered" or e.event.round < since, source.entries
-        )
-    rows = []
-    for entry in entries:
-        is_hidden = events.is_hidden(debate, entry.event) or is_blind(entry.event, blind)
-        rows.append(events.build_event_row(debate, entry, is_hidden=is_hidden))
-    return {"events": rows}
 
 
 def build_round(source: ViewSource) -> ViewData:
@@ -125,7 +108,12 @@ ALL_VIEWS = (
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View("receipt", "The head of the journal's hash chain.", events.build_receipt),
     View("usage", "Calls, tokens and cost, in all and by model.", lambda of: state.build_usage(of.debate)),
-    View("events", "Every recorded event, in order.", build_events, None, ("since_round",)),
+    View(
+        "events",
+        "Every recorded event, in order, with a cursor.",
+        lambda of: events.build_event_page(of, of.since_seq, is_whole=of.is_whole),
+        parameters=("since_seq",),
+    ),
     View(
         "tasks", "Every model call: open, done or failed.", lambda of: {"tasks": rounds.list_tasks(of.debate)}
     ),

@@ -1,5 +1,7 @@
 """The events of a debate as rows for clients and hooks: all, the interventions, and the receipt of their chain."""
 
+import json
+from itertools import takewhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
@@ -17,6 +19,7 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.rules.schedule import current_model, seat_models
+from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.state import StoredDebate
 
 EVENT_NAMES: dict[str, str] = {
@@ -47,6 +50,11 @@ EVENT_NAMES: dict[str, str] = {
     "ended": "debate_end",
 }
 """The public name of each kind of event (requirement D21)."""
+
+MAX_PAGE_LENGTH = 30_000
+"""Characters of a page of events as JSON: with what stands around it, a result that clients show whole."""
+
+CUT_TEXT_LENGTHS = (2_000, 400, 80)
 
 PHASE_END, CONSENSUS = "phase_end", "consensus"
 ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"], CONSENSUS: ["concluded"]}
@@ -95,6 +103,56 @@ def build_event_row(
         "names": [name] if name else event_names(debate, event),
         **fields,
     }
+
+
+def list_shown_entries(stored: StoredDebate) -> tuple[Recorded, ...]:
+    """The entries that readers may see, in order: up to the first answer that is not shown yet.
+
+    So nobody who reads on from the last one seen misses what such an answer says once it is shown.
+    """
+    blind = find_blind_answers(stored.debate)
+    return tuple(takewhile(lambda entry: not is_blind(entry.event, blind), stored.entries))
+
+
+def build_event_page(stored: StoredDebate, since_seq: int, *, is_whole: bool = False) -> dict[str, Any]:
+    """{"events": a row for each entry after that one, "next_seq": where the next page begins, "more": if there is one}.
+
+    `is_whole`: all of them. Otherwise a page is at most `MAX_PAGE_LENGTH` long, and long texts are cut where a single
+    row would be longer.
+    """
+    shown, rows, length = list_shown_entries(stored), list[dict[str, Any]](), 0
+    for entry in shown[since_seq:]:
+        row = build_event_row(stored.debate, entry, is_hidden=is_hidden(stored.debate, entry.event))
+        if not is_whole:
+            row = cut_row(row)
+            length += count_json(row)
+            if rows and length > MAX_PAGE_LENGTH:
+                break
+        rows.append(row)
+    next_seq = rows[-1]["seq"] if rows else since_seq
+    return {"events": rows, "next_seq": next_seq, "more": next_seq < len(shown)}
+
+
+def cut_row(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with texts cut as far as it has to be to fit on a page, and `cut` set then."""
+    lengths = iter(CUT_TEXT_LENGTHS)
+    shorter = row
+    while count_json(shorter) > MAX_PAGE_LENGTH and (length := next(lengths, 0)):
+        shorter = {**cut_texts(row, length), "cut": True}
+    return shorter
+
+
+def cut_texts(value: Any, length: int) -> Any:
+    if isinstance(value, dict):
+        return {key: cut_texts(part, length) for key, part in value.items()}
+    if isinstance(value, list):
+        return [cut_texts(part, length) for part in value]
+    return value[:length] + "…" if isinstance(value, str) and len(value) > length else value
+
+
+def count_json(row: dict[str, Any]) -> int:
+    """Characters of the row as JSON with everything but ASCII escaped: no encoding of it is longer."""
+    return len(json.dumps(row))
 
 
 def is_hidden(debate: Debate, event: Event) -> bool:

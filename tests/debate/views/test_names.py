@@ -142,7 +142,7 @@ def test_no_event_shown_by_itself_has_a_label(held: str) -> None:
 def test_the_events_themselves_keep_what_was_said() -> None:
     at = HELD["full"]
     [view] = [view for view in ALL_VIEWS if view.name == "events"]
-    rows = view.build(ViewSource("d-1", at.debate, at.log))["events"]
+    rows = view.build(ViewSource("d-1", at.debate, at.log, is_whole=True))["events"]
     assert [row["kind"] for row in rows] == [entry.event.kind for entry in at.log]
     said = {row["text"] for row in rows if row["kind"] == "spoke"}
     assert said == {say(at.debate.setup)}

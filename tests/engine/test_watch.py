@@ -1,0 +1,98 @@
+"""`DebateManager.watch`: every entry once, in order, by whichever process, until the debate has ended."""
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.events import Recorded
+from server.engine.debates import DebateManager
+from server.engine.errors import DebateNotFoundError
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from tests.support.engines import open_engine, run_debate, start_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D26")]
+
+
+async def collect(
+    manager: DebateManager, debate_id: str, note: Callable[[Recorded], None], since_seq: int = 0
+) -> None:
+    with anyio.fail_after(5):
+        async for entry in manager.watch(debate_id, since_seq=since_seq):
+            note(entry)
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_end(
+    database: str, same_process: bool
+) -> None:
+    asked, release = anyio.Event(), anyio.Event()
+
+    async def answer(request: Request) -> str:
+        asked.set()
+        await release.wait()
+        return build_reply_text(request)
+
+    async with open_engine(database, ScriptedModel(answer)) as running, open_engine(database) as other:
+        watching = running if same_process else other
+        snapshot = await start_debate(running, run=True)
+        early: list[Recorded] = []
+        late: list[Recorded] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(collect, watching, snapshot.id, early.append)
+            await asked.wait()
+            with anyio.fail_after(5):
+                while not early or early[-1].event.kind != "phase_entered":
+                    await anyio.lowlevel.checkpoint()
+            assert [entry.event.kind for entry in early] == [
+                "opened",
+                "phase_entered",
+            ]  # before anybody answers
+            tasks.start_soon(collect, watching, snapshot.id, late.append, 3)
+            release.set()
+        ended = await running.load(snapshot.id)
+
+    assert ended.debate.ended
+    assert tuple(early) == ended.entries
+    assert tuple(late) == ended.entries[3:]
+
+
+async def test_what_others_record_meanwhile_is_seen_too(database: str) -> None:
+    async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
+        snapshot = await start_debate(one)
+        found: list[Recorded] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(collect, one, snapshot.id, found.append)
+            for manager in (two, one, two):
+                await manager.intervene(
+                    snapshot.id, "inject", InterventionRequest(text="Mind the costs."), actor="test"
+                )
+                await manager.step(snapshot.id, wait=5)
+        ended = await two.load(snapshot.id)
+
+    assert tuple(found) == ended.entries
+    assert [entry.event.kind for entry in found].count("note_added") == 3
+
+
+async def test_an_ended_debate_is_told_and_left_and_who_breaks_off_leaves_nothing_behind(
+    database: str,
+) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        ended = await run_debate(manager)
+        found: list[Recorded] = []
+        await collect(manager, ended.id, found.append, since_seq=-3)
+        assert tuple(found) == ended.entries
+        await collect(manager, ended.id, found.append, since_seq=99)
+        assert tuple(found) == ended.entries
+
+        listeners = len(manager.store.listeners)
+        running = await start_debate(manager)
+        entries = manager.watch(running.id)
+        assert (await anext(entries)).seq == 1
+        assert len(manager.store.listeners) == listeners + 1
+        await entries.aclose()
+        assert len(manager.store.listeners) == listeners
+        with pytest.raises(DebateNotFoundError):
+            await anext(manager.watch("nowhere"))
