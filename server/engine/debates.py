@@ -22,7 +22,7 @@ from server.debate.commands.open import add_prices, add_prompt_functions, add_wi
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import NO_CODE, CallerCode
@@ -203,8 +203,7 @@ class DebateManager:
         setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         names = find_models(setup)
-        for name in dict.fromkeys((*names, *setup.fallback_models)):
-            self._models.check(name, self.environ)
+        await self._check_models((*names, *setup.fallback_models))
         for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
             self.research.check(tools)
         for debater in setup.debaters:
@@ -222,6 +221,14 @@ class DebateManager:
         if setup.needs_framing:
             self._driver.ensure_running(snapshot, 0)
         return snapshot
+
+    async def _check_models(self, names: Sequence[str]) -> None:
+        """Raises InvalidRequestError for a model that cannot answer, as far as that can be known without asking it."""
+        for name in dict.fromkeys(names):
+            self._models.check(name, self.environ)
+        await self._models.check_known(names)
+        problem = await self._windows.find_missing(names)
+        require(not problem, problem)
 
     async def step(
         self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange = None
@@ -295,7 +302,7 @@ class DebateManager:
         if repeated := find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
         if action == "replace_model" and (model := request.model.strip()):
-            self._models.check(model, self.environ)
+            await self._check_models([model])
             window = sum(found.tokens for found in await self._windows.find([model]))
             request = replace(request, price=self._prices.find_price(model), window=window)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()

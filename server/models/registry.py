@@ -17,8 +17,8 @@ from server.models.prices import PriceTable
 from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
-from server.models.providers.endpoints import find_endpoint
-from server.models.providers.litellm import LitellmModel, get_litellm
+from server.models.providers.endpoints import find_endpoint, is_of_known_provider
+from server.models.providers.litellm import LitellmModel, get_litellm, has_provider
 from server.models.providers.model import ProviderModel
 from server.models.resilience import Guard, GuardedModel
 
@@ -158,6 +158,25 @@ class ModelRegistry:
         if keys and not any(environ.get(key) for key in keys):
             problem = f"needs a key, and {keys[0]} is not set where the server runs"
             raise InvalidRequestError(f"The model {name} {problem}. Set it there, or name other models.")
+
+    async def check_known(self, names: Iterable[str]) -> None:
+        """Raises InvalidRequestError for a model of which it is known that no provider has it."""
+        for name in names:
+            model = unwrap_model(self.get(name))
+            inner = model.model if isinstance(model, GuardedModel) else None
+            if not isinstance(inner, LitellmModel) or is_of_known_provider(inner.litellm_name):
+                continue
+            try:
+                is_known = has_provider(await get_litellm(), inner.litellm_name)
+            except ModelError as error:
+                raise InvalidRequestError(error.detail) from None
+            example = f'"{PROVIDERS[1].default_model}" or "ollama/llama3.3"'
+            variable = f"{parse_provider(name)}_API_BASE".upper()
+            own = f", or set {variable} if it is a server of your own" if "/" in name else ""
+            require(
+                is_known,
+                f'No provider is known for the model "{name}". Write PROVIDER/MODEL, as {example}{own}.',
+            )
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Load what these models need for their first call. Never raises: the call reports errors."""

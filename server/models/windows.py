@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 import anyio
@@ -29,7 +31,11 @@ from server.models.providers.endpoints import find_endpoint
 TIMEOUT = 2.0  # seconds for a server to say what it has
 MAX_ANSWER_LENGTH = 20_000_000  # bytes; Ollama sends the whole vocabulary of some models
 MEMORY_SECONDS = 60.0
+MAX_ERROR_LENGTH = 10_000
 LARGEST_WINDOW = 10**9
+
+NOT_FOUND = "not found"
+"""In place of the answer of a server that does not have the model."""
 
 _LISTED = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
 """What servers call it in their list of models: vLLM, OpenRouter, Groq, LM Studio, llama.cpp."""
@@ -55,6 +61,17 @@ class WindowTable:
             for name in (names := tuple(dict.fromkeys(names))):
                 tasks.start_soon(look_up, name)
         return tuple(Window(model=name, tokens=found[name]) for name in names if found[name])
+
+    async def find_missing(self, names: Iterable[str]) -> str:
+        """The first of these models that Ollama says it does not have, with what to do, as a sentence; "" if none."""
+        for name in dict.fromkeys(names):
+            asked = unwrap_faulty_name(name).removeprefix(LITELLM_PREFIX)
+            model, base = asked.partition("/")[2], find_api_base(asked)
+            if parse_provider(asked) in OLLAMA_PROVIDERS and name not in self.own:
+                shown = await self._ask(f"{base}/api/show", model, {"model": model})
+                if shown == NOT_FOUND:
+                    return f"Ollama at {base} has no model {model}. Fetch it (ollama pull {model}), or name another."
+        return ""
 
     async def _look_up(self, name: str) -> int:
         """The tokens of a model's window; 0 where unknown, as for the embedded model, which reads a summary."""
@@ -85,7 +102,8 @@ class WindowTable:
                 answer = await to_thread.run_sync(
                     fetch_json, url, "" if body else key, body, abandon_on_cancel=True
                 )
-        self._answers[url, key] = time.monotonic(), answer
+        if answer != NOT_FOUND:  # it may be fetched at any moment
+            self._answers[url, key] = time.monotonic(), answer
         return answer
 
 
@@ -93,8 +111,15 @@ def fetch_json(url: str, key: str, body: Any) -> Any:
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     request = Request(url, json.dumps(body).encode() if body else None, headers)  # noqa: S310  (http or https)
     proxies = ProxyHandler({}) if is_loopback(url) else ProxyHandler()
-    with build_opener(proxies).open(request, timeout=TIMEOUT) as response:
-        return json.loads(response.read(MAX_ANSWER_LENGTH))
+    try:
+        with build_opener(proxies).open(request, timeout=TIMEOUT) as response:
+            return json.loads(response.read(MAX_ANSWER_LENGTH))
+    except HTTPError as error:
+        with error:
+            said = json.loads(error.read(MAX_ERROR_LENGTH))
+        # Ollama's own words: what stands in for it may know no such path.
+        is_unknown = error.code == HTTPStatus.NOT_FOUND and "not found" in str(said.get("error"))
+        return NOT_FOUND if is_unknown else None
 
 
 def read_window(row: Any, *names: str) -> int:

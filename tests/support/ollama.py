@@ -18,6 +18,7 @@ class Ollama:
     parameters: str = ""  # of its Modelfile
     limit: int = 0  # what it reads at most, whatever it says and is asked for; 0 for none
     port: int = 0
+    missing: set[str] = field(default_factory=set)  # models that it does not have
     shown: list[str] = field(default_factory=list)  # the models that `/api/show` was asked about
     requests: list[dict[str, Any]] = field(default_factory=list)  # the bodies of requests for an answer
     read: list[int] = field(default_factory=list)  # the tokens of each of them that the model was given
@@ -49,7 +50,11 @@ class Ollama:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while (request := await read_request(reader)) is not None:
-                    writer.write(encode_response(200, self._answer(request.path, request.body or {})))
+                    body = request.body or {}
+                    if (name := body.get("model")) in self.missing:
+                        writer.write(encode_response(404, {"error": f"model '{name}' not found"}))
+                    else:
+                        writer.write(encode_response(200, self._answer(request.path, body)))
                     await writer.drain()
         finally:
             self._tasks.discard(task)

@@ -137,9 +137,7 @@ def check_failure(debate: Debate, point: Breakpoint, _: NextStep) -> Hold | None
     }
     if not lost:
         return None
-    return Hold(
-        f"no answer of {join_causes(f'{seat}: {detail}' for seat, detail in lost.items())}", tuple(lost)
-    )
+    return Hold(f"no answer of {join_causes(lost.items())}", tuple(lost))
 
 
 def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:

@@ -1,6 +1,6 @@
 """Whether enough seats answer for a round to be completed, and every debater is heard."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
@@ -46,17 +46,26 @@ def find_quorum_shortfall(debate: Debate) -> str:
         )
     if open_or_answered >= needed:
         return ""
-    listed = join_causes(f"{f.seat}: {f.detail}" for f in debate.round_failures)
+    listed = join_causes((f.seat, f.detail) for f in debate.round_failures)
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
 
 
-def join_causes(causes: Iterable[str]) -> str:
-    """The first of them, each once, and how many more there are."""
-    different = list(dict.fromkeys(causes))
+def join_causes(causes: Iterable[tuple[str, str]]) -> str:
+    """The first of them, each once with the seats that it is the cause for, and how many more there are."""
+    seats: dict[str, list[str]] = {}
+    for seat, detail in dict.fromkeys(causes):
+        seats.setdefault(detail, []).append(seat)
+    different = [f"{join_seats(named)}: {detail}" for detail, named in seats.items()]
     more = len(different) - MAX_LISTED_CAUSES
     listed = "; ".join(different[:MAX_LISTED_CAUSES]).rstrip(".")
     return f"{listed}; and {more} more" if more > 0 else listed
+
+
+def join_seats(seats: Sequence[str]) -> str:
+    """Ada; Ada and Ben; Ada, Ben and Cy; Ada, Ben and 4 more."""
+    first = seats if len(seats) <= MAX_LISTED_CAUSES else [*seats[:2], f"{len(seats) - 2} more"]
+    return " and ".join(filter(None, (", ".join(first[:-1]), first[-1])))
 
 
 def find_unheard(debate: Debate) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
+from server.debate.rules.quorum import join_seats
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models, verdict_source
 from server.debate.views.names import name_debate
 
@@ -32,7 +33,7 @@ CAUSE_TEXTS: dict[str, str] = {
 
 
 def failure_lines(debate: Debate) -> list[str]:
-    """A line for each kind of failure of a seat, with the number of times."""
+    """A line for each kind of failure of a seat, with the number of times; one for each key that was refused."""
     debate = name_debate(debate)
     failed: list[tuple[str, str, str]] = []
     for f in debate.failures:
@@ -41,10 +42,18 @@ def failure_lines(debate: Debate) -> list[str]:
     failed += [(f.seat, "hand-off", f.detail) for f in debate.handoff_failures]
     for found in debate.research:
         failed += [(found.seat, "research", f"{f.tool}: {f.failed}") for f in found.lookups if f.failed]
-    return [
-        f"{seat}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
-        for (seat, cause, detail), times in Counter(failed).items()
-    ]
+    by_cause: dict[tuple[str, str], Counter[str]] = {}
+    for seat, cause, detail in failed:
+        by_cause.setdefault((cause, detail), Counter())[seat] += 1
+    lines = []
+    for (cause, detail), seats in by_cause.items():
+        is_one = cause == "unauthorized"  # one thing to mend, whoever failed by it
+        counts = {join_seats(list(seats)): seats.total()} if is_one else seats
+        lines += [
+            f"{who}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
+            for who, times in counts.items()
+        ]
+    return lines
 
 
 def find_verdict_warnings(debate: Debate) -> list[str]:

@@ -79,7 +79,9 @@ class DirectModel(ProviderModel):
                     yield chunk
 
     def classify(self, error: Exception) -> ProviderFailure:
-        return classify_error(error, self.name)
+        return classify_error(
+            error, self.name, key_variable=self.endpoint.key_variable if self.endpoint.key else ""
+        )
 
     def look_up_cost(self, counts: Any) -> str:
         written = read_token_count(counts, "completion_tokens")

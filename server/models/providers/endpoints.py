@@ -58,5 +58,10 @@ def find_endpoint(name: str, api_base: str = "") -> Endpoint | None:
     return Endpoint(provider, model, base.rstrip("/")) if base and is_compatible else None
 
 
+def is_of_known_provider(name: str) -> bool:
+    """Whether litellm's table has a model, or others of its provider."""
+    return bool(find_row(name)) or ("/" in name and parse_provider(name) in _find_litellm_providers())
+
+
 def _find_litellm_providers() -> frozenset[str]:
     return frozenset(str(row.get("litellm_provider")) for row in load_table().values())

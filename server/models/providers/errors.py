@@ -63,8 +63,14 @@ class ProviderFailure:
     is_request_error: bool = False  # it may accept the request without functions or schema
 
 
-def classify_error(error: Exception, model: str, missing_variables: Collection[str] = ()) -> ProviderFailure:
-    """`missing_variables`: environment variables that the provider needs and that are not set."""
+def classify_error(
+    error: Exception, model: str, missing_variables: Collection[str] = (), key_variable: str = ""
+) -> ProviderFailure:
+    """What an error of a provider means.
+
+    missing_variables: environment variables that the provider needs and that are not set. key_variable: the one that
+    holds the key, "" if unknown.
+    """
     message, name = str(error), type(error).__name__
     cause = find_cause(error, message)
     # For OpenAI litellm reports a missing key as a server error.
@@ -73,6 +79,9 @@ def classify_error(error: Exception, model: str, missing_variables: Collection[s
     if missing_variables and is_about_key and cause in ("unauthorized", "unavailable"):
         cause = "unauthorized"
         known = f"there is no key for it. Set {' and '.join(missing_variables)}, or choose another model."
+    elif cause == "unauthorized" and key_variable and getattr(error, "status_code", 0) in (401, 403):
+        refused = f"The provider refused the key in {key_variable} (HTTP {getattr(error, 'status_code', 0)})"
+        known = f"{refused}. Set one that may use this model, restart the server, or choose another model."
     elif "insufficient_quota" in message or name in ("BudgetExceededError", "PaymentRequiredError"):
         known = "the account has no credit left. Add some, or choose another model."
     elif name == "ContextWindowExceededError" or (

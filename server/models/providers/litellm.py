@@ -17,7 +17,7 @@ from typing import Any
 from anyio import to_thread
 
 from server.models import LITELLM_PREFIX, ModelError, OnText, Request
-from server.models.prices import MAX_COST_USD
+from server.models.prices import MAX_COST_USD, find_row
 from server.models.providers.addresses import (
     OLLAMA_PROVIDERS,
     check_callable,
@@ -71,7 +71,8 @@ class LitellmModel(ProviderModel):
             raise
 
     def classify(self, error: Exception) -> ProviderFailure:
-        return classify_error(error, self.name, find_missing_variables(import_litellm(), self.litellm_name))
+        missing = find_missing_variables(import_litellm(), self.litellm_name)
+        return classify_error(error, self.name, missing, find_key_variable(self.litellm_name))
 
     def look_up_cost(self, counts: Any) -> str:
         return look_up_litellm_cost(import_litellm(), self.litellm_name, counts)
@@ -114,6 +115,22 @@ def find_missing_variables(litellm: Any, name: str) -> list[str]:
     with suppress(Exception):  # it only improves the wording of an error
         return list(litellm.validate_environment(model=name)["missing_keys"])
     return []
+
+
+def find_key_variable(name: str) -> str:
+    """The variable that holds the key of a model's provider; "" if it is none of the usual name."""
+    provider = parse_provider(name) if "/" in name else str(find_row(name).get("litellm_provider", ""))
+    variable = f"{provider}_API_KEY".upper()
+    return variable if os.environ.get(variable) else ""
+
+
+def has_provider(litellm: Any, name: str) -> bool:
+    """Whether litellm knows whom to ask for a model."""
+    try:
+        litellm.get_llm_provider(model=name)
+    except Exception:  # noqa: BLE001  (litellm raises many types)
+        return False
+    return True
 
 
 async def get_litellm() -> Any:

@@ -78,8 +78,7 @@ class TestRounds:
         assert at.play().status == "paused"
         assert status_reason(at.debate) == (
             "0 of 2 answered in round 1 (opening), 2 needed. "
-            "Proponent: not asked: the 60 s of the round were over; "
-            "Opponent: not asked: the 60 s of the round were over"
+            "Proponent and Opponent: not asked: the 60 s of the round were over"
         )
 
     def test_who_is_late_is_left_to_no_fallback_and_asked_again_in_the_next_round(self) -> None:

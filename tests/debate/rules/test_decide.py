@@ -16,6 +16,7 @@ from server.debate.rules.decide import (
     is_round_over,
     pending_calls,
 )
+from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -237,8 +238,7 @@ class TestPauses:
         at = simulate(build_setup(debaters=build_debaters(3)), failing("Speaker 1", "Speaker 3")).play()
         assert at.status == "paused"
         assert decide(at.debate) == Wait(
-            "1 of 3 answered in round 1 (opening), 2 needed. "
-            "Speaker 1: timeout there; Speaker 3: timeout there"
+            "1 of 3 answered in round 1 (opening), 2 needed. Speaker 1 and Speaker 3: timeout there"
         )
 
     def test_a_quorum_that_can_still_be_met_pauses_nothing(self) -> None:
@@ -370,10 +370,28 @@ def test_a_second_attempt_fills_the_same_place_as_the_first() -> None:
 @pytest.mark.requirement("D3")
 def test_the_reason_of_a_pause_names_a_few_failures_and_counts_the_rest() -> None:
     at = simulate(build_setup(debaters=build_debaters(6))).play_to_round(1)
-    for call in at.pending_calls()[:5]:
-        at.add_events(Failed(seen=1, seat=call.seat, round=1, cause="timeout", detail="no answer"))
+    for number, call in enumerate(at.pending_calls()[:5], start=1):
+        at.add_events(Failed(seen=1, seat=call.seat, round=1, cause="timeout", detail=f"no answer {number}"))
     step = decide(at.debate)
 
     assert isinstance(step, Record)
     assert isinstance(step.events[0], Paused)
-    assert step.events[0].reason.endswith("Speaker 3: no answer; and 2 more")
+    assert step.events[0].reason.endswith("Speaker 3: no answer 3; and 2 more")
+
+
+@pytest.mark.requirement("D3")
+@pytest.mark.parametrize(
+    ("count", "who"), [(3, "Speaker 1, Speaker 2 and Speaker 3"), (5, "Speaker 1, Speaker 2 and 3 more")]
+)
+def test_the_reason_of_a_pause_says_once_what_several_failed_by(count: int, who: str) -> None:
+    at = simulate(build_setup(debaters=build_debaters(6), options={"quorum": 5})).play_to_round(1)
+    for call in at.pending_calls()[:count]:
+        at.add_events(
+            Failed(seen=1, seat=call.seat, round=1, cause="unauthorized", detail="the key is wrong")
+        )
+    step = decide(at.debate)
+
+    assert isinstance(step, Record)
+    assert isinstance(step.events[0], Paused)
+    assert step.events[0].reason.endswith(f" needed. {who}: the key is wrong")
+    assert failure_lines(at.debate) == [f"{who}: the key is wrong (unauthorized, {count} times)"]

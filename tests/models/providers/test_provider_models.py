@@ -181,6 +181,7 @@ async def test_what_may_pass_is_tried_three_times_and_the_rest_once(
 
     assert (failure.cause, failure.attempts, len(stub.chat_requests)) == (cause, requests, requests)
     assert failure.detail.startswith(f"openai/{scenario}: ")
+    assert (f"the key in OPENAI_API_KEY (HTTP {scenario})" in failure.detail) == (cause == "unauthorized")
     assert len(failure.detail) <= MAX_DETAIL_LENGTH
     assert "Traceback" not in failure.detail
     assert len(waits) == requests - 1
