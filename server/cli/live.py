@@ -29,8 +29,10 @@ from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
 from server.debate.views.names import name_event
 from server.debate.views.state import (
+    TURN_HEADING,
     awaited_seats,
     awaited_turns,
+    describe_task,
     framing_line,
     is_reason_given,
     is_visible,
@@ -200,8 +202,9 @@ async def submit_caller_turn(
     """The debate with the awaited turn in it, as the person writes it; None if stdin ends before."""
     turn = awaited_turns(snapshot.debate)[0]
     out.print_line()
-    out.print_wrapped(f"Your turn: {turn.speaker}, round {snapshot.debate.round} ({turn.task})", style="bold")
-    for line in turn.prompt.rpartition("\n\n")[2].splitlines():
+    task = describe_task(turn)
+    out.print_wrapped(f"Your turn: {turn.speaker}, round {snapshot.debate.round} ({task})", style="bold")
+    for line in turn.prompt.rpartition(f"{TURN_HEADING}\n")[2].splitlines():
         if line:
             out.print_wrapped(line, "  ")
     out.print_line("End it with an empty line.")

@@ -282,7 +282,7 @@ class DebateManager:
 
         def submit(current: DebateSnapshot) -> Intervention:
             repeated = find_repeated_turn(current.entries, current.debate, speaker, text)
-            return repeated or Intervention((build_submission(current.debate, speaker, text),), "")
+            return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
         snapshot, told = await self._record_with_retry(await self.load(debate_id), submit, actor)
         if snapshot.status != "running":

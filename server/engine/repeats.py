@@ -100,7 +100,8 @@ def find_repeated_turn(
     if last is None or last in debate.superseded:
         return None
     try:
-        again = build_submission(replay(entry.event for entry in entries[: seq - 1]), speaker, text)
+        before = replay(entry.event for entry in entries[: seq - 1])
+        again = build_submission(before, speaker, text, last.usage.author)
     except InvalidRequestError:
         return None
     if redact_model(again, MODEL_FIELDS) != last:

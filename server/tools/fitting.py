@@ -6,6 +6,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
+from server.debate.views.state import TURN_HEADING
+
 LITERAL_FIELDS = frozenset(
     {
         *("debate_id", "status", "next", "transcript_uri", "left_out", "cursor", "view", "phase"),
@@ -25,9 +27,13 @@ TEXT_WEIGHTS = {
     "reason": 4,
     "effect": 8,
     "prompt": 8,
+    "rules": 16,
     "text": 4,
 }
 """How much longer than others these texts may stay."""
+
+MIN_TASK_LENGTH, MIN_ASKED_LENGTH = 1_500, 2_000
+"""Of the prompt of an awaited turn this much of its task stays, and so much of question and task together."""
 
 MIN_TEXT_LENGTH = 4
 LISTED_TEXT_LENGTH = 60
@@ -118,9 +124,22 @@ def shorten_text(name: str, text: str, length: int) -> str:
         return text
     if name == "deliverable" and text.lstrip()[:1] in ("{", "["):
         return ""  # a part of JSON is of no use
-    if name == "prompt":  # the task stands at its end
-        return "…" + cut_to_escaped(text[::-1], length)[::-1].lstrip()
+    if name == "prompt":
+        return shorten_prompt(text, length)
     return cut_to_escaped(text, length).rstrip() + "…"
+
+
+def shorten_prompt(text: str, length: int) -> str:
+    """Cut between the question, with which it begins, and the task at its end: these are needed as they are."""
+    start, end = max(text.find("\n\n# "), 0), text.rfind(f"\n\n{TURN_HEADING}\n")
+    question, record, task = text[:start], text[start:end], text[end:]
+    if (limit := max(MIN_TASK_LENGTH, length)) < count_escaped(task):
+        task = cut_to_escaped(task, limit // 2) + "…" + cut_to_escaped(task[::-1], limit // 2)[::-1]
+    question = cut_to_escaped(question, max(MIN_ASKED_LENGTH - count_escaped(task), length))
+    record = cut_to_escaped(record[::-1], length)[::-1].partition("\n")[2]
+    left_out = len(text) - len(question) - len(record) - len(task)
+    note = f"[{left_out:,} characters are left out here: read_debate(view='prompt') has them.]"
+    return "\n\n".join(filter(None, (question, note, record.strip(), task.strip())))
 
 
 def count_escaped(text: str) -> int:

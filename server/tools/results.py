@@ -61,19 +61,25 @@ class StepResult(VerdictResult):
         **dict.fromkeys(
             ("turns", "moderator"), "read_debate(debate_id='{debate_id}', view='round', round={round})"
         ),
-        "awaited": "read_debate(debate_id='{debate_id}', view='prompt')",
+        **dict.fromkeys(("awaited", "rules"), "read_debate(debate_id='{debate_id}', view='prompt')"),
     }
 
     joined: Annotated[bool, Field(description="The same call was made minutes ago: this is its debate")]
-    effect: Annotated[str, Field(description="What became of a turn that was sent again")]
     framing: Annotated[str, Field(description="How the positions came about, if not from you")]
     round: int
     phase: str
     turns: list[verdict.Turn]
     moderator: Annotated[str, Field(description="What moderator and referee wrote in this round")]
     awaited: Annotated[list[state.AwaitedTurn], Field(description="Turns to write with submit_turn")]
+    rules: Annotated[str, Field(description="Those of every turn, given until the first is in")]
     warnings: list[str]
     estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
+
+
+class TurnResult(StepResult):
+    """What followed from a turn."""
+
+    effect: Annotated[str, Field(description="What became of a turn that was sent again")]
 
 
 class SteerResult(DebateResult):
@@ -136,21 +142,23 @@ async def build_step_result(
     *,
     round_number: int = 0,
     joined: bool = False,
-    effect: str = "",
 ) -> StepResult:
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate, setup = snapshot.debate, snapshot.debate.setup
     shown = min(round_number or debate.round, debate.round)
+    awaited = state.awaited_turns(debate)
+    for later in awaited[1:]:  # its prompt comes when it is the next
+        later.prompt = ""
     return StepResult(
         **dict(await build_verdict_result(manager, snapshot, tool)),
         joined=joined,
-        effect=effect,
         framing=state.framing_line(setup),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
         turns=[turn for turn in verdict.visible_turns(debate, shown) if turn.round == shown],
         moderator=markdown.render_moderation(debate, shown),
-        awaited=state.awaited_turns(debate),
+        awaited=awaited,
+        rules=state.find_rules(debate) if awaited and not state.has_written(debate) else "",
         warnings=find_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
         estimate=markdown.estimate_line(debate),
     )

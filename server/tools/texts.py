@@ -4,13 +4,14 @@ from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import format_position, format_report, section
-from server.debate.views.state import fork_origin_line
+from server.debate.views.state import describe_task, fork_origin_line
 from server.engine.queries import DebateRow
 from server.tools.results import (
     DebateListResult,
     DebateResult,
     SteerResult,
     StepResult,
+    TurnResult,
     VerdictResult,
     ViewResult,
 )
@@ -31,7 +32,7 @@ def format_verdict_result(result: VerdictResult) -> str:
 def format_step_result(result: StepResult) -> str:
     """The verdict, if there is one, else how far the debate is; then what was said in the round."""
     parts = [JOINED] if result.joined else []
-    parts += [result.effect] if result.effect else []
+    parts += [result.effect] if isinstance(result, TurnResult) and result.effect else []
     parts += [format_standing(result, result.round, result.phase)]
     parts += [format_report(result)] if result.headline else format_background(result)
     parts += [result.framing] if result.framing and result.framing not in result.warnings else []
@@ -43,9 +44,10 @@ def format_step_result(result: StepResult) -> str:
         title = f"**{turn.agent}** ({quote_heading(turn.stance)}){recipient}{retracted}:"
         parts.append(f"{title}\n{quote(turn.text)}")
     parts += [result.moderator] if result.moderator else []
-    parts += [
-        f"**To write: {one.speaker}** ({one.task}). The prompt:\n{one.prompt}" for one in result.awaited
-    ]
+    parts += [f"**The rules of every turn**\n{result.rules}"] if result.rules else []
+    for one in result.awaited:
+        prompt = f". The prompt:\n\n{one.prompt}" if one.prompt else ", later"
+        parts.append(f"**To write: {one.speaker}** ({describe_task(one)}){prompt}")
     return "\n\n".join([*parts, *format_ending(result)])
 
 

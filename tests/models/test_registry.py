@@ -124,6 +124,7 @@ def test_without_any_model_the_choices_are_listed(tmp_path: Path, monkeypatch: p
         "OPENAI_API_KEY",
         "pip install 'counterpoint-mcp[local]'",
         "counterpoint models install",
+        'models=["caller"]',
         '"scripted"',
     ):
         assert choice in str(failure.value)

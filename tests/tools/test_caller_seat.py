@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.types import Implementation
 
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
@@ -60,8 +61,25 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
     ]
     assert (verdict["outcome"], verdict["winner"]) == ("leaning", "Proponent")
     assert verdict["verdict"] == "It is right."
-    assert verdict["cautions"] == []  # nobody knows whether one wrote it all
+    assert verdict["cautions"] == [
+        "One caller wrote for Opponent and Proponent: count it as one voice.",
+        "One caller wrote for judge 1 and Opponent and Proponent: it judged its own words.",
+    ]
     assert verdict["cost_usd"] == "0"
+
+
+async def test_two_callers_who_write_a_side_each_are_two_voices(open_client: Any) -> None:
+    both = [{**side, "model": "caller"} for side in TWO]
+    other = Implementation(name="other", version="1")
+    async with open_client() as one, open_client(client_info=other) as two:
+        step = await run_debate(one, debaters=both)
+        while step["status"] == "waiting":
+            speaker = step["awaited"][0]["speaker"]
+            turn = {"debate_id": step["debate_id"], "speaker": speaker, "text": f"In round {step['round']}."}
+            step = await call(two if speaker == "Me" else one, "submit_turn", **turn)
+
+    assert step["status"] == "concluded"
+    assert not [caution for caution in step["cautions"] if "caller" in caution]
 
 
 @pytest.mark.requirement("M3")
@@ -100,8 +118,11 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
     assert (verdict["status"], verdict["next"]) == ("waiting", step["next"])
     assert (state["status"], state["awaiting"]) == ("waiting", ["Proponent", "Opponent"])
     assert [turn["speaker"] for turn in step["awaited"]] == ["Proponent", "Opponent"]
-    whole = "\n\n".join(f"# {turn['speaker']}\n\n{turn['prompt']}" for turn in step["awaited"])
-    assert prompt.structured_content["text"] == prompt.content[0].text == whole
+    whole = prompt.content[0].text
+    assert prompt.structured_content["text"] == whole
+    assert whole.startswith(f"**The rules of every turn**\n{step['rules']}\n\n**Proponent** (argument)")
+    assert step["awaited"][0]["prompt"] in whole
+    assert whole.count("Your position:") == 2
     assert none.content[0].text == "No turn of the caller's is awaited."
 
 

@@ -12,8 +12,8 @@ from server.debate.rules.decide import Call, pending_calls
 MAX_SUBMISSION_LENGTH = 50_000
 
 
-def build_submission(debate: Debate, speaker: str, text: str) -> Event:
-    """Return the event of a submitted turn.
+def build_submission(debate: Debate, speaker: str, text: str, author: str = "") -> Event:
+    """Return the event of a submitted turn. `author`: who submits it.
 
     Raises:
         InvalidRequestError: no turn of that speaker is awaited, or the text does not fit its task.
@@ -21,7 +21,7 @@ def build_submission(debate: Debate, speaker: str, text: str) -> Event:
     call = find_awaited_call(debate, speaker)
     require(clean(text), f"The text is empty. Write in `text` what {call.seat} says.")
     require_length("The turn has", len(text), MAX_SUBMISSION_LENGTH)
-    event = interpret(debate, call, Reply(text, Usage(model=CALLER, cost_usd="0")))
+    event = interpret(debate, call, Reply(text, Usage(model=CALLER, author=author, cost_usd="0")))
     if isinstance(event, Failed):
         told = f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
         raise InvalidRequestError(told)

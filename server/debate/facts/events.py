@@ -25,10 +25,14 @@ Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
 
 
+UsageName = Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
+
+
 class Usage(Fact):
     """What one answer took. Tokens as the provider counts them; 0 where it does not report them."""
 
-    model: Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
+    model: UsageName
+    author: UsageName = ""  # who submitted it, of an answer of the caller; "" for answers of models
     input_tokens: Count = 0
     cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: Count = 0

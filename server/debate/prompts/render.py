@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, assert_never
 
-from server.debate.facts.config import HandoffMode
+from server.debate.facts.config import CALLER, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import relabel, side_labels
@@ -75,18 +75,23 @@ class Prompt:
     functions: tuple[Function, ...] = ()
 
 
-def render(debate: Debate, call: Call) -> Prompt:
+def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
+    """What a seat is asked: (question, documents, positions and transcript; who it is and what it is to do)."""
     body = [*render_preamble(debate, call), *render_transcript(debate, call)]
     tail = list(render_tail(debate, call))
     if call.attempt > 1:
         detail = clean_line(slot_failures(debate, call.slot_key)[-1].detail)
         tail.append(f"Your previous reply could not be used: {detail}. Answer again, as asked.")
+    return "\n\n".join(body), "\n".join(tail)
+
+
+def render(debate: Debate, call: Call) -> Prompt:
     schema, is_ours = build_response_schema(debate, call)
     offers_handoff = find_handoff_mode(debate, call) == "tool"
     return Prompt(
         messages=(
             Message("system", wording.COMMON_RULES[debate.setup.brief]),
-            Message("user", "\n\n".join([*body, "\n".join(tail)])),
+            Message("user", "\n\n".join(render_parts(debate, call))),
         ),
         summary=build_prompt_summary(debate, call),
         schema=schema,
@@ -96,8 +101,11 @@ def render(debate: Debate, call: Call) -> Prompt:
 
 
 def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
-    is_handed_over = call.task == "argument" and debate.round_phase(call.round).order == "handoff"
-    return debate.setup.handoff if is_handed_over else None
+    """How the reply names the next speaker; None where it does not. The caller submits text, and calls no function."""
+    if call.task != "argument" or debate.round_phase(call.round).order != "handoff":
+        return None
+    mode = debate.setup.handoff
+    return "structured" if mode == "tool" and call.model == CALLER else mode
 
 
 def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
-from server.debate.views.state import StoredDebate, awaited_turns
+from server.debate.views.state import StoredDebate, awaited_turns, describe_task, find_rules
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
@@ -79,12 +79,17 @@ def render_verdict(source: ViewSource) -> str:
 
 
 def build_prompts(source: ViewSource) -> ViewData:
-    return {"awaited": [turn.model_dump() for turn in awaited_turns(source.debate)]}
+    turns = [turn.model_dump() for turn in awaited_turns(source.debate)]
+    return {"rules": find_rules(source.debate) if turns else "", "awaited": turns}
 
 
 def render_prompts(source: ViewSource) -> str:
-    turns = [f"# {turn.speaker}\n\n{turn.prompt}" for turn in awaited_turns(source.debate)]
-    return "\n\n".join(turns) or "No turn of the caller's is awaited."
+    turns = awaited_turns(source.debate)
+    if not turns:
+        return "No turn of the caller's is awaited."
+    parts = [f"**The rules of every turn**\n{find_rules(source.debate)}"]
+    parts += [f"**{turn.speaker}** ({describe_task(turn)})\n\n{turn.prompt}" for turn in turns]
+    return "\n\n".join(parts)
 
 
 ALL_VIEWS = (

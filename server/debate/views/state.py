@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import AnySeatKind, Debater
+from server.debate.facts.config import CALLER, AnySeatKind, Debater
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
-from server.debate.prompts.render import render
+from server.debate.prompts.render import render_parts
+from server.debate.prompts.wording import COMMON_RULES
 from server.debate.rules.decide import format_wait_reason, is_unattended, pending_calls, status
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate
@@ -60,12 +61,19 @@ class UsageSum(BaseModel):
     calls_of_unknown_cost: int
 
 
+TURN_HEADING = "# Your turn"
+"""What separates the record in the prompt of a caller's turn from what the seat is to do."""
+
+
 class AwaitedTurn(BaseModel):
-    """A turn that the caller is to write with `submit_turn`, and its whole prompt."""
+    """A turn that the caller is to write with `submit_turn`."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     speaker: str
     task: str
-    prompt: str
+    reading: Annotated[str, Field(description="Of a judge who reads twice: 1 of 2, then 2 of 2")] = ""
+    prompt: Annotated[str, Field(description="Of the turn that is to be written next")] = ""
 
 
 def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
@@ -214,9 +222,34 @@ def awaited_seats(debate: Debate) -> list[str]:
 
 
 def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
-    """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them."""
+    """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them.
+
+    Their prompts are whole but for the rules that all prompts of a debate have in common (`find_rules`).
+    """
     turns = []
     for call in pending_calls(debate) if status(debate) == "waiting" else ():
-        prompt = "\n\n".join(message.content for message in render(debate, call).messages)
-        turns.append(AwaitedTurn(speaker=call.seat, task=call.task, prompt=prompt))
+        record, instruction = render_parts(debate, call)
+        reads_twice = call.task == "judgment" and debate.setup.judges.both_orders
+        turns.append(
+            AwaitedTurn(
+                speaker=call.seat,
+                task=call.task,
+                reading=f"{call.reading} of 2" if reads_twice else "",
+                prompt=f"{record}\n\n{TURN_HEADING}\n{instruction}",
+            )
+        )
     return turns
+
+
+def describe_task(turn: AwaitedTurn) -> str:
+    return f"{turn.task}, reading {turn.reading}" if turn.reading else turn.task
+
+
+def find_rules(debate: Debate) -> str:
+    """What every prompt of the debate begins with."""
+    return COMMON_RULES[debate.setup.brief]
+
+
+def has_written(debate: Debate) -> bool:
+    """Whether the caller has written a turn of this debate, and so was shown its rules."""
+    return any(answer.usage.model == CALLER and debate.is_own(answer) for answer in debate.answers)

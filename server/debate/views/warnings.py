@@ -6,7 +6,7 @@ from collections import Counter
 from server.debate.commands.open import describe_stance_changes
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.config import CALLER, AnySeatKind
-from server.debate.facts.events import Failed, Usage
+from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
@@ -14,6 +14,7 @@ from server.debate.facts.text import format_count
 from server.debate.rules.quorum import join_seats
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models, verdict_source
 from server.debate.views.names import name_debate
+from server.debate.views.progress import format_seats
 
 CAUSE_TEXTS: dict[str, str] = {
     "empty": "gave an empty answer",
@@ -59,11 +60,11 @@ def failure_lines(debate: Debate) -> list[str]:
 def find_verdict_warnings(debate: Debate) -> list[str]:
     """What a reader has to know to weigh the verdict."""
     warnings = find_partial_readings(debate)
-    # Who writes the turns of caller seats is unknown: one author or several.
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
     if len(models) == 1 and CALLER not in models:
         warnings.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
     warnings += find_judging_warnings(debate, set(models) - {CALLER})
+    warnings += find_caller_warnings(debate)
     if debate.failures:
         failed = format_count(len(debate.failures), "answer")
         warnings.append(f"{failed} failed; see failures. {describe_failed_models(debate)}".rstrip())
@@ -126,6 +127,24 @@ def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:
     spoken = {debate.round_phase(turn.round).order for turn in debate.turns}
     if spoken and "together" not in spoken and verdict_source(debate.setup) == "judges":
         warnings.append("Debaters spoke only one after the other: what was said last could not be answered.")
+    return warnings
+
+
+def find_caller_warnings(debate: Debate) -> list[str]:
+    """Where one caller wrote several sides, or decided about its own words. Its name tells callers apart."""
+    argued: dict[str, set[str]] = {}
+    judged: dict[str, set[str]] = {}
+    for answer in debate.answers:
+        if answer.usage.model == CALLER and not isinstance(answer, PositionsFramed | RoundOpened):
+            by_author = argued if isinstance(answer, Spoke) else judged
+            by_author.setdefault(answer.usage.author, set()).add(answer.seat)
+    warnings = []
+    for author, sides in argued.items():
+        if len(sides) > 1:
+            warnings.append(f"One caller wrote for {format_seats(sorted(sides))}: count it as one voice.")
+        if seats := judged.get(author, set()) - sides:
+            who = f"{format_seats(sorted(seats))} and {format_seats(sorted(sides))}"
+            warnings.append(f"One caller wrote for {who}: it judged its own words.")
     return warnings
 
 
