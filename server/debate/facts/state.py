@@ -41,6 +41,8 @@ class Debate:
     framed: events.PositionsFramed | None = None
     rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
+    turns: tuple[Spoke, ...] = ()  # those of them that are turns
+    round_starts: tuple[int, ...] = ()  # how many of them there were before each round
     note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
     ended_blocks: tuple[events.BlockEnded, ...] = ()
     predicate_lost: PredicateLost | None = None
@@ -151,10 +153,6 @@ class Debate:
         return len(talk) - bool(is_empty)
 
     @cached_property
-    def turns(self) -> tuple[Spoke, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, Spoke))
-
-    @cached_property
     def notes(self) -> tuple[NoteAdded | Challenged, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, NoteAdded | Challenged))
 
@@ -170,13 +168,22 @@ class Debate:
     def audits(self) -> tuple[events.Audited, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, events.Audited))
 
+    def events_since(self, round_number: int) -> tuple[TranscriptEvent, ...]:
+        """What the transcript holds of this round and those after it."""
+        return self.transcript_events[self.round_starts[round_number - 1] :]
+
+    def round_events(self, round_number: int) -> tuple[TranscriptEvent, ...]:
+        """What the transcript holds of a round, in the order recorded."""
+        start, *after = self.round_starts[round_number - 1 : round_number + 1]
+        return self.transcript_events[start : after[0] if after else None]
+
     def round_plan(self, round_number: int) -> RoundPlan | None:
-        return next((opened for opened in self.round_plans if opened.round == round_number), None)
+        return next((fact for fact in self.round_events(round_number) if isinstance(fact, RoundPlan)), None)
 
     def round_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The turns of a round in reading order, whatever order they arrived in."""
         order = self.rounds[round_number - 1].order
-        turns = (turn for turn in self.turns if turn.round == round_number)
+        turns = (fact for fact in self.round_events(round_number) if isinstance(fact, Spoke))
         return tuple(sorted(turns, key=lambda turn: (order.index(turn.seat), turn.slot_index)))
 
     def round_exchanges(self, round_number: int) -> tuple[tuple[Spoke, ...], ...]:
@@ -191,8 +198,9 @@ class Debate:
         phase = self.round_phase(round_number)
         if phase.wants == "message":
             return tuple(chain.from_iterable(self.round_exchanges(round_number)))
-        read = self.round_turns(round_number) if phase.order == "together" else self.turns
-        return tuple(turn for turn in read if turn.round == round_number)
+        if phase.order == "together":
+            return self.round_turns(round_number)
+        return tuple(fact for fact in self.round_events(round_number) if isinstance(fact, Spoke))
 
     def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
         """The ballots of a round in the order of the seats, whatever order they arrived in."""

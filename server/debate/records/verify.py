@@ -7,7 +7,7 @@ a receipt that was kept elsewhere shows that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any
 
 from pydantic import ValidationError
@@ -90,6 +90,17 @@ def verify_record(history: Sequence[Recorded], ages: Sequence[float]) -> Debate:
     return Verification(history, ages, apply(None, opened)).run()
 
 
+def is_contribution(event: Event) -> bool:
+    """Whether somebody contributed an event, which then does not follow from those before it."""
+    match event:
+        case HandoffFailed() | TalkConcluded(cause="budget"):
+            return False
+        case Paused():
+            return event.cause in ("request", "daily_budget")
+        case _:
+            return isinstance(event, SlotFact | Resumed | InterventionFact)
+
+
 class Verification:
     """The entries of one record, checked as far as `debate` has them."""
 
@@ -105,9 +116,7 @@ class Verification:
         while (position := self.debate.version) < len(self.history):
             entry = self.history[position]
             try:
-                for event in self.check_next(entry.event):
-                    self.debate = apply(self.debate, event)
-                    self.note_calls()
+                self.verify_next(entry.event)
             except (InvalidRequestError, IllegalEvent) as error:
                 problem = str(error).rstrip(".")
                 message = f"Entry {entry.seq} ({entry.event.kind}) cannot follow those before it: {problem}."
@@ -123,30 +132,31 @@ class Verification:
         if version in self.seen:
             self.calls[version] = find_calls(self.debate, self.ages[version - 1])
 
-    def check_next(self, event: Event) -> tuple[Event, ...]:
-        """The next event, if it may follow, or as many as follow together."""
+    def verify_next(self, event: Event) -> None:
+        """Check and apply the next event, or as many as follow together."""
+        if self.is_inherited(event) or is_contribution(event):
+            after = [apply(self.debate, event)]  # names what is wrong with its place
+            self.check_contribution(event)
+        else:
+            after = [*accumulate(self.find_following(), apply, initial=self.debate)][1:]
+        for self.debate in after:
+            self.note_calls()
+
+    def check_contribution(self, event: Event) -> None:
+        """Check what somebody contributed, which no other entry tells."""
         is_inherited = self.is_inherited(event)
-        if isinstance(event, SlotFact) or is_inherited:
-            apply(self.debate, event)  # names what is wrong with its place
-        if isinstance(event, SlotFact):
-            check_contents(self.debate, event)
-        if is_inherited:
-            return (event,)
         match event:
-            case HandoffFailed():
-                return self.find_following()
             case SlotFact():
-                check_asked(self.debate, event, self.calls.get(event.seen, {}))
+                check_contents(self.debate, event)
+                if not is_inherited:
+                    check_asked(self.debate, event, self.calls.get(event.seen, {}))
             case Paused(cause="daily_budget"):
                 is_midnight = event.until.endswith("T00:00:00.000Z") and not event.seats
                 require(is_midnight, "the budget of a day ends at midnight")
-            case TalkConcluded(cause="budget") | Paused(cause="quorum" | "unheard" | "budget" | "pause_when"):
-                return self.find_following()
-            case Paused() | Resumed() | InterventionFact():
+            case Paused() | Resumed() | InterventionFact() if not is_inherited:
                 check_change(self.debate, event)
             case _:
-                return self.find_following()
-        return (event,)
+                pass
 
     def is_inherited(self, event: Event) -> bool:
         """Whether an event may be one that a fork took over, which need not follow from its own set-up."""

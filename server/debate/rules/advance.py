@@ -24,6 +24,7 @@ from server.debate.facts.events import (
     Opened,
     PhaseEntered,
     PromptsComputed,
+    RoundClosed,
     RoundOpened,
 )
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
@@ -270,10 +271,10 @@ def count_last_vote(debate: Debate) -> Count:
 
 def find_moderator_cause(debate: Debate, since_round: int) -> EndCause | None:
     """How the moderator ended a block since that round: by settling the question, or by opening a last round."""
-    if any(closed.settled for closed in debate.round_summaries if closed.round >= since_round):
+    facts = debate.events_since(since_round)
+    if any(isinstance(fact, RoundClosed) and fact.settled for fact in facts):
         return "settled"
-    opened = (plan for plan in debate.round_plans if plan.round >= since_round)
-    return "moderator_done" if any(isinstance(plan, RoundOpened) and plan.done for plan in opened) else None
+    return "moderator_done" if any(isinstance(fact, RoundOpened) and fact.done for fact in facts) else None
 
 
 def is_in_moderated_block(debate: Debate, phase: Phase) -> bool:

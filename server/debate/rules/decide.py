@@ -249,9 +249,10 @@ def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) ->
 
 def is_round_planned(debate: Debate) -> bool:
     """Whether a moderator has chosen the speakers of this round, and none of them was asked yet."""
-    has_begun = any(failure.seat in debate.names for failure in debate.round_failures)
-    has_begun = has_begun or any(turn.round == debate.round for turn in debate.turns)
-    return debate.round_plan(debate.round) is not None and not has_begun
+    if debate.phase is None or debate.round_plan(debate.round) is None:
+        return False
+    has_failed = any(failure.seat in debate.names for failure in debate.round_failures)
+    return not has_failed and not debate.round_turns(debate.round)
 
 
 def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, ...]:

@@ -73,7 +73,7 @@ def find_unheard(debate: Debate) -> tuple[str, ...]:
 
     A talk that is being concluded goes by what was said.
     """
-    if debate.is_concluding:
+    if debate.is_concluding or not debate.failures:
         return ()
     asked = [failure for failure in debate.failures if failure.seat in debate.names]
     failed = {failure.seat for failure in asked if debate.round_phase(failure.round).is_talk}

@@ -149,7 +149,9 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return fill_slot(debate, event, framed=event, setup=framing.apply_positions(debate.setup, event))
         case RoundOpened() | Spoke() | Audited() | RoundClosed():
             check_transcript_answer(debate, event)
-            return fill_slot(debate, event, transcript_events=(*debate.transcript_events, event))
+            turns = (*debate.turns, event) if isinstance(event, Spoke) else debate.turns
+            added = (*debate.transcript_events, event)
+            return fill_slot(debate, event, transcript_events=added, turns=turns)
         case Balloted():
             check_open_slot(debate, event, "ballot")
             check_name(debate, event.choice)
@@ -203,7 +205,9 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
         check(not chosen or event.order == (chosen[0],), "somebody else was chosen to speak")
     else:
         check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
-    return replace(debate, rounds=(*debate.rounds, event), answered_slots=frozenset(), round_failures=())
+    starts = (*debate.round_starts, len(debate.transcript_events))
+    rounds = (*debate.rounds, event)
+    return replace(debate, rounds=rounds, round_starts=starts, answered_slots=frozenset(), round_failures=())
 
 
 def apply_block_ended(debate: Debate, event: BlockEnded) -> Debate:

@@ -277,7 +277,7 @@ def steer(action: str, **request: Any) -> Bodies:
     [
         ("inject", {"text": "x"}, {"text": "x" * 8001}, "text: 8,001 characters"),
         ("inject", {"text": "x"}, {"text": ""}, "There is nothing to inject"),
-        ("inject", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
+        ("inject", {"text": "x"}, {"to": "Mallory"}, "nobody here is called Mallory"),
         ("inject", {"text": "x"}, {"round": 7}, "such a change has other consequences"),
         ("inject", {"text": "x"}, {"request_id": "x" * 101}, "request_id: 101 characters"),
         ("instruct", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
@@ -302,7 +302,12 @@ def steer(action: str, **request: Any) -> Bodies:
         ),
         ("threshold", {"threshold": "2/3"}, {"threshold": "4/6"}, "other consequences"),
         ("threshold", {"threshold": "2/3"}, {"threshold": "9e9"}, "no fraction above 0"),
-        ("replace_model", {"to": "judge 1", "model": "y"}, {"seat": "Mallory"}, "Nobody here is called"),
+        (
+            "replace_model",
+            {"to": "judge 1", "model": "y"},
+            {"seat": "Mallory"},
+            "nobody here is called Mallory",
+        ),
         ("replace_model", {"to": "judge 1", "model": "y"}, {"model": ""}, "Pass `model`"),
         (
             "replace_model",
@@ -322,8 +327,8 @@ def steer(action: str, **request: Any) -> Bodies:
             {"price": {"model": "y", "input": "1", "output": "9999"}},
             "at most 1000 US dollars for a token",
         ),
-        ("retract", {"to": "Opponent", "round": 1}, {"slot_index": 3}, "other consequences"),
-        ("retract", {"to": "Opponent", "round": 1}, {"turn_round": 2}, "There is no turn"),
+        ("retract", {"to": "Opponent", "round": 1}, {"slot_index": 3}, "there is no such turn"),
+        ("retract", {"to": "Opponent", "round": 1}, {"turn_round": 2}, "there is no such turn"),
         ("conclude", {}, {"cause": "budget"}, "phase_entered follows here"),
         ("pause", {}, {"cause": "quorum"}, "phase_entered follows here"),
         ("pause", {}, {"cause": "daily_budget"}, "the budget of a day ends at midnight"),
