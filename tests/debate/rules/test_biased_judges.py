@@ -1,203 +1,37 @@
-"""Judges who misbehave on purpose. They are given the text of their prompt and nothing else, as a model is."""
+"""Judges who misbehave on purpose find for nobody, and those who go by content for one and the same."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Sequence
 from itertools import permutations, product
 from typing import Any
 
 import pytest
 
-from server.debate.commands.open import open_debate
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
-from server.debate.prompts.render import render
 from server.debate.rules.counting import Seat, count_votes
-from server.debate.rules.decide import Call
 from server.debate.views.verdict import build_verdict
-from tests.support.simulation import DebateSimulation, build_request, render_prompt_text, simulate
+from tests.support.biased_judges import (
+    BIASED,
+    BY_CONTENT,
+    BY_LABEL,
+    BY_PLACE_OF_TURN,
+    DIFFERENT,
+    MARKER,
+    PANELS,
+    SEEDS,
+    SEQUENTIAL,
+    TURNED,
+    Judge,
+    PromptText,
+    assert_nobody_won,
+    choose_longest,
+    hold,
+    list_cautions,
+    throw_dice,
+)
+from tests.support.simulation import DebateSimulation
 
 pytestmark = pytest.mark.requirement("C8", "N2")
-
-SEEDS = range(6)
-NAMES = ("Ada", "Ben", "Cleo", "Dov")
-STANCES = ("Keep the old one", "Write a new one", "Buy one", "Do without")
-DIFFERENT = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")
-PANELS = {
-    "one": DIFFERENT[:1],
-    "three of one model": DIFFERENT[:1] * 3,
-    "three models": DIFFERENT[:3],
-    "five of one model": DIFFERENT[:1] * 5,
-    "five models": DIFFERENT,
-}
-TURNED: dict[str, dict[str, Any]] = {"second_opinion": {}, "full": {}, "verdict": {"speaking": "together"}}
-"""Formats, with options, whose first and last rounds of talk are written together."""
-SEQUENTIAL: dict[str, dict[str, Any]] = {
-    "verdict": {},
-    "handoff": {},
-    "second_opinion": {"speaking": "declared"},
-}
-MARKER = "according to the audit"
-
-
-@dataclass(frozen=True)
-class PromptText:
-    """What a model can see: the positions to choose from, and the turns with the side that made each."""
-
-    text: str
-
-    @property
-    def positions(self) -> dict[str, str]:
-        """Stance by key, as listed in the last words."""
-        runs: list[dict[str, str]] = [{}]
-        for line in self.text.splitlines():
-            if found := re.fullmatch(r"(\w+)\. (.+)", line):
-                runs[-1][found[1]] = found[2]
-            elif runs[-1]:
-                runs.append({})
-        return next(run for run in reversed(runs) if run)
-
-    @property
-    def keys(self) -> list[str]:
-        return list(self.positions)
-
-    @property
-    def turns(self) -> list[tuple[str, str]]:
-        """(key, text) of each turn. A message belongs to who sent it."""
-        parts = re.split(r"^\[(.+)\]$", self.text, flags=re.MULTILINE)[1:]
-        blocks = [
-            (re.match(r"\w*", heading), body) for heading, body in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        quoted = [
-            (word[0], "\n".join(re.findall(r"^> .*", body, re.MULTILINE))) for word, body in blocks if word
-        ]
-        return [(key, body) for key, body in quoted if key in self.keys]
-
-    def count_characters(self) -> Counter[str]:
-        counts: Counter[str] = Counter()
-        for key, body in self.turns:
-            counts[key] += len(body)
-        return counts
-
-
-Judge = Callable[[PromptText, str], str]
-"""From the text of a prompt, and the name of the model that reads it, to a key."""
-
-
-def throw_dice(prompt: PromptText, model: str) -> str:
-    return prompt.keys[int(sha256((model + prompt.text).encode()).hexdigest(), 16) % len(prompt.keys)]
-
-
-def choose_longest(prompt: PromptText, _model: str) -> str:
-    counts = prompt.count_characters()
-    return max(counts, key=lambda key: counts[key])
-
-
-def choose_fixed(prompt: PromptText, _model: str) -> str:
-    return min(prompt.keys, key=lambda key: sha256(key.encode()).digest())
-
-
-BIASED: dict[str, Judge] = {
-    "the first listed": lambda prompt, _: prompt.keys[0],
-    "the last listed": lambda prompt, _: prompt.keys[-1],
-    "the middle": lambda prompt, _: prompt.keys[len(prompt.keys) // 2],
-    "a fixed key": choose_fixed,
-    "the alphabetically first key": lambda prompt, _: min(prompt.keys),
-    "the side that spoke first": lambda prompt, _: prompt.turns[0][0],
-    "the side that spoke last": lambda prompt, _: prompt.turns[-1][0],
-    "the first of equally long sides": choose_longest,
-}
-BY_LABEL = (
-    "the first listed",
-    "the last listed",
-    "the middle",
-    "a fixed key",
-    "the alphabetically first key",
-)
-BY_PLACE_OF_TURN = ("the side that spoke first", "the side that spoke last")
-BY_CONTENT: dict[str, Judge] = {
-    "a word in a turn": lambda prompt, _: next(key for key, body in prompt.turns if MARKER in body),
-    "a word in a stance": lambda prompt, _: next(
-        key for key, stance in prompt.positions.items() if "new" in stance
-    ),
-}
-
-
-def answer_finding(prompt: PromptText, winner: str) -> str:
-    beliefs = {key: 96 if key == winner else 1 for key in prompt.keys}
-    return json.dumps(
-        {"reasoning": "So it is.", "beliefs": beliefs, "winner": winner, "verdict": f"{winner} it is."}
-    )
-
-
-def answer_talk(debate: Debate, call: Call, prompt: PromptText, speeches: dict[str, str]) -> str:
-    """A turn of a debater, of one length for all unless `speeches` has a longer one."""
-    speech = speeches.get(call.seat, f"Point {sha256(call.key.encode()).hexdigest()[:12]} stands.")
-    following = debate.names[(debate.names.index(call.seat) + 1) % len(debate.names)]
-    match call.task:
-        case "message":
-            return json.dumps({"to": side_labels(debate)[following], "kind": "question", "text": speech})
-        case "ballot":
-            return json.dumps({"choice": prompt.keys[0], "reasoning": "So it is."})
-        case "argument" if debate.round_phase(call.round).order == "handoff":
-            return json.dumps({"response": speech, "next_agent_name": following})
-    return speech
-
-
-def hold(
-    format_name: str = "second_opinion",
-    *,
-    judge: Judge,
-    seed: int = 1,
-    sides: Sequence[int] = (0, 1),
-    panel: Sequence[str] = DIFFERENT[:3],
-    speeches: dict[str, str] | None = None,
-    interrupted: str = "",
-    max_rounds: int = 0,
-    **options: Any,
-) -> DebateSimulation:
-    """A debate to its end, with code words as labels. `sides`: which of the names debate, in that order.
-
-    `interrupted`: a debater whose first answer is empty, and who is asked again after a challenge.
-    """
-    judges = options.pop("judges", {})
-    options |= {} if judges is None else {"judges": {"models": list(panel), **judges}}
-    request = build_request(
-        format=format_name,
-        debaters=[{"name": NAMES[n], "stance": STANCES[n], "model": f"vendor{n}/debater"} for n in sides],
-        options=options,
-        max_rounds=max_rounds,
-    )
-    at = simulate(open_debate(request, models=["vendor/m"], seed=seed))
-
-    def reply(call: Call) -> str:
-        prompt = PromptText(render_prompt_text(render(at.debate, call)))
-        if call.task == "judgment" or (call.task == "ballot" and call.seat not in at.debate.names):
-            winner = judge(prompt, call.model)
-            is_vote = call.task == "ballot"
-            return json.dumps({"choice": winner}) if is_vote else answer_finding(prompt, winner)
-        if call.seat == interrupted and call.attempt == 1:
-            at.intervene("challenge", text="What does it cost?")
-            return ""
-        return answer_talk(at.debate, call, prompt, speeches or {})
-
-    at.script = reply
-    return at.play()
-
-
-def list_cautions(at: DebateSimulation) -> str:
-    return " ".join(build_verdict(at.debate).cautions)
-
-
-def assert_nobody_won(debates: Iterable[DebateSimulation]) -> None:
-    for at in debates:
-        found = build_verdict(at.debate)
-        assert found.outcome in ("contested", "undecided"), (found.votes, at.debate.setup.labels)
-        assert (found.winner, found.winner_stance) == ("", "")
-        assert not re.search("wins|won|it is|prevail", found.verdict)
 
 
 @pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
@@ -215,7 +49,7 @@ def test_they_find_for_nobody_in_any_format_that_ends_with_a_round_written_toget
     options = TURNED[format_name]
     assert_nobody_won(
         hold(format_name, judge=BIASED[bias], seed=seed, sides=range(count), **options)
-        for seed, count in product(range(2), (2, 3))
+        for seed, count in ((0, 2), (1, 3))
     )
 
 
@@ -287,6 +121,17 @@ def test_judges_who_go_by_content_find_the_same_winner_in_whatever_order_and_see
             assert (found.outcome, found.winner) == ("decided" if is_several else "leaning", "Ben")
             assert found.winner_stance == "Write a new one"
             assert found.verdict == "Ben it is."
+
+
+@pytest.mark.parametrize("content", BY_CONTENT)
+@pytest.mark.parametrize("format_name", [*TURNED, "one after the other", "handoff"])
+def test_they_find_it_in_every_format_that_is_judged(format_name: str, content: str) -> None:
+    options = TURNED.get(format_name, SEQUENTIAL.get(format_name, {}))
+    for sides in permutations((0, 1, 2)):
+        speeches = {"Ben": f"It costs less, {MARKER}."}
+        at = hold(format_name, judge=BY_CONTENT[content], sides=sides, speeches=speeches, **options)
+        found = build_verdict(at.debate)
+        assert (found.outcome, found.winner) == ("decided" if format_name in TURNED else "leaning", "Ben")
 
 
 def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_reading_reveals() -> None:
