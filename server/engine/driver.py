@@ -138,7 +138,11 @@ class DebateDriver:
         return run.snapshot
 
     async def watch_states(self, snapshot: DebateSnapshot) -> AsyncGenerator[DebateSnapshot]:
-        """A debate, and each later state of it, by whichever process, until it has ended."""
+        """A debate, and each later state of it, by whichever process, until it has ended.
+
+        Raises:
+            StorageUnavailableError: the database is gone, or cannot be read.
+        """
         latest, changed = snapshot, anyio.Event()
 
         def update(reached: DebateSnapshot) -> None:
@@ -157,6 +161,7 @@ class DebateDriver:
                     with anyio.move_on_after(POLL_INTERVAL):
                         await changed.wait()
                     if latest is shown:
+                        self.store.check_presence()
                         await self.store.refresh(shown)  # calls `update` if another process has written
                 if latest is shown:
                     return

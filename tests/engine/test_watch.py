@@ -8,7 +8,7 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Recorded
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError
+from server.engine.errors import DatabaseLostError, DebateNotFoundError
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_debate, start_debate
@@ -59,12 +59,23 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
     assert tuple(late) == ended.entries[3:]
 
 
+async def test_a_watcher_is_told_that_the_database_is_gone(database: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        snapshot = await start_debate(manager)
+        entries = manager.watch(snapshot.id)
+        assert (await anext(entries)).seq == 1
+        await anyio.Path(database).unlink()
+        with anyio.fail_after(5), pytest.raises(DatabaseLostError):
+            await anext(entries)
+
+
 async def test_what_others_record_meanwhile_is_seen_too(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
         snapshot = await start_debate(one)
         found: list[Recorded] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(collect, one, snapshot.id, found.append)
+            await run_debate(one)  # of another debate it is told nothing
             for manager in (two, one, two):
                 await manager.intervene(
                     snapshot.id, "inject", InterventionRequest(text="Mind the costs."), actor="test"

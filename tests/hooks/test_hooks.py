@@ -15,7 +15,7 @@ from server.engine.debates import utc_now
 from server.engine.leases import machine_name
 from server.engine.store import DebateSnapshot, format_time
 from server.engine.transfer import restore_debate
-from server.hooks.runner import lease_name
+from server.hooks import runner
 from server.hooks.scanner import build_delivery_id
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import run_debate, start_debate
@@ -256,7 +256,9 @@ async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
         async with open_journal(database) as journal:
             now = utc_now().timestamp()
-            assert await journal.acquire_lease(lease_name("ops", 0), dead, now=now, seconds=600) == dead
+            assert (
+                await journal.acquire_lease(runner.lease_name("ops", 0), dead, now=now, seconds=600) == dead
+            )
         receiver.release.set()
         async with open_hooks(database, *hooks):
             await receiver.wait_for(2)
@@ -313,6 +315,22 @@ async def test_what_happened_too_long_ago_is_left_alone(database: str, log_lines
         await log_lines.wait_for("began Now?")
 
     assert log_lines.messages == ["began Now?"]
+
+
+@pytest.mark.requirement("D23")
+async def test_a_debate_waits_for_a_hook_no_longer_than_it_may(
+    database: str, log_lines: LogLines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "SETTLE_SECONDS", 0.01)
+    hooks = [hook("hold", "debate_start", {"intervene": {"action": "pause"}})]
+    elsewhere = "another-machine/pid:[1]:1:x"  # whose process may be alive
+    async with open_journal(database) as journal:
+        now = utc_now().timestamp()
+        assert await journal.acquire_lease(runner.lease_name("hold", 0), elsewhere, now=now, seconds=600)
+        async with open_hooks(database, *hooks) as manager:
+            snapshot = await run_debate(manager)
+    assert snapshot.status == "concluded"
+    assert await log_lines.wait_for("goes on before hooks have intervened")
 
 
 async def test_an_altered_record_keeps_no_other_from_being_heard(database: str, log_lines: LogLines) -> None:

@@ -297,13 +297,20 @@ def test_a_pause_whose_breakpoints_are_not_its_cause_is_impossible() -> None:
     point = at.debate.setup.pause_when
     resume(at)
     fresh = simulate(build_setup())
-    for event in (Paused(reason="x", breakpoints=point), Paused(reason="x", cause="pause_when")):
+    impossible = (
+        Paused(reason="x", breakpoints=point),
+        Paused(reason="x", cause="pause_when"),
+        Paused(reason="x", cause="pause_when", breakpoints=point, seats=("Nobody",)),
+    )
+    for event in impossible:
         with pytest.raises(IllegalEvent):
             fresh.add_events(event)
 
 
 def test_a_paused_debate_waits_with_the_reason() -> None:
     at = begin("verdict")
+    with pytest.raises(IllegalEvent):
+        at.add_events(Paused(reason="twice"))
     assert decide(at.debate) == Wait(at.debate.paused.reason if at.debate.paused else "")
     at.add_events(Resumed(), TalkConcluded())
     assert at.play().status == "concluded"
