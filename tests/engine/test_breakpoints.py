@@ -11,7 +11,7 @@ from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
-from tests.support.hook_debates import hook, open_hooks
+from tests.support.hook_debates import LogLines, hook, open_hooks
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
@@ -101,3 +101,13 @@ async def test_what_a_hook_injects_because_of_a_round_is_read_in_the_next(databa
     rebuttals = [r.prompt for r in model.requests if "rebuttal" in str(r.prompt.messages[-1].content)]
     assert rebuttals
     assert all("Name a price after opening." in str(prompt.messages) for prompt in rebuttals)
+
+
+@pytest.mark.requirement("D6")
+async def test_a_hook_tells_that_a_debate_waits_at_its_breakpoint(database: str, log_lines: LogLines) -> None:
+    tell = hook("tell", "debate_pause", {"log": "{debate_id} {status}: {reason}"}, cause="pause_when")
+    async with open_hooks(database, tell) as manager:
+        snapshot = await run_until_it_stops(manager, "round:2")
+        line = await log_lines.wait_for("pause_when")
+
+    assert line.startswith(f"{snapshot.id} paused: pause_when round:2: round 2 (rebuttal) comes next.")
