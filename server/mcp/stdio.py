@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -38,6 +38,9 @@ from server.settings import Settings
 
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
+
+MAX_WAITING = 16
+"""Messages that may wait for the client to read before no more of its own are read."""
 
 NOT_JSON_RPC = "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
 
@@ -120,19 +123,50 @@ async def run_protocol(server: Server[DebateManager]) -> None:
     It relies on `stdio_server` sending a `ValidationError`, whose `input` holds the line, which is private to
     the SDK; tests/mcp/test_server_process.py covers it.
     """
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_server() as (incoming, written):
+        outgoing = CountingSendStream(written)
         repaired = RepairingReceiveStream(incoming, outgoing)
         await server.run(repaired, outgoing, server.create_initialization_options())
 
 
 @dataclass
+class CountingSendStream(ObjectSendStream[SessionMessage]):
+    """Outgoing messages, and how many wait for a client that does not read."""
+
+    stream: ObjectSendStream[SessionMessage]
+    waiting: int = 0
+    sent: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, with each message
+
+    async def send(self, item: SessionMessage) -> None:
+        self.waiting += 1
+        try:
+            await self.stream.send(item)
+        finally:
+            self.waiting -= 1
+            self.sent.set()
+            self.sent = anyio.Event()
+
+    async def wait_for_room(self) -> None:
+        while self.waiting >= MAX_WAITING:
+            await self.sent.wait()
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
+
+
+@dataclass
 class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """Incoming messages. A line that failed to parse is repaired, or answered with an error."""
+    """Incoming messages. A line that failed to parse is repaired, or answered with an error.
+
+    Nothing is read while too many answers wait to be written: a client that asks and does not read would have the
+    server hold them all.
+    """
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
-    outgoing: ObjectSendStream[SessionMessage]
+    outgoing: CountingSendStream
 
     async def receive(self) -> SessionMessage | Exception:
+        await self.outgoing.wait_for_room()
         while isinstance(item := await self.incoming.receive(), ValidationError):
             found = item.errors(include_url=False)
             line = found[0]["input"]

@@ -165,7 +165,7 @@ def test_after_a_signal_continue_says_only_what_is_missing(cli: Cli, name: str, 
     debate += ["--model", "scripted?delay=0.3"]
     with subprocess.Popen(debate, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        assert any("Proponent (for)" in line for line in child.stdout)
+        assert any('Proponent ("for")' in line for line in child.stdout)
         child.send_signal(getattr(signal, name))
         _, said = child.communicate(timeout=TIMEOUT)
     found = re.search(r"counterpoint debate --continue (\w+)", said)
