@@ -25,6 +25,7 @@ from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAct
 from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
 from server.tools.debates import build_all_tools
+from server.tools.tool import inline_definitions, simplify_schema
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -123,7 +124,7 @@ def render_tools() -> str:
     parts = []
     for tool in (built.listed for built in build_all_tools()):
         lines = [
-            f"## `{tool.name}`",
+            f"### `{tool.name}`",
             "",
             tool.description or "",
             "",
@@ -135,20 +136,36 @@ def render_tools() -> str:
     return "\n\n".join(parts)
 
 
+def render_results() -> str:
+    """The fields of every result: type, meaning, and the tools that return it."""
+    rows: dict[str, tuple[str, str]] = {}
+    tools: dict[str, list[str]] = {}
+    for tool in build_all_tools():
+        schema = inline_definitions(simplify_schema(tool.result.model_json_schema(mode="serialization")))
+        for name, part in schema["properties"].items():
+            rows.setdefault(name, (format_type(part), part.get("description", "")))
+            tools.setdefault(name, []).append(tool.listed.name)
+    lines = ["| field | type | meaning | in the results of |", "| --- | --- | --- | --- |"]
+    for name, (kind, meaning) in rows.items():
+        where = "all" if len(tools[name]) >= len(build_all_tools()) - 1 else ", ".join(tools[name])
+        lines.append(f"| `{name}` | {kind} | {meaning} | {where} |")
+    return "\n".join(lines)
+
+
 def build_argument_rows(schema: dict[str, Any]) -> Iterable[str]:
     """One row for each argument, those of nested objects below their own."""
     required = schema.get("required", [])
     for name, part in schema["properties"].items():
-        yield from build_property_rows(name, part, schema.get("$defs", {}), required=name in required)
+        yield from build_property_rows(name, part, required=name in required)
 
 
 def build_property_rows(
-    name: str, property_schema: dict[str, Any], defs: dict[str, Any], *, required: bool = False
+    name: str, property_schema: dict[str, Any], *, required: bool = False
 ) -> Iterable[str]:
-    nested = find_nested_object(property_schema, defs)
+    nested = find_nested_object(property_schema)
     meaning = [property_schema.get("description", "")]
     if "enum" in property_schema:
-        meaning.append("one of " + ", ".join(f"`{value or '(any)'}`" for value in property_schema["enum"]))
+        meaning.append("one of " + ", ".join(f"`{value}`" for value in property_schema["enum"]))
     kind = (
         "list of objects"
         if nested and property_schema.get("type") == "array"
@@ -160,14 +177,13 @@ def build_property_rows(
     yield f"| `{name}`{' (required)' if required else ''} | {kind} | {description} |"
     for key, inner in (nested or {}).get("properties", {}).items():
         below = f"{name}[].{key}" if property_schema.get("type") == "array" else f"{name}.{key}"
-        yield from build_property_rows(below, inner, defs, required=key in (nested or {}).get("required", []))
+        yield from build_property_rows(below, inner, required=key in (nested or {}).get("required", []))
 
 
-def find_nested_object(property_schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any] | None:
+def find_nested_object(property_schema: dict[str, Any]) -> dict[str, Any] | None:
     part = property_schema.get("items", property_schema)
-    references = [one["$ref"] for one in (part, *part.get("anyOf", ())) if "$ref" in one]
-    reference = references[0] if references else None
-    return defs[reference.rsplit("/", 1)[-1]] if reference else None
+    objects = [one for one in (part, *part.get("anyOf", ())) if "properties" in one]
+    return objects[0] if objects else None
 
 
 def format_type(property_schema: dict[str, Any]) -> str:
@@ -274,6 +290,7 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "event-catalogue": ("../ARCHITECTURE.md", render_event_catalogue),
     "formats": ("debates.md", render_formats),
     "tools": ("tools.md", render_tools),
+    "results": ("tools.md", render_results),
     "resources": ("tools.md", render_resources),
     "settings": ("settings.md", render_settings),
     "research": ("settings.md", render_research),

@@ -1,12 +1,13 @@
 """The tools: their fields are the arguments, and with the docstrings what clients see."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
@@ -17,6 +18,7 @@ from server.engine.repeats import TwinError
 from server.engine.store import DebateSnapshot
 from server.tools import pages, positions, results, texts
 from server.tools.hints import suggest_after_list
+from server.tools.results import SCHEME
 from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
 
 READ = ToolAnnotations(
@@ -28,9 +30,18 @@ WRITE = ToolAnnotations(
 REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 """A repeated call adds nothing."""
 
-DebateId = Annotated[str, Field(min_length=1, max_length=64)]
+ANY = "any"  # status
+
+
+def take_address(given: Any) -> Any:
+    """The id of a debate, also where the address of one of its resources is given."""
+    if not isinstance(given, str) or not given.strip().startswith(SCHEME):
+        return given
+    return re.split("[/?#]", given.strip().removeprefix(SCHEME), maxsplit=1)[0]
+
+
+DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(take_address)]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
-FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 
 
 async def build_step(
@@ -133,9 +144,9 @@ class Intervene(ToolArguments):
     rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
     round: Annotated[int, Field(ge=0, description="For retract")] = 0
     model: requests.ModelName = ""
-    weights: dict[str, FractionText] = Field({}, description="Fraction by voter, such as 3/2")
+    weights: requests.Weights = Field({}, description="Fractions, such as 3/2")
     threshold: Annotated[
-        FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
+        requests.FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
     ] = ""
     limits: Annotated[requests.BudgetInput, Field(description="For extend")] = requests.BudgetInput()
     reason: Annotated[str, Field(max_length=1000)] = ""
@@ -191,17 +202,16 @@ class FindDebates(ToolArguments):
     """Search and list debates, newest first."""
 
     query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = ""
-    status: Annotated[
-        str, Field(description="Empty: any", json_schema_extra={"enum": ["", *queries.STATUSES]})
-    ] = ""
+    status: Annotated[str, Field(json_schema_extra={"enum": [ANY, *queries.STATUSES]})] = ANY
     cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        if self.status and self.status not in queries.STATUSES:
-            statuses = ", ".join(queries.STATUSES)
-            raise InvalidRequestError(f"There is no status {self.status[:40]!r}. Statuses: {statuses}.")
-        rows, cursor = await queries.list_debates(call.manager, self.query, self.status, self.cursor)
-        following = suggest_after_list(self.query, self.status, cursor, rows[0].debate_id if rows else "")
+        status = "" if self.status == ANY else self.status
+        if status and status not in queries.STATUSES:
+            statuses = ", ".join((ANY, *queries.STATUSES))
+            raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {statuses}.")
+        rows, cursor = await queries.list_debates(call.manager, self.query, status, self.cursor)
+        following = suggest_after_list(self.query, status, cursor, rows[0].debate_id if rows else "")
         result = results.DebateListResult(debates=rows, cursor=cursor, next=following)
         return results.build_tool_result(result, texts.format_debate_list)
 

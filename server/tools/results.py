@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from mcp import types
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts.text import count_bytes
@@ -91,12 +91,19 @@ class SteerResult(DebateResult):
     estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
 
 
+VIEW_SCHEMA = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("debate_id", "question", "status", "reason")},
+}
+"""Some of the fields of views; which there are depends on the view."""
+
+
 class ViewResult(DebateResult):
     """A page of a view: its text, or its data where the view is data and fits."""
 
     view: str
     text: str
-    data: Annotated[dict[str, Any], Field(description="The fields depend on the view")]
+    data: Annotated[dict[str, Any], WithJsonSchema(VIEW_SCHEMA)]
     next_offset: Annotated[int, Field(description="For the next page; 0: this is the last")]
 
 

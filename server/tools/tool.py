@@ -2,11 +2,13 @@
 
 import json
 import logging
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from mcp import types
@@ -50,6 +52,9 @@ ARGUMENT_HINTS = {
     "debate_id": "start_debate returns it, and find_debates lists all",
 }
 """What to pass for a missing argument, where the schema does not say."""
+
+ERROR_PREFIX = "Error: "
+MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 
 OMITTED_KEYWORDS = frozenset(
     {
@@ -104,6 +109,7 @@ class ToolArguments(requests.Input):
 class Tool:
     listed: types.Tool
     arguments: type[ToolArguments]
+    result: type[BaseModel]
 
     async def run(self, given: dict[str, Any], call: ToolCall) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
@@ -123,9 +129,12 @@ class Tool:
         except DebateError as error:
             call.manager.presence.acknowledge(error)
             return build_error(str(error))
-        except Exception:
+        except Exception as error:
             logger.exception("Tool %s failed", self.listed.name)
-            return build_error(f"Error executing tool {self.listed.name}")
+            return build_error(
+                f"{self.listed.name} failed with {type(error).__name__}, which is a defect of this server. What was "
+                "recorded is kept: find_debates lists it. Details are in the server's log."
+            )
 
 
 def build_tool(
@@ -139,17 +148,20 @@ def build_tool(
         name=name,
         title=title,
         description=arguments.__doc__,
-        input_schema=simplify_schema(arguments.model_json_schema()),
-        output_schema=drop_keywords(
-            simplify_schema(result.model_json_schema(mode="serialization")), {"description", "default"}
+        input_schema=inline_definitions(simplify_schema(arguments.model_json_schema())),
+        output_schema=inline_definitions(
+            drop_keywords(
+                simplify_schema(result.model_json_schema(mode="serialization")), {"description", "default"}
+            )
         ),
         annotations=annotations,
     )
-    return Tool(listed, arguments)
+    return Tool(listed, arguments, result)
 
 
 def build_error(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+    content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{text}")
+    return types.CallToolResult(content=[content], is_error=True)
 
 
 def simplify_schema(schema: Schema) -> Schema:
@@ -178,6 +190,22 @@ def simplify_schema(schema: Schema) -> Schema:
     return simple
 
 
+def inline_definitions(schema: Schema) -> Schema:
+    """The schema without references, which some clients and strict modes do not follow."""
+    definitions = schema.get("$defs", {})
+
+    def inline(part: Any) -> Any:
+        if isinstance(part, list):
+            return [inline(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        if reference := part.get("$ref"):
+            part = definitions[reference.rpartition("/")[2]] | part
+        return {key: inline(value) for key, value in part.items() if key not in ("$ref", "$defs")}
+
+    return dict(inline(schema))
+
+
 def drop_keywords(schema: Any, dropped: AbstractSet[str]) -> Any:
     """The schema without these keywords: some hosts send it to their model with every request."""
     if isinstance(schema, list):
@@ -195,18 +223,23 @@ def drop_keywords(schema: Any, dropped: AbstractSet[str]) -> Any:
 
 def describe_errors(error: ValidationError, schema: Schema) -> str:
     """A line for each of the first errors, and the number of the others."""
-    wrong = error.errors(include_url=False)
-    lines = []
-    for details in wrong[:MAX_ERRORS]:
+    lines: dict[str, None] = {}  # without repetitions: each alternative of a value has errors of its own
+    for details in error.errors(include_url=False):
+        path = drop_branches(details["loc"])
         # As one would write it: debaters[0].stance. Names that a caller made up are shortened.
         parts = [
             f"[{part}]" if isinstance(part, int) else f".{collapse_whitespace(part)[:MAX_NAME_LENGTH]}"
-            for part in details["loc"]
+            for part in path
         ]
-        lines.append(f"`{''.join(parts).removeprefix('.')}` {describe_error(details, schema)}.")
-    if len(wrong) > MAX_ERRORS:
-        lines.append(f"And {len(wrong) - MAX_ERRORS} more.")
-    return "\n".join(lines)
+        said = describe_error({**details, "loc": path}, schema)
+        lines[f"`{''.join(parts).removeprefix('.')}` {said}."] = None
+    shown = [*lines][:MAX_ERRORS]
+    return "\n".join([*shown, *([f"And {len(lines) - MAX_ERRORS} more."] if len(lines) > MAX_ERRORS else [])])
+
+
+def drop_branches(path: ErrorPath) -> ErrorPath:
+    """The path without what pydantic calls the alternatives of a value: names of types."""
+    return tuple(part for part in path if isinstance(part, int) or not re.fullmatch("bool|[A-Z]\\w*", part))
 
 
 def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: PLR0911  (a case for each kind)
@@ -215,13 +248,15 @@ def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: 
     choices = ", ".join(filter(None, found.get("enum", ())))
     match details["type"]:
         case "extra_forbidden":
-            return (
-                f"is unknown. There are: {', '.join(find_subschema(schema, path[:-1]).get('properties', ()))}"
-            )
+            known = find_object(find_subschema(schema, path[:-1])).get("properties", ())
+            nearest = get_close_matches(str(path[-1]), known, n=1)
+            meant = f" Did you mean {nearest[0]}?" if nearest else ""
+            return f"is unknown.{meant} There are: {', '.join(known)}"
         case "missing":
+            inside = f", in {describe_shape(find_subschema(schema, path[:-1]))}" if path[1:] else ""
             fallback = f"pass {TYPE_DESCRIPTIONS.get(found.get('type', ''), 'it')}"
             hint = ARGUMENT_HINTS.get(str(path[-1])) or found.get("description") or fallback
-            return f"is missing: {f'one of {choices}' if choices else hint}"
+            return f"is missing: {f'one of {choices}' if choices else hint}{inside}"
         case "value_error":
             return str(details["ctx"]["error"])
         case kind if kind in BOUNDS:
@@ -229,18 +264,36 @@ def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: 
         case _ if choices:
             return f"must be one of {choices}"
         case kind if kind.endswith(("_type", "_parsing", "_from_float")):
-            expected = found.get("type", "") or kind.removesuffix("_type")
-            if expected in TYPE_DESCRIPTIONS:
-                return f"must be {TYPE_DESCRIPTIONS[expected]}"
+            found = found or {"type": kind.removesuffix("_type")}
+            return f"must be {describe_shape(found)}"
     return f"is not valid: {details['msg']}"
+
+
+def describe_shape(found: Schema) -> str:
+    """What a value must be, with the fields of objects: a list of objects {name, stance, role, …}."""
+    if alternatives := found.get("anyOf"):
+        return " or ".join(describe_shape(part) for part in alternatives)
+    described = TYPE_DESCRIPTIONS.get(found.get("type", ""), "of another type")
+    if "properties" in found:
+        names = [*found.get("required", ()), *found["properties"]]
+        shown = [*dict.fromkeys(names)]
+        more = ", …" if len(shown) > MAX_SHAPE_FIELDS else ""
+        return f"{described} {{{', '.join(shown[:MAX_SHAPE_FIELDS])}{more}}}"
+    if "items" in found:
+        return f"{described} of {describe_shape(found['items']).replace('an object', 'objects', 1)}"
+    return described
+
+
+def find_object(found: Schema) -> Schema:
+    """The alternative that is an object, if there are alternatives."""
+    return next((one for one in found.get("anyOf", ()) if "properties" in one), found)
 
 
 def find_subschema(schema: Schema, path: ErrorPath) -> Schema:
     """The part of a schema that describes the value at this path; {} if there is none."""
     here = schema
     for part in path:
+        here = find_object(here)
         inner = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(part)
         here = inner or {}
-        if reference := here.get("$ref"):
-            here = {**schema["$defs"][reference.rsplit("/", 1)[-1]], **here}
     return here

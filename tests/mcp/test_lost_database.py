@@ -114,7 +114,7 @@ async def test_a_loss_is_told_at_once_and_what_is_there_then_is_used_alone(
         assert questions == (["Another one?"] if "replaced" in message else [])
         assert len(gate.model.requests) == 1
         missing = await expect_tool_error(client, "get_verdict", debate_id=held)
-    assert missing.startswith("There is no debate")
+    assert missing.startswith("Error: There is no debate")
     assert f"{database} " in errors[0]
     assert message in errors[0]
     assert "no model is asked. Put the right file in its place, then call again" in errors[0]

@@ -136,7 +136,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "extend", "limits": {"nope": 1}}, "`limits.nope` is unknown. There are: max_calls,"),
     ({"action": "extend", "limits": {"max_calls": 9, "turn_timeout": 9}}, "`limits.turn_timeout` is unknown"),
     ({"action": "extend", "limits": {"on_budget": "stop"}}, "must be one of conclude, pause"),
-    ({"action": "weights", "weights": {"judge 1": [1]}}, "must be text"),
+    ({"action": "weights", "weights": {"judge 1": [1]}}, "must be"),
+    (
+        {"action": "weights", "weights": [{"judge": "judge 1"}]},
+        "`weights` must be a list of {voter, weight}.",
+    ),
+    ({"action": "weights", "weights": [{"voter": "x", "weight": 1}] * 2}, "`weights` names 'x' twice."),
     ({"action": "weights", "weights": {"Ada": 2}}, "Nobody here is called 'Ada'. Voters: judge 1."),
     ({"action": "threshold", "threshold": "1/" + "9" * 50}, "`threshold` may have 20 characters at most."),
     ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),

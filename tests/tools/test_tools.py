@@ -7,7 +7,7 @@ import pytest
 
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, expect_tool_error
-from tests.support.mcp_debates import opened, run_debate
+from tests.support.mcp_debates import opened, read_events, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -116,12 +116,24 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"options": {"colour": "red"}}, "`options.colour` is unknown. There are: moderator, judges,"),
     ({"debaters": [{"name": "a", "stance": 1, "weight": 2}]}, UNKNOWN_STANCE),
     ({"debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
-    ({"debaters": "Ada, Ben"}, "`debaters` must be a list."),
-    ({"options": []}, "`options` must be an object."),
+    ({"debaters": "Ada, Ben"}, "`debaters` must be a list of objects {name, stance, role,"),
+    ({"options": []}, "`options` must be an object {moderator, judges,"),
+    ({"options": {"judges": {"modles": 2}}}, "unknown. Did you mean models? There are: count, models"),
+    (
+        {"options": {"referee": {"modle": ""}}},
+        "`options.referee.modle` is unknown. Did you mean model? There",
+    ),
+    (
+        {"options": {"referee": 3}},
+        "must be true or false or an object {model, prompt, replaces_task, tools}.",
+    ),
     ({"options": {"phases": [3]}}, "`options.phases[0]` must be the name of a phase, or an object such as"),
     ({"options": {"phases": ["x" * 41]}}, "`options.phases[0].name` may have 40 characters at most."),
-    ({"options": {"phases": [{"order": "moderated"}]}}, "`options.phases[0].name` is missing: pass text."),
-    ({"options": {"phases": [{"name": "opening", "ordr": 1}]}}, "`options.phases[0].ordr` is unknown. There"),
+    ({"options": {"phases": [{"order": "moderated"}]}}, "`options.phases[0].name` is missing: pass text, in"),
+    (
+        {"options": {"phases": [{"name": "opening", "ordr": 1}]}},
+        "[0].ordr` is unknown. Did you mean order? There",
+    ),
     ({"run": "perhaps"}, "`run` must be true or false."),
     ({"models": [None] * 9}, "`models[4]` must be text.\nAnd 4 more."),
     ({"models": ["m"] * 27}, "may have 26 entries at most, and has 27."),
@@ -149,7 +161,7 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
         ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
         ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
         ("find_debates", {"colour": None}, "`colour` is unknown"),
-        ("find_debates", {"status": "sleepy"}, "Statuses: ready, running"),
+        ("find_debates", {"status": "sleepy"}, "Statuses: any, ready, running"),
         ("find_debates", {"cursor": "zz"}, "Leave it out"),
     ],
 )
@@ -186,3 +198,88 @@ async def test_progress_grows_while_a_client_waits(open_client: Any) -> None:
 
     assert reports == sorted(set(reports))
     assert reports[-1] >= 4
+
+
+SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {"debaters": ["Ada: ship it", "Ben: wait"]},
+        {"debaters": [{"name": "Ada", "stance": "ship it"}, {"name": "Ben", "stance": "wait"}]},
+    ),
+    ({"models": "scripted"}, {"models": ["scripted"]}),
+    ({"options": {"judges": 3}}, {"options": {"judges": {"count": 3}}}),
+    ({"options": {"judges": "mine"}}, {"options": {"judges": {"models": ["mine"]}}}),
+    ({"options": {"judges": ["mine", "own"]}}, {"options": {"judges": {"models": ["mine", "own"]}}}),
+    (
+        {"options": {"moderator": "mine", "referee": "own"}},
+        {"options": {"moderator": {"model": "mine"}, "referee": {"model": "own"}}},
+    ),
+    (
+        {"options": {"moderator": True, "synthesizer": True}},
+        {"options": {"moderator": {}, "synthesizer": {}}},
+    ),
+    (
+        {"options": {"tags": "a", "fallback_models": "own"}},
+        {"options": {"tags": ["a"], "fallback_models": ["own"]}},
+    ),
+    ({"documents": "The plan"}, {"documents": [{"title": "The plan", "text": "The plan"}]}),
+    ({"documents": ["The plan"]}, {"documents": [{"title": "The plan", "text": "The plan"}]}),
+]
+
+
+@pytest.mark.requirement("N17")
+@pytest.mark.parametrize(("given", "meant"), SHAPES)
+async def test_an_obvious_shape_is_taken_for_what_it_means(
+    open_modern: Any, given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    async with open_modern({"mine": ScriptedModel(), "own": ScriptedModel()}, "mine") as client:
+        opened = []
+        for asked in (given, meant):
+            started = await call(client, "start_debate", question="Q?", again=True, **asked)
+            [fact] = await read_events(client, started, "opened")
+            opened.append({name: fact[name] for name in fact.keys() - {"at", "hash", "seed", "labels"}})
+
+    assert opened[0] == opened[1]
+
+
+@pytest.mark.requirement("N17")
+async def test_pairs_may_be_a_mapping_and_the_address_of_a_debate_its_id(open_modern: Any) -> None:
+    async with open_modern({"mine": ScriptedModel()}, "mine") as client:
+        debate_id = (await call(client, "start_debate", question="Q?"))["debate_id"]
+        for weights in ({"judge 1": 1.5}, [{"voter": "judge 1", "weight": "3/2"}]):
+            address = f"debate://{debate_id}/transcript?since=2"
+            await call(client, "intervene", debate_id=address, action="weights", weights=weights)
+        log = (await call(client, "read_debate", debate_id=f"debate://{debate_id}", view="interventions"))[
+            "data"
+        ]["log"]
+        changed = []
+        for changes in (
+            {"models": {"Proponent": "mine"}},
+            {"models": [{"debater": "Proponent", "model": "mine"}]},
+        ):
+            fork = await call(
+                client, "fork_debate", debate_id=debate_id, at_round=0, changes=changes, again=True
+            )
+            changed.append(fork["positions"])
+
+    assert len({row["text"] for row in log}) == 1
+    assert changed[0] == changed[1]
+
+
+async def test_every_error_begins_alike_and_a_spent_wait_is_none(open_modern: Any) -> None:
+    async with open_modern() as client:
+        told = [
+            await expect_tool_error(client, "no_tool"),
+            await expect_tool_error(client, "start_debate"),
+            await expect_tool_error(client, "step_round", debate_id="none"),
+        ]
+        waits = [
+            await call(
+                client, "start_debate", question="Q?", run=True, wait_seconds=0, models=["scripted?delay=9"]
+            )
+        ]
+        waits.append(await call(client, "get_verdict", debate_id=waits[0]["debate_id"], wait_seconds=0))
+        waits.append(await call(client, "step_round", debate_id=waits[0]["debate_id"], wait_seconds=0))
+
+    assert all(text.startswith("Error: ") and text.count("Error") == 1 for text in told)
+    assert "There is no tool" in told[0]
+    assert {result["status"] for result in waits} == {"running"}

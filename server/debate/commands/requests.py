@@ -19,9 +19,16 @@ from server.debate.facts.config import (
     Order,
     SeatKind,
 )
-from server.debate.facts.text import clean
+from server.debate.facts.text import clean, clean_line
 
 MAX_DOCUMENT_LENGTH = 200_000
+TITLE_LENGTH = 60  # of a document that was given without a title
+
+
+def take_one(given: Any) -> Any:
+    """A list of one, where one is given for a list."""
+    return [given] if given and isinstance(given, str | dict) else given
+
 
 Name = Annotated[str, Field(max_length=40)]
 Cleaned = Annotated[str, AfterValidator(clean)]
@@ -29,7 +36,7 @@ Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
 ToolName = Annotated[str, Field(max_length=120)]
-ToolNames = Annotated[list[ToolName], Field(max_length=20)]
+ToolNames = Annotated[list[ToolName], pydantic.BeforeValidator(take_one), Field(max_length=20)]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
@@ -80,6 +87,41 @@ BREAKPOINTS_HELP = "verdict, failure, contested, unheard, round:2, budget:0.8"
 Breakpoints = Annotated[list[Annotated[str, AfterValidator(check_breakpoint)]], Field(max_length=20)]
 
 
+def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydantic.WithJsonSchema]:
+    """What makes a mapping of a list of pairs. Clients are shown the list: many refuse objects with free keys."""
+
+    def read(given: Any) -> Any:
+        if not isinstance(given, list):
+            return given
+        shape = f"{{{key}, {value}}}"
+        pairs: dict[Any, Any] = {}
+        for pair in given:
+            if not (isinstance(pair, dict) and pair.keys() == {key, value}):
+                raise ValueError(f"must be a list of {shape}")
+            if pair[key] in pairs:
+                raise ValueError(f"names {str(pair[key])[:40]!r} twice")
+            pairs[pair[key]] = pair[value]
+        return pairs
+
+    item = {"type": "object", "properties": {name: {"type": "string"} for name in (key, value)}}
+    closed = item | {"required": [key, value], "additionalProperties": False}
+    return pydantic.BeforeValidator(read), pydantic.WithJsonSchema({"type": "array", "items": closed})
+
+
+Tags = Annotated[
+    list[Annotated[Cleaned, Field(max_length=60)]], pydantic.BeforeValidator(take_one), Field(max_length=20)
+]
+ModelNames = Annotated[list[ModelName], pydantic.BeforeValidator(take_one)]
+_model_pairs, _stance_pairs, _weight_pairs = (
+    build_pairs(key, value)
+    for key, value in (("debater", "model"), ("debater", "stance"), ("voter", "weight"))
+)
+ModelChanges = Annotated[dict[Name, ModelName], *_model_pairs, Field(max_length=26)]
+StanceChanges = Annotated[dict[Name, Stance], *_stance_pairs, Field(max_length=26)]
+FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
+Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40)]
+
+
 class Input(BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -113,16 +155,34 @@ class DebaterInput(Input):
     turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
     tools: Annotated[ToolNames, Field(description="Research servers")] = []
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_text(cls, given: Any) -> Any:
+        """A name, with a stance after a colon."""
+        if not isinstance(given, str):
+            return given
+        name, _, stance = given.partition(":")
+        return {"name": name.strip(), "stance": stance.strip()}
+
 
 class DocumentInput(Input):
     title: Annotated[Cleaned, Field(max_length=300)]
     text: Annotated[Cleaned, Field(max_length=MAX_DOCUMENT_LENGTH)]
     url: Annotated[Cleaned, Field(max_length=2000)] = ""
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_text(cls, given: Any) -> Any:
+        """A text, under the words that it begins with."""
+        return {"title": clean_line(given)[:TITLE_LENGTH], "text": given} if isinstance(given, str) else given
+
+
+Documents = Annotated[list[DocumentInput], pydantic.BeforeValidator(take_one), Field(max_length=20)]
+
 
 class JudgesInput(Input):
     count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
-    models: Annotated[list[ModelName], Field(max_length=9)] = []
+    models: Annotated[ModelNames, Field(max_length=9)] = []
     both_orders: Annotated[bool, Field(description="Each reads twice, turned")] = True
     anonymize: bool = True
     shuffle: bool = True
@@ -130,6 +190,14 @@ class JudgesInput(Input):
     replaces_task: bool = False
     quorum: Annotated[int, Field(ge=1, le=9, description="Fewer judges pause it")] = 1
     tools: ToolNames = []
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_count_or_models(cls, given: Any) -> Any:
+        """How many, a model, or several."""
+        if isinstance(given, int) and not isinstance(given, bool):
+            return {"count": given}
+        return {"models": given} if isinstance(given, str | list) else given
 
 
 class OfficerInput(Input):
@@ -139,6 +207,14 @@ class OfficerInput(Input):
     prompt: Text = ""
     replaces_task: bool = False
     tools: ToolNames = []
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_model(cls, given: Any) -> Any:
+        """A model, or true for any."""
+        if given is True:
+            return {}
+        return {"model": given} if isinstance(given, str) else given
 
 
 class ModeratorInput(OfficerInput):
@@ -204,9 +280,7 @@ class OptionsInput(Input):
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Instead of the format's")] = []
     closing_round: Annotated[bool, Field(description="Last round together")] = False
     quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers pause it")] = 2
-    fallback_models: Annotated[
-        list[ModelName], Field(max_length=5, description="If a seat's model fails")
-    ] = []
+    fallback_models: Annotated[ModelNames, Field(max_length=5, description="If a seat's model fails")] = []
     on_window: OnWindow = "refuse"
     pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
     limits: LimitsInput = LimitsInput()
@@ -215,7 +289,7 @@ class OptionsInput(Input):
     framing: bool = True
     same_stance: bool = False
     seed: Seed = 0
-    tags: Annotated[list[Annotated[Cleaned, Field(max_length=60)]], Field(max_length=20)] = []
+    tags: Tags = []
 
 
 MODELS_HELP = "For the seats in turn; empty: those configured"
@@ -227,8 +301,8 @@ class DebateRequest(Input):
     question: Cleaned
     format: str = "second_opinion"
     debaters: Annotated[list[DebaterInput], Field(description="Empty: a model names the positions")] = []
-    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Quoted to all")] = []
-    models: Annotated[list[ModelName], Field(max_length=26, description=MODELS_HELP)] = []
+    documents: Annotated[Documents, Field(description="Quoted to all")] = []
+    models: Annotated[ModelNames, Field(max_length=26, description=MODELS_HELP)] = []
     max_rounds: Rounds = 0
     options: OptionsInput = OptionsInput()
     run: Annotated[bool, Field(description="Run it to the verdict")] = False
@@ -237,11 +311,11 @@ class DebateRequest(Input):
 class ChangesInput(Input):
     """What a fork does differently from its parent; everything else is inherited."""
 
-    models: Annotated[dict[Name, ModelName], Field(max_length=26, description="By debater's name")] = {}
-    stances: Annotated[dict[Name, Stance], Field(max_length=26, description="By debater's name")] = {}
+    models: ModelChanges = {}
+    stances: StanceChanges = {}
     judges: JudgesInput | None = None
     moderator: ModelName = ""
-    documents: Annotated[list[DocumentInput], Field(max_length=20, description="Added")] = []
+    documents: Annotated[Documents, Field(description="Added")] = []
     max_rounds: Rounds = 0
     instructions: Text | None = None
     pause_when: Breakpoints | None = None
