@@ -49,10 +49,8 @@ def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
         InvalidRequestError: nobody was, or somebody else answered.
     """
     call = calls.get((event.seat, event.slot_index))
-    if call is None or call.round != event.round:
+    if call is None or call.round != event.round or isinstance(event, HandoffFailed):
         raise InvalidRequestError(f"nobody asked {event.seat} for it at version {event.seen}")
-    if isinstance(event, HandoffFailed):
-        return
     if event.usage is not None:
         check_author(event.usage, call)
         is_whole = call.task not in DECIDING_TASKS or not event.usage.sent_tokens

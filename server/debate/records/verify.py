@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from server.debate.commands.fork import FORKED
-from server.debate.facts.config import FRAMER
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     BlockEnded,
@@ -28,7 +27,7 @@ from server.debate.facts.events import (
     SlotFact,
     load,
 )
-from server.debate.facts.interventions import InstructionGiven, InterventionFact, ModelReplaced, TalkConcluded
+from server.debate.facts.interventions import InterventionFact, ModelReplaced, TalkConcluded
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.answers import Calls, check_asked, check_contents, find_calls
@@ -170,8 +169,6 @@ class Verification:
                 return number <= at_round
             case ModelReplaced():
                 return event.reason == FORKED
-            case InstructionGiven():
-                return event.to == FRAMER
             case _:
                 return not isinstance(event, InterventionFact)
 

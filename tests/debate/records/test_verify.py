@@ -12,7 +12,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.records.bounds import MAX_NOTES, TEXT_LENGTHS
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Record, decide
+from server.debate.rules.decide import Record, acceptable_calls, decide
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.transitions import replay
 from tests.support.event_strategies import SETUPS
@@ -260,6 +260,19 @@ def test_a_closing_an_audit_and_a_plan_say_something() -> None:
         found = [*bodies]
         found[kinds.index(kind)] = {**found[kinds.index(kind)], **change}
         assert told in refusal(lambda _: None, found)
+
+
+def test_nobody_is_asked_while_a_debate_is_paused() -> None:
+    at = play().play_to_round(1)
+    at.intervene("pause")
+    turn = build_bodies([at.answer(call) for call in acceptable_calls(at.debate)[:1]])
+
+    for seen, told in ((2, ""), (3, "nobody asked Proponent for it at version 3")):
+        bodies = [*build_bodies(at.events), {**turn[0], "seen": seen}]
+        if told:
+            assert told in refusal(lambda _: None, bodies)
+        else:
+            assert verify_bodies(bodies).turns
 
 
 # What people change ------------------------------------------------------------------------------
