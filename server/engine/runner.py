@@ -16,7 +16,7 @@ from itertools import chain, repeat
 
 import anyio
 
-from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, Resumed
+from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, PromptsComputed, Resumed
 from server.debate.facts.state import Debate
 from server.debate.rules import budget
 from server.debate.rules.advance import NO_CODE, CallerCode
@@ -35,6 +35,7 @@ from server.engine.leases import LeaseLostError
 from server.engine.model_calls import ModelCaller
 from server.engine.store import DebateSnapshot, DebateStore
 from server.models import MAX_ATTEMPTS
+from server.redaction import redact_model
 from storage.journal import Amount
 
 OnDebateText = Callable[[str, str, str], None]
@@ -105,7 +106,8 @@ class Runner:
                 run.update(await self.store.refresh(run.snapshot))
             step = decide(run.snapshot.debate, run.code, self.compute_elapsed(run))
             if isinstance(step, Record):
-                run.update(await self.store.record(run.snapshot, step.events))
+                events = [redact_model(e) if isinstance(e, PromptsComputed) else e for e in step.events]
+                run.update(await self.store.record(run.snapshot, events))
             elif isinstance(step, Ask):
                 await self.call_within_daily_budget(run)
             else:

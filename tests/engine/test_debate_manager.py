@@ -10,6 +10,7 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import PromptsComputed
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import CallerCode
@@ -19,6 +20,7 @@ from server.engine.errors import DebateNotFoundError, StorageUnavailableError
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
+from server.redaction import find_secrets, learn_secrets
 from storage.sqlite import SqliteJournal
 from tests.support.engines import alter_entries, open_engine, start_debate
 from tests.support.gated_model import Gate
@@ -142,6 +144,19 @@ async def test_prompts_that_code_writes_are_recorded_and_a_restart_goes_on_with_
     assert [entry.event for entry in snapshot.entries if isinstance(entry.event, PromptFunctionsLost)] == [
         PromptFunctionsLost(round=3)
     ]
+
+
+@pytest.mark.requirement("C19")
+async def test_a_secret_that_code_writes_into_a_prompt_is_not_recorded(database: str) -> None:
+    learn_secrets(find_secrets({"PROMPT_SECRET": "hunter2-hunter2"}))
+    code = CallerCode(prompts={"": lambda _debate, _seat: "The password is hunter2-hunter2."})
+    async with open_engine(database, default="scripted") as running:
+        snapshot = await running.start(build_request(question="Ship it?"), actor=ACTOR, code=code)
+        snapshot = await running.step(snapshot.id, wait=5)
+
+    [written] = [entry.event for entry in snapshot.entries if isinstance(entry.event, PromptsComputed)]
+    assert "The password is" in written.prompts[0].text
+    assert "hunter2" not in written.model_dump_json()
 
 
 @pytest.mark.requirement("C19")

@@ -266,6 +266,7 @@ def test_a_clear_closing_of_a_moderator_is_understood(text: str, is_settled: boo
         "STATUS: perhaps\nSUMMARY: Costs.",
         "STATUS: SETTLED\nSUMMARY: Agreed.",
         '{"summary": "Agreed.", "status": "done"}',
+        '```json\n["SETTLED"]\n```',
     ],
 )
 def test_an_unclear_closing_is_asked_again(text: str) -> None:
