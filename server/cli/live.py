@@ -23,7 +23,7 @@ from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count, format_heading
-from server.debate.rules.budget import count_expected_calls
+from server.debate.rules.budget import count_expected_answers
 from server.debate.views import markdown
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
@@ -125,7 +125,7 @@ class LiveDisplay:
         """One line: replies received and expected, seconds, phase, and who is asked or what is being written."""
         done = len(debate.transcript_events) - len(debate.notes) + len(debate.ballots)
         done += len(debate.judgments) + (debate.deliverable is not None) + (debate.framed is not None)
-        total = max(count_expected_calls(debate), 1)
+        total = max(count_expected_answers(debate), 1)
         phase = f" {debate.phase.name}:" if debate.phase else ""
         head = f"{done}/{total} {int(monotonic() - self.start_time)}s{phase}"
         columns = max(bar.width - BAR_WIDTH - cell_len(head) - 3, 0)

@@ -68,6 +68,30 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
     assert verdict["cost_usd"] == "0"
 
 
+@pytest.mark.requirement("N10")
+async def test_what_the_caller_writes_is_counted_as_turns_and_not_as_calls(open_client: Any) -> None:
+    one = {"max_rounds": 1, "options": {"judges": {"models": ["caller"]}, "limits": {"max_calls": 1}}}
+    async with open_client() as client:
+        alone = await by_hand(client, await begun(client))
+        sides = [{**side, "stance": stance} for side, stance in zip(TWO, ("for", "against"), strict=True)]
+        step = await run_debate(client, debaters=sides, format="verdict", **one)
+        estimate = step["estimate"]
+        step = await by_hand(client, step)
+        usage = await read_view(client, step, "usage")
+        progress = await read_view(client, step, "tasks")
+
+    assert alone["estimate"] == "Estimate: no calls, 6 turns of the caller."
+    assert alone["cost"] == "No calls, 6 turns of the caller."
+    assert estimate.startswith("Estimate: 1 call, 3 turns of the caller, ")
+    assert step["status"] == "concluded", step[
+        "reason"
+    ]  # of one call nothing is kept for the caller's verdict
+    assert step["cost"].startswith("1 call, 3 turns of the caller, ")
+    assert (usage["total"]["calls"], usage["total"]["caller_turns"]) == (1, 3)
+    assert [*usage["models"]] == ["scripted"]
+    assert len(progress["tasks"]) == 4
+
+
 async def test_two_callers_who_write_a_side_each_are_two_voices(open_client: Any) -> None:
     both = [{**side, "model": "caller"} for side in TWO]
     other = Implementation(name="other", version="1")

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.facts.config import CALLER, MODERATOR, REFEREE, Limits, Phase, Price
+from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import PhaseEntered
+from server.debate.facts.events import Opened, PhaseEntered
 from server.debate.facts.state import Debate, count_passes, find_phase, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
@@ -103,14 +103,23 @@ def reserved_for_verdict(debate: Debate, phase: Phase | None = None) -> int:
     """
     setup, phase = debate.setup, phase or debate.phase
     here = setup.phases.index(phase) if phase else -1
-    later = setup.phases[here + 1 :]
-    calls = sum(len(judge_slots(setup)) for phase_ahead in later if phase_ahead.is_judgment)
-    calls += sum(phase_ahead.participants == "synthesizer" for phase_ahead in later)
-    calls += sum(
-        len(phase_seats(setup, phase_ahead)) for phase_ahead in later if phase_ahead.wants == "ballot"
-    )
+    seats: list[str] = []
+    for phase_ahead in setup.phases[here + 1 :]:
+        if not phase_ahead.is_talk:
+            seats += list_phase_answers(setup, phase_ahead)
     is_closing = debate.is_concluding or open_slots(debate) == (CLOSING_SLOT,)
-    return calls + (verdict_source(setup) == "moderator" and not is_closing)
+    seats += [MODERATOR] if verdict_source(setup) == "moderator" and not is_closing else []
+    return sum(is_model_seat(debate, seat) for seat in seats)
+
+
+def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
+    """The seats of a phase after the talk or between its rounds, once for each answer."""
+    return [slot.seat for slot in judge_slots(setup)] if phase.is_judgment else [*phase_seats(setup, phase)]
+
+
+def is_model_seat(debate: Debate, seat: str) -> bool:
+    """Whether an answer of the seat is a call: what the caller writes is none."""
+    return current_model(debate, seat) != CALLER
 
 
 def count_open_calls(debate: Debate) -> int:
@@ -119,7 +128,7 @@ def count_open_calls(debate: Debate) -> int:
     slots = [slot for slot in round_slots(debate) if is_open(debate, slot)]
     if len(slots) > 1 and is_reserved:
         slots = [slot for slot in slots if slot != CLOSING_SLOT]
-    return sum(current_model(debate, slot.seat) != CALLER for slot in slots)
+    return sum(is_model_seat(debate, slot.seat) for slot in slots)
 
 
 def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
@@ -285,41 +294,53 @@ class Estimate:
     """The expected total of a debate as (low, high). Costs in USD are "" where a price is unknown."""
 
     calls: int
+    caller_turns: int
     input_tokens: tuple[int, int]
     output_tokens: tuple[int, int]
     cost_usd: tuple[str, str]
 
 
-def count_expected_calls(debate: Debate) -> int:
-    """Number of answers of the whole debate, if none fails and the talk does not end early."""
+def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
+    """Number of answers of the whole debate, if none fails and the talk does not end early.
+
+    `of_models`: only those that are calls. Where the speakers are chosen, the debaters speak equally often.
+    """
     setup = debate.setup
-    seats = len(setup.debaters)
-    turns = count_turns(debate)
+
+    def count(*seats: str) -> int:
+        return sum(is_model_seat(debate, seat) for seat in seats) if of_models else len(seats)
+
+    speakers = count(*debate.names)
     passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
     messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message")
-    answers = 0 if debate.max_turns else seats * messages
-    ballots = (phase for phase in setup.phases if phase.wants == "ballot")  # of the first pass: in `deciding`
-    repeated = sum((passes[phase.name] - 1) * len(phase_seats(setup, phase)) for phase in ballots)
-    opens, closes = (setup.moderator.opens, setup.moderator.closes) if setup.moderator else (False, False)
-    reviewing = closes + (setup.referee is not None)
+    answers = 0 if debate.max_turns else speakers * messages
+    later = (phase for phase in setup.phases if not phase.is_talk)
+    deciding = sum(
+        count(*list_phase_answers(setup, phase)) * (passes[phase.name] if phase.wants == "ballot" else 1)
+        for phase in later
+    )
+    opens = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
+    reviewing = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
+    reviewing += count(REFEREE) if setup.referee else 0
     leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
-    deciding = reserved_for_verdict(Debate(setup)) - (verdict_source(setup) == "moderator")
-    return (setup.framer is not None) + turns + answers + leading + deciding + repeated
+    framing = count(FRAMER) if setup.framer else 0
+    return framing + count_turns(debate) * speakers // len(debate.names) + answers + leading + deciding
 
 
 def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them."""
-    calls = count_expected_calls(debate)
+    calls = count_expected_answers(debate, of_models=True)
+    caller_turns = count_expected_answers(debate) - calls
     first, _ = estimate_next_call(Debate(debate.setup))
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
-    return Estimate(
-        calls, (low[0], high[0]), (low[1], high[1]), (estimate_cost(debate, low), estimate_cost(debate, high))
-    )
+    costs = (estimate_cost(debate, low), estimate_cost(debate, high))
+    return Estimate(calls, caller_turns, (low[0], high[0]), (low[1], high[1]), costs)
 
 
 def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
     """USD at the mean price of the models; "" where a price is unknown."""
-    if not debate.prices or any(not price.input for price in debate.prices):
+    prices = [price for price in debate.prices if price.model != CALLER]
+    if not prices or any(not price.input for price in prices):
         return ""
-    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in debate.prices]
+    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
     return f"{(sum(each, Decimal(0)) / len(each)).quantize(Decimal('0.0001')):f}"

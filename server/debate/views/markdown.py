@@ -267,6 +267,10 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
 def estimate_line(debate: Debate) -> str:
     """The estimated calls, tokens and cost of the whole debate in a sentence."""
     found = estimate(debate)
+    written = f"{format_count(found.caller_turns, 'turn')} of the caller" if found.caller_turns else ""
+    if not found.calls:
+        return f"Estimate: no calls, {written}."
+    asked = ", ".join(filter(None, (format_count(found.calls, "call"), written)))
     least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
     minimum, maximum = found.cost_usd
     if unknown := [price.model for price in debate.prices if not price.input]:
@@ -275,7 +279,7 @@ def estimate_line(debate: Debate) -> str:
         price = "price unknown"
     else:
         price = f"${minimum} to ${maximum}" if Decimal(maximum) else "free of charge"
-    return f"Estimate: {format_count(found.calls, 'call')}, {least:,} to {most:,} tokens, {price}."
+    return f"Estimate: {asked}, {least:,} to {most:,} tokens, {price}."
 
 
 def build_search_text(debate: Debate) -> str:

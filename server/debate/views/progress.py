@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from server.debate.facts.state import Debate
-from server.debate.rules.budget import count_expected_calls
+from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.decide import pending_calls
 
 AnswerKey = tuple[int, str, int]
@@ -35,7 +35,7 @@ def build_progress(debate: Debate) -> Progress:
         answered=frozenset(answered),
         failed=frozenset(failed),
         asked=tuple(dict.fromkeys(call.seat for call in calls)),
-        expected=max(count_expected_calls(debate), len(answered) + len(failed) + len(calls)),
+        expected=max(count_expected_answers(debate), len(answered) + len(failed) + len(calls)),
     )
 
 

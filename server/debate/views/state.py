@@ -51,9 +51,13 @@ def has_own_request(entries: Sequence[Recorded]) -> bool:
 
 
 class UsageSum(BaseModel):
-    """The sum of the usage of several answers. `cost_usd` is a decimal, "" if no price is known."""
+    """The sum of the usage of several answers. `cost_usd` is a decimal, "" if no price is known.
+
+    What the caller wrote is no call.
+    """
 
     calls: int
+    caller_turns: int
     input_tokens: int
     cached_tokens: int
     output_tokens: int
@@ -83,8 +87,10 @@ def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
+    calls = sum(usage.model != CALLER for usage in usages)
     return UsageSum(
-        calls=len(usages),
+        calls=calls,
+        caller_turns=len(usages) - calls,
         input_tokens=sum(usage.input_tokens for usage in usages),
         cached_tokens=sum(usage.cached_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
@@ -96,19 +102,22 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
 def cost_line(usage: UsageSum) -> str:
     """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
     tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
+    written = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
     if not usage.calls:
-        return "No calls yet."
+        return f"No calls, {written}." if written else "No calls yet."
     price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
     if usage.cost_usd and usage.calls_of_unknown_cost:
         price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    return f"{format_count(usage.calls, 'call')}, {tokens}, {price}."
+    asked = ", ".join(filter(None, (format_count(usage.calls, "call"), written)))
+    return f"{asked}, {tokens}, {price}."
 
 
 def build_usage(debate: Debate) -> dict[str, Any]:
-    """{"total": the sum, "models": the sum of each}."""
+    """{"total": the sum, "models": the sum of each that was called}."""
     models: dict[str, list[Usage]] = {}
     for used in debate.usage:
-        models.setdefault(used.model, []).append(used)
+        if used.model != CALLER:
+            models.setdefault(used.model, []).append(used)
     sums = {model: sum_usage(usages).model_dump() for model, usages in models.items()}
     return {"total": sum_usage(debate.usage).model_dump(), "models": sums}
 

@@ -109,6 +109,7 @@ class TestUsage:
         used = [build_usage(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
         assert sum_usage(used).model_dump() == {
             "calls": 4,
+            "caller_turns": 0,
             "input_tokens": 400,
             "cached_tokens": 240,
             "output_tokens": 80,
