@@ -25,6 +25,8 @@ from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.quorum import join_causes
 from server.debate.rules.schedule import is_exhausted, last_ballot_phase, seat_models, verdict_source
 
+MAX_HOLD_LENGTH = 900  # characters of why one breakpoint holds: several may hold at once
+
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
@@ -52,7 +54,7 @@ def find_breakpoint_pause(debate: Debate, step: NextStep) -> Paused | None:
     if not held:
         return None
     names = ", ".join(str(point) for point, _ in held)
-    reasons = "; ".join(hold.reason.rstrip(".") for _, hold in held)
+    reasons = "; ".join(hold.reason[:MAX_HOLD_LENGTH].rstrip(".") for _, hold in held)
     return Paused(
         cause="pause_when",
         breakpoints=tuple(point for point, _ in held),

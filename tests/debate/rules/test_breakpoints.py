@@ -8,6 +8,7 @@ from server.debate.commands.requests import parse_breakpoint
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Concluded, Paused, Resumed
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Call, Record, Wait, decide
 from server.debate.rules.transitions import IllegalEvent
@@ -195,6 +196,21 @@ def test_a_contested_vote_in_a_block_stops_before_the_next_pass() -> None:
     assert stop(at) == ("contested", 2)
     assert stop(resume(at)) == ("contested", 4)
     assert resume(at).status == "concluded"
+
+
+def test_a_reason_has_its_bound_however_many_fail_with_however_much_to_say() -> None:
+    names = [{"name": letter * 40, "stance": letter} for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+    def script(call: Call) -> ScriptAnswer:
+        lost = ProviderFailure("unavailable", f"the {call.seat[0]} is down " * 60)
+        return default_script(call) if call.seat[0] in "ab" else lost
+
+    at = begin("failure", "unheard", "verdict", script=script, debaters=names, max_rounds=1)
+
+    assert stop(at) == ("failure, unheard", 1)
+    assert at.debate.paused
+    assert len(at.debate.paused.reason) < MAX_REASON_LENGTH
+    assert stop(resume(at)) == ("verdict", 1)
 
 
 def test_who_was_never_heard_stops_once_with_its_own_reason() -> None:
