@@ -125,10 +125,10 @@ class Settings(BaseModel):
     """Path of the database. Default: `debates.db` in the user's data directory."""
     models: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
     """Models for debates that name none, separated by commas. Default: by the API keys that are set."""
-    concurrency: int = Field(64, ge=1, le=1000)
-    """Maximum of concurrent requests to providers, of all debates together. Default: `64`."""
-    provider_concurrency: int = Field(8, ge=1, le=1000)
-    """Maximum of concurrent requests to each provider. Default: `8`."""
+    concurrency: int = Field(256, ge=1, le=1000)
+    """Maximum of concurrent requests to providers, of all debates together. Default: `256`."""
+    provider_concurrency: int = Field(0, ge=0, le=1000)
+    """Maximum of concurrent requests to each provider. Default: `0`, which adapts to what the provider takes."""
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())
     ] = "WARNING"

@@ -93,10 +93,10 @@ def test_an_unusable_setting_is_named_without_its_value(servers: Any, message: s
 
 
 @pytest.mark.requirement("D9")
-@pytest.mark.parametrize("name", ["CONCURRENCY", "PROVIDER_CONCURRENCY"])
-def test_concurrency_has_bounds(name: str) -> None:
+@pytest.mark.parametrize(("name", "too_small"), [("CONCURRENCY", "0"), ("PROVIDER_CONCURRENCY", "-1")])
+def test_concurrency_has_bounds(name: str, too_small: str) -> None:
     assert getattr(Settings.read({f"COUNTERPOINT_{name}": "1"}), name.lower()) == 1
-    for value in ("0", "1001", "many", "1.5"):
+    for value in (too_small, "1001", "many", "1.5"):
         with pytest.raises(
             InvalidSettingsError, match=f"The setting {name.lower()} \\(COUNTERPOINT_{name}\\)"
         ):

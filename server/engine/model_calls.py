@@ -106,6 +106,7 @@ class ModelCaller:
             seed=call.seed,
             functions=(*prompt.functions, *offered),
             max_attempts=max_attempts,
+            group=str(debate.setup.seed),
         )
         # For models that do not respect their timeout.
         longest = self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway

@@ -36,6 +36,7 @@ class Request:
     functions: tuple[Function, ...] = ()  # the model may call these instead of answering
     window: int = 0  # tokens that the model can read and write together; 0 where unknown
     max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
+    group: str = ""  # what is asked for together; groups take turns where requests have to wait
 
     def find_next_speaker(self, step: int = 1) -> str:
         """For models that do not choose: who sits `step` places after the seat, by name; "" if nobody does."""
@@ -51,11 +52,14 @@ class ModelError(Exception):
     contains a key or a whole provider response.
     """
 
-    def __init__(self, cause: FailureCause, detail: str, *, attempts: int = 1) -> None:
+    def __init__(
+        self, cause: FailureCause, detail: str, *, attempts: int = 1, may_be_repeated: bool = False
+    ) -> None:
         super().__init__(detail)
         self.cause = cause
         self.detail = detail
         self.attempts = attempts
+        self.may_be_repeated = may_be_repeated  # when fewer requests are in flight
 
 
 @contextmanager

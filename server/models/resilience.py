@@ -1,8 +1,9 @@
 """What all debates of a process share about providers: concurrency limits, cooldowns, circuit breakers.
 
 A request first acquires its provider's limit, then the process's, and holds both during its retries: a
-failing provider gets fewer requests, not more. Waiting is first come, first served, does not count towards
-the reply's timeout, and lasts at most as long again.
+failing provider gets fewer requests, not more. Waiting does not count towards the reply's timeout, and lasts at most
+as long again. A request that the provider refuses because of too many (429, without saying for how long) gives its
+place back, and is repeated when it gets another one.
 
 Each model has a circuit breaker:
 
@@ -15,6 +16,7 @@ request changes nothing.
 """
 
 import math
+import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,9 +25,12 @@ from dataclasses import dataclass, field
 import anyio
 
 from server.models import Model, ModelError, OnText, Reply, Request
+from server.models.concurrency import ConcurrencyLimit
 
-CONCURRENCY = 64
-PROVIDER_CONCURRENCY = 8
+CONCURRENCY = 256
+
+MAX_REFUSALS = 8  # of a request, each followed by a longer pause
+REFUSAL_PAUSE, MAX_REFUSAL_PAUSE = 0.05, 5.0  # seconds: after the first, and at most
 
 MAX_COOLDOWN = 60.0  # seconds: the upper limit for a provider's Retry-After
 FAILURE_THRESHOLD = 5  # consecutive failures, each after its own retries, that open the breaker
@@ -54,20 +59,21 @@ class Cooldown:
 
 @dataclass(kw_only=True)
 class Guard:
-    """The limits, cooldowns and clock of a process."""
+    """The limits, cooldowns and clock of a process. `provider_concurrency`: 0 for limits that adapt."""
 
     concurrency: int = CONCURRENCY
-    provider_concurrency: int = PROVIDER_CONCURRENCY
+    provider_concurrency: int = 0
     now: Clock = time.monotonic
     sleep: Sleep = anyio.sleep
-    _limits: dict[str, anyio.Semaphore] = field(default_factory=dict)
+    _limits: dict[str, ConcurrencyLimit] = field(default_factory=dict)
     _cooldowns: dict[str, Cooldown] = field(default_factory=dict)
 
-    def limit(self, provider: str) -> anyio.Semaphore:
+    def limit(self, provider: str) -> ConcurrencyLimit:
         """The places for requests to a provider; to all of them for ""."""
-        places = self.provider_concurrency if provider else self.concurrency
-        semaphore = anyio.Semaphore(places, max_value=places, fast_acquire=True)
-        return self._limits.setdefault(provider, semaphore)
+        if provider not in self._limits:
+            fixed = self.provider_concurrency if provider else self.concurrency
+            self._limits[provider] = ConcurrencyLimit(fixed, self.now)
+        return self._limits[provider]
 
     def cooldown(self, provider: str) -> Cooldown:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
@@ -90,31 +96,60 @@ class GuardedModel:
         guard, deadline = self.guard, self.guard.now() + request.timeout
         self._breaker.check()
         self._check_cooldown(deadline)
+        refusals = 0
+        while True:
+            try:
+                return await self._ask(request, on_text, deadline, was_refused=refusals > 0)
+            except ModelError as error:
+                refusals += 1
+                pause = min(REFUSAL_PAUSE * 2**refusals, MAX_REFUSAL_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+                is_late = guard.now() + pause >= deadline
+                if not error.may_be_repeated or refusals > MAX_REFUSALS or is_late:
+                    raise
+            await guard.sleep(pause)
+
+    async def _ask(
+        self, request: Request, on_text: OnText | None, deadline: float, *, was_refused: bool
+    ) -> Reply:
+        """Ask once both limits have a place. Raises ModelError, also where none becomes free in time."""
+        guard, limit = self.guard, self.guard.limit(self.provider)
         places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-        async with self._acquire(guard.limit(self.provider), places, request, deadline):
+        async with self._acquire(limit, places, request, deadline, was_refused=was_refused) as generation:
             # Before the second limit, which other providers can use meanwhile; and again after it, because
             # the cooldown may have been extended.
             await self._wait_for_cooldown(deadline)
             places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
             async with self._acquire(guard.limit(""), places, request, deadline):
                 await self._wait_for_cooldown(deadline)
-                with self._breaker.watch_request(request.timeout):
-                    return await self.model.reply(request, on_text)
+                try:
+                    with self._breaker.watch_request(request.timeout):
+                        reply = await self.model.reply(request, on_text)
+                except ModelError as error:
+                    if error.cause == "rate_limited":
+                        limit.count_refusal(generation)
+                    raise
+                limit.count_answer()
+                return reply
 
     @asynccontextmanager
     async def _acquire(
-        self, limit: anyio.Semaphore, places: str, request: Request, deadline: float
-    ) -> AsyncIterator[None]:
+        self,
+        limit: ConcurrencyLimit,
+        places: str,
+        request: Request,
+        deadline: float,
+        *,
+        was_refused: bool = False,
+    ) -> AsyncIterator[int]:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
-        with anyio.move_on_after(deadline - self.guard.now()) as wait:
-            await limit.acquire()
-        if wait.cancelled_caught:
-            reason = (
-                f"within its {request.timeout:g} seconds none of the {limit.max_value} places for {places}"
-            )
+        generation = None
+        with anyio.move_on_after(deadline - self.guard.now()):
+            generation = await limit.acquire(request.group, was_refused=was_refused)
+        if generation is None:
+            reason = f"within its {request.timeout:g} seconds none of the {limit.places} places for {places}"
             raise ModelError("timeout", f"{self.name} was not asked: {reason} became free.", attempts=0)
         try:
-            yield
+            yield generation
         finally:
             limit.release()
 

@@ -14,6 +14,7 @@ from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.contract.model import build_argument_request
 
 TIMEOUT = 5
+SETTLED = 40  # passes of the loop in which a request gets from its answer to the next one's sleep
 
 
 class ChangeNotifier:
@@ -59,6 +60,13 @@ class FakeClock(ChangeNotifier):
             if until <= self.time:
                 wake.set()
         self._sleepers = [(until, wake) for until, wake in self._sleepers if until > self.time]
+
+    async def run_to_end(self) -> None:
+        """Advance from one sleeper to the next, as long as there are any once all tasks have run."""
+        await let_tasks_run(SETTLED)
+        while self._sleepers:
+            self.advance(min(until for until, _ in self._sleepers) - self.time)
+            await let_tasks_run(SETTLED)
 
     async def wait_for_sleepers(self, count: int) -> None:
         await self.wait_until(lambda: len(self._sleepers) == count)
@@ -107,9 +115,9 @@ def build_model(
     return GuardedModel(f"{provider}/m", provider, ScriptedModel(script), guard)
 
 
-async def let_tasks_run() -> None:
+async def let_tasks_run(passes: int = 20) -> None:
     """Yield until every task that can proceed has done so."""
-    for _ in range(20):
+    for _ in range(passes):
         await anyio.lowlevel.checkpoint()
 
 

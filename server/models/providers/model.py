@@ -120,6 +120,10 @@ class ProviderModel(ABC):
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
         cooldown, asked = self.cooldown, failure.retry_after
+        if (
+            cooldown and failure.cause == "rate_limited" and not asked
+        ):  # its guard repeats it, with fewer at once
+            raise ModelError(failure.cause, failure.detail, attempts=attempt, may_be_repeated=True) from None
         if cooldown and failure.cause == "rate_limited" and asked:
             cooldown.extend(asked)
         spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
 KEY = "sk-test-0123456789abcdef"
+AT_ONCE = 8
 
 
 @pytest.fixture
@@ -40,12 +41,15 @@ async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         yield stub
 
 
-def through(clock: guarded.FakeClock) -> Callable[[str], resilience.GuardedModel]:
+def through(
+    clock: guarded.FakeClock, provider_concurrency: int = 0
+) -> Callable[[str], resilience.GuardedModel]:
     """Models of litellm by their names, all of one process."""
-    models = ModelRegistry(guard=resilience.Guard(now=clock.now, sleep=clock.sleep))
+    guard = resilience.Guard(provider_concurrency=provider_concurrency, now=clock.now, sleep=clock.sleep)
+    models = ModelRegistry(guard=guard)
 
     def model(name: str) -> resilience.GuardedModel:
-        found = models.get(name)
+        found = models.get(f"litellm/{name}")
         assert isinstance(found, resilience.GuardedModel)
         return found
 
@@ -205,11 +209,11 @@ class TestProviders:
     async def test_a_dead_provider_holds_up_nobody(
         self, stub: Stub, outcomes: guarded.RequestResults
     ) -> None:
-        model = through(guarded.FakeClock(auto_advance=True))
+        model = through(guarded.FakeClock(auto_advance=True), AT_ONCE)
 
         async with guarded.open_tasks() as tasks:
             outcomes.start(tasks, model("mistral/hang"), [f"slow {n}" for n in range(20)])
-            await stub.wait_until(in_flight=resilience.PROVIDER_CONCURRENCY)
+            await stub.wait_until(in_flight=AT_ONCE)
             outcomes.start(tasks, model("deepseek/500"), [f"dead {n}" for n in range(20)])
             outcomes.start(tasks, model("openai/fine"), [f"fine {n}" for n in range(20)])
             await outcomes.wait_until(lambda: len(outcomes.replies) + len(outcomes.failures) == 40)
@@ -217,7 +221,7 @@ class TestProviders:
 
         assert set(outcomes.replies) == {f"fine {n}" for n in range(20)}
         assert {failure.cause for failure in outcomes.failures.values()} == {"unavailable"}
-        assert asked(stub)["hang"] == resilience.PROVIDER_CONCURRENCY
+        assert asked(stub)["hang"] == AT_ONCE
         assert asked(stub)["fine"] == 20
 
     async def test_a_provider_that_asks_to_be_left_alone_is_left_alone_by_all_and_others_are_not(
@@ -244,7 +248,7 @@ class TestProviders:
         assert set(outcomes.replies) == {"a", "b", "c"}
         assert (hasty.cause, hasty.attempts) == ("rate_limited", 0)
         assert hasty.detail == (
-            "openai/b was not asked: openai limits the rate of requests "
+            "litellm/openai/b was not asked: openai limits the rate of requests "
             "and asks to be left alone for a second."
         )
 

@@ -1,0 +1,143 @@
+"""How many requests may be in flight at once, fixed or adapted to what a provider takes.
+
+An adaptive limit begins generously and grows fast while requests wait for it and more at once get more done. It shrinks
+when the provider refuses requests (429), and it goes back where more at once got no more done in the same time, which
+is how a provider shows that it slows down under load. From then on it tries a little more and a little less in turn
+(hill climbing on throughput), and stays where that is best.
+
+Waiting requests are served in turn by group, so that no debate waits for all of another's round.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import anyio
+
+FIRST_LIMIT = 24
+MAX_LIMIT = 1000
+MIN_WINDOW = 16  # answers that one measurement of throughput takes at least
+
+GROWTH = 3.0  # as long as nothing speaks against it
+SMALLER_STEP_UP = {GROWTH: 1.3, 1.3: 1.1, 1.1: 1.1}  # after one that brought nothing
+STEP_DOWN, SMALL_STEP_DOWN = 0.5, 0.85
+MIN_GAIN = 1.05  # throughput that more requests at once must bring
+MAX_LOSS = 0.97  # throughput that fewer requests at once may cost
+LARGE_CUT, SMALL_CUT = 0.5, 0.9  # of a limit at which requests were refused: large ones until one holds
+
+
+class Throughput(NamedTuple):
+    places: int = 0
+    rate: float = 0.0  # answers a second
+
+
+class ConcurrencyLimit:
+    def __init__(self, fixed: int = 0, now: Callable[[], float] = time.monotonic) -> None:
+        """`fixed`: the limit, or 0 for one that adapts."""
+        self.is_adaptive = not fixed
+        self.places = fixed or FIRST_LIMIT
+        self.in_use = 0
+        self.generation = 0  # grows with each cut; a request refused under an older one says nothing new
+        self._now = now
+        self._waiting: dict[str, deque[anyio.Event]] = {}  # by group, the next to be served first
+        self._refused: deque[anyio.Event] = deque()  # who was refused goes before who was not asked for yet
+        self._best = Throughput()  # what the limit that is tried now is compared with
+        self._tries_less, self._less, self._more = False, STEP_DOWN, GROWTH
+        self._begin_window()
+
+    async def acquire(self, group: str = "", *, was_refused: bool = False) -> int:
+        """Wait for a place; `release` it later. Returns the generation under which the request is made."""
+        if self.in_use < self.places and not (self._waiting or self._refused):
+            self.in_use += 1
+            return self.generation
+        turn, queue = (
+            anyio.Event(),
+            self._refused if was_refused else self._waiting.setdefault(group, deque()),
+        )
+        queue.append(turn)
+        self._serve()
+        try:
+            await turn.wait()
+        except BaseException:
+            if turn.is_set():
+                self.release()
+            else:
+                queue.remove(turn)
+                if not (was_refused or queue):
+                    del self._waiting[group]
+            raise
+        return self.generation
+
+    def release(self) -> None:
+        self.in_use -= 1
+        self._serve()
+
+    def _serve(self) -> None:
+        while self.in_use < self.places and (self._refused or self._waiting):
+            self.in_use += 1
+            if self._refused:
+                self._refused.popleft().set()
+                continue
+            group = next(iter(self._waiting))
+            queue = self._waiting.pop(group)
+            queue.popleft().set()
+            if queue:
+                self._waiting[group] = queue  # behind the others
+
+    def count_refusal(self, generation: int) -> None:
+        """The provider refused a request because of too many."""
+        if not self.is_adaptive or generation != self.generation:
+            return
+        self.generation += 1
+        held = self._best.places
+        if 0 < held < self.places:
+            self._more = SMALLER_STEP_UP[self._more]
+            cut = float(held)
+        else:
+            cut = min(self.places, max(self.in_use, 1)) * (SMALL_CUT if held else LARGE_CUT)
+        self._tries_less = False
+        self._set_places(cut)
+        self._best = Throughput(self.places if held else 0)
+
+    def count_answer(self) -> None:
+        """A request was answered. After enough of them under full load, the limit is adapted."""
+        if not self.is_adaptive:
+            return
+        is_full = self.in_use == self.places and (self._waiting or self._refused)
+        is_more = self._best.rate and self._best.places < self.in_use <= self.places
+        if not (is_full or is_more):
+            self._begin_window()  # another load says nothing of the limit
+            return
+        self._answers += 1
+        enough = max(MIN_WINDOW, self.in_use)
+        elapsed = self._now() - self._window_began_at
+        is_hopeless = elapsed * self._best.rate > enough / MAX_LOSS  # no need to wait for the others
+        if elapsed > 0 and (self._answers >= enough or is_hopeless):
+            self._adapt(self._answers / elapsed)
+
+    def _adapt(self, rate: float) -> None:
+        """Compare what was tried with what came before it, and try the next."""
+        best, is_less = self._best, self.places < self._best.places
+        if rate >= best.rate * (MAX_LOSS if is_less else MIN_GAIN):
+            self._best = Throughput(self.places, rate)
+            self._set_places(self.places * (self._less if self._tries_less else self._more))
+            return
+        if self._tries_less:
+            self._less = SMALL_STEP_DOWN
+        else:
+            self._more = SMALLER_STEP_UP[self._more]
+        self._tries_less = not self._tries_less
+        self._best = Throughput()
+        self._set_places(best.places)
+
+    def _set_places(self, places: float) -> None:
+        rounded = (
+            int(places) if places < self.places else max(int(places), self.places + (places > self.places))
+        )
+        self.places = min(max(rounded, 1), MAX_LIMIT)
+        self._begin_window()
+        self._serve()
+
+    def _begin_window(self) -> None:
+        self._answers, self._window_began_at = 0, self._now()
