@@ -72,9 +72,9 @@ async def open_manager(
                 windows=WindowTable(settings.windows),
                 leeway=leeway,
             ) as manager,
-            open_hooks(manager, journal.outbox),
+            nullcontext() if journal.is_read_only else open_hooks(manager, journal.outbox),
         ):
-            if recover and (age := settings.max_recovery_age_hours):
+            if recover and not journal.is_read_only and (age := settings.max_recovery_age_hours):
                 recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
                 manager.start_task(recovery.run)
             yield manager

@@ -42,6 +42,10 @@ class DamagedError(StorageError):
     """What is in the file is no database, or not a whole one."""
 
 
+class ReadOnlyError(StorageError):
+    """Nothing can be written here."""
+
+
 class ConstraintError(StorageError):
     """A key exists already, or a trigger aborted the statement."""
 
@@ -50,7 +54,10 @@ ERRORS: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_BUSY: (LockedError, "is locked by another program"),
     sqlite3.SQLITE_LOCKED: (LockedError, "is locked by another program"),
     sqlite3.SQLITE_CONSTRAINT: (ConstraintError, "cannot be used"),
-    sqlite3.SQLITE_READONLY: (StorageError, "is read-only"),
+    sqlite3.SQLITE_READONLY: (
+        ReadOnlyError,
+        "is read-only: its debates can be read, and new ones need another database (COUNTERPOINT_DB, --db)",
+    ),
     sqlite3.SQLITE_PERM: (StorageError, "may not be written by this user"),
     sqlite3.SQLITE_FULL: (StorageError, "does not fit on the disk, which is full"),
     sqlite3.SQLITE_IOERR: (StorageError, "cannot be read or written, the disk reports an error"),
@@ -239,7 +246,7 @@ class Connection:
             if patience.is_over:
                 self._outage.begin(self, error)
                 raise
-        except (ClosedError, ConstraintError, StorageLostError):
+        except (ClosedError, ConstraintError, ReadOnlyError, StorageLostError):
             raise
         except StorageError as error:
             self._outage.begin(self, error)

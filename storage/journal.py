@@ -266,4 +266,18 @@ class Journal(Protocol):
     async def settle(self, stream: str, reserved: Reservation) -> None:
         """Replace a reservation without an append, if its owner still has the lease."""
 
+    # Upkeep: what is derived from the entries can be compared with them, and written again.
+
+    async def find_file_problems(self) -> list[str]:
+        """What is wrong with the database as a whole, the search index included; [] where nothing is."""
+
+    async def find_all_streams(self) -> list[str]:
+        """Every stream that has entries or a summary, oldest first."""
+
+    async def read_summary(self, stream: str) -> StreamSummary:
+        """What is stored of a stream for lists, searches and sums; empty where it is missing or unreadable."""
+
+    async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
+        """Replace all of it, search text and days included; False if the stream is not at this version now."""
+
     async def close(self) -> None: ...

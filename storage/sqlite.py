@@ -44,6 +44,7 @@ from storage.journal import (
 from storage.migrations import MIGRATIONS, migrate
 from storage.sqlite_leases import SqliteLeases
 from storage.sqlite_outbox import SqliteOutbox
+from storage.sqlite_upkeep import SqliteUpkeep
 
 MAX_STREAM_NUMBER = 2**63 - 1
 
@@ -135,7 +136,7 @@ MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 
-class SqliteJournal(SqliteLeases):
+class SqliteJournal(SqliteLeases, SqliteUpkeep):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._pending: list[

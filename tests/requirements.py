@@ -5,6 +5,10 @@ test marked with `@pytest.mark.requirement`; what is planned, by none; and every
 """
 
 BUILT: dict[str, str] = {
+    "N27": (
+        "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
+        "can be read"
+    ),
     "M1": (
         "MCP server (SDK mcp 2.3, both protocol eras) with the tools start_debate, step_round, intervene, "
         "get_verdict"
@@ -188,10 +192,6 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "N27": (
-        "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
-        "can be read (noticing and checking come later)"
-    ),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"

@@ -62,7 +62,7 @@ ROOMS: dict[str, str] = {
         "debate.commands debate.facts debate.prompts debate.records debate.replies debate.rules "
         "debate.views models models.prices models.registry models.windows redaction research storage"
     ),
-    "upkeep": "debate.facts engine storage",
+    "upkeep": "debate.facts debate.rules debate.views engine storage",
     "hooks": "debate.commands debate.facts debate.rules debate.views engine http redaction settings storage",
     "compose": (
         "debate.facts engine hooks models.fakes models.own models.prices models.providers models.registry "

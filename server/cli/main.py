@@ -57,7 +57,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(databases.backup, debate.debate, debate.demo, debate.fork),
+    *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
     *(doctor.doctor, install.install, models.models, watch.watch),
 ):
     counterpoint.add_command(command)

@@ -262,7 +262,7 @@ class DebateManager:
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
         """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
         self.release(snapshot.id)
-        if snapshot.status == "running":
+        if snapshot.status == "running" and not self._journal.is_read_only:
             self._driver.ensure_running(snapshot, TO_END)
 
     async def submit(

@@ -178,7 +178,9 @@ class DebateStore:
         return (self.publish(snapshot) if added else snapshot), added
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
-        """Resume a debate that was paused until a time that has passed."""
+        """Resume a debate that was paused until a time that has passed, if it can be recorded."""
+        if self.journal.is_read_only:
+            return snapshot
         while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
         return snapshot

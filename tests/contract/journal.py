@@ -20,7 +20,7 @@ from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, f
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
-from tests.contract.journal_spending import SpendingContract
+from tests.contract.journal_spending import SpendingContract, UpkeepContract
 
 DIFFICULT_JSON = {
     "unicode": "Zażółć gęślą jaźń, 日本語, \U0001f9ea, e\u0301, \u202eright to left",
@@ -291,5 +291,6 @@ class JournalContract(
     KeyContract,
     SpendingContract,
     PresenceContract,
+    UpkeepContract,
 ):
     pass

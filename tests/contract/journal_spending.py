@@ -105,3 +105,32 @@ class SpendingContract:
             await journal.reserve("a", "me", day=DAY, now=100, grant=lambda *_: Amount(1 // 0))
         assert await journal.find_spending(DAY, now=100) == (NOTHING, NOTHING)
         await append_entries(journal, "a", 0, {})
+
+
+@pytest.mark.requirement("N27")
+@pytest.mark.asyncio
+class UpkeepContract:
+    async def test_what_is_derived_can_be_read_and_written_again(self, journal: Journal) -> None:
+        first = StreamSummary("t", "running", {"n": 1}, "words", {DAY: cents(3), OTHER_DAY: cents(1)})
+        second = StreamSummary("u", "ended", {"n": 2}, "other", {DAY: cents(2)})
+        await append_entries(journal, "a", 0, {}, summary=first)
+        await append_entries(journal, "b", 0, {}, summary=first)
+        assert await journal.find_file_problems() == []
+        assert await journal.find_all_streams() == ["a", "b"]
+        assert await journal.read_summary("a") == first
+
+        assert not await journal.rewrite_summary("a", 2, second)
+        assert not await journal.rewrite_summary("never", 0, second)
+        assert await journal.read_summary("a") == first
+        assert await journal.rewrite_summary("a", 1, second)
+
+        assert await journal.read_summary("a") == second
+        assert await journal.read_summary("b") == first
+        assert await journal.find_spending(OTHER_DAY, now=100) == (cents(1), NOTHING)
+        assert [row.stream for row in await journal.find("other")] == ["a"]
+        assert [row.stream for row in await journal.find("words")] == ["b"]
+        assert await journal.find_file_problems() == []
+
+    async def test_an_unknown_stream_has_an_empty_summary(self, journal: Journal) -> None:
+        assert await journal.find_all_streams() == []
+        assert await journal.read_summary("never") == StreamSummary("", "", {})

@@ -1,0 +1,151 @@
+"""`counterpoint db check`: what it finds, what it writes again, and what it leaves alone."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+from click.testing import Result
+
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N27")
+
+DERIVED = {
+    "title": ("update stream set title = 'Rust?' where name = ?", "the heading"),
+    "status": ("update stream set status = 'truncated' where name = ?", "the heading"),
+    "details": ("""update stream set details = '{"outcome": "decided"}' where name = ?""", "the heading"),
+    "broken details": ("update stream set details = '{' where name = ?", "the heading"),
+    "sum": ("update spending set calls = 1 where stream = ?", "the sums"),
+    "missing sum": ("delete from spending where stream = ?", "the sums"),
+    "sum of another day": ("insert into spending values ('2020-01-01', ?, 5, '0')", "the sums"),
+    "words": (
+        "update words set text = 'else' where rowid = (select number from stream where name = ?)",
+        "the search text",
+    ),
+    "missing words": (
+        "delete from words where rowid = (select number from stream where name = ?)",
+        "the search text",
+    ),
+}
+
+
+def execute(database: str, sql: str, *values: str) -> None:
+    with closing(sqlite3.connect(database)) as raw, raw:
+        raw.execute(sql, values)
+
+
+@pytest.fixture
+def debates(database: str) -> list[str]:
+    """The ids of a debate that has ended, one in the middle, and one that has not begun."""
+
+    async def make() -> list[str]:
+        async with open_engine(database, ScriptedModel()) as manager:
+            ended = await run_debate(manager, question="Ended?")
+            begun = await run_round(manager, question="In the middle?", format="verdict", max_rounds=3)
+            return [ended.id, begun.id, (await start_debate(manager, question="To begin?")).id]
+
+    return anyio.run(make)
+
+
+def check(cli: Cli, *options: str, code: int) -> Result:
+    result = cli("db", "check", *options)
+    assert (result.exit_code, result.stderr) == (code, ""), result.output
+    return result
+
+
+def test_a_whole_database_is_said_to_be_so(cli: Cli, database: str, debates: list[str]) -> None:
+    assert check(cli, code=0).stdout == f"{database}: {len(debates)} debates checked, nothing is wrong.\n"
+    assert json.loads(check(cli, database, "--json", code=0).stdout) == {"debate_count": 3, "problems": []}
+
+
+@pytest.mark.parametrize(("damage", "what"), DERIVED.values(), ids=DERIVED.keys())
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_follows_from_the_entries_is_written_again(
+    cli: Cli, database: str, debates: list[str], damage: str, what: str, which: int
+) -> None:
+    before = cli("list").stdout
+    execute(database, damage, debates[which])
+    line = f"{debates[which]}: {what} did not follow from the entries."
+
+    looked = check(cli, "--no-rebuild", code=1).stdout.splitlines()
+    rebuilt = check(cli, code=1).stdout.splitlines()
+
+    assert looked[0] == line
+    assert rebuilt[0] == f"{line} It was written again."
+    assert rebuilt[1] == f"{database}: 3 debates checked, 1 problem."
+    check(cli, code=0)
+    assert cli("list").stdout == before
+    assert debates[0] in cli("list", "ended").stdout
+
+
+def test_an_altered_entry_is_named_and_left_as_evidence(cli: Cli, database: str, debates: list[str]) -> None:
+    alter_entries(database, "In the middle?", "In the muddle?")
+    for _ in range(2):
+        found = check(cli, code=1).stdout.splitlines()
+        assert found[0].startswith(
+            f"{debates[1]}: The record of debate {debates[1]} was altered: entry 1 was changed"
+        )
+        assert len(found) == 2
+    problems = json.loads(check(cli, "--json", code=1).stdout)["problems"]
+    assert [(problem["debate_id"], problem["is_rebuilt"]) for problem in problems] == [(debates[1], False)]
+
+
+@pytest.mark.parametrize("table", ["stream where name", "journal where stream"])
+def test_entries_or_a_heading_alone_are_found(
+    cli: Cli, database: str, debates: list[str], table: str
+) -> None:
+    execute(database, "drop trigger journal_no_delete")
+    execute(database, f"delete from {table} = ?", debates[0])  # noqa: S608  (our own words)
+    assert check(cli, code=1).stdout.startswith(
+        f"{debates[0]}: The record of debate {debates[0]} was altered"
+    )
+
+
+def test_an_index_that_does_not_fit_its_texts_is_built_again(
+    cli: Cli, database: str, debates: list[str]
+) -> None:
+    execute(database, "delete from words_data where id > 10")
+    assert "the file: the search index did not fit its texts" in check(cli, code=1).stdout
+    check(cli, code=0)
+    assert debates[0] in cli("list", "ended").stdout
+
+
+def test_a_damaged_file_is_found(cli: Cli, database: str, debates: list[str]) -> None:
+    content = bytearray(Path(database).read_bytes())
+    content[-4096 * 3 : -4096 * 2] = b"\xff" * 4096
+    Path(database).write_bytes(content)
+    result = cli("db", "check")
+    assert result.exit_code == 1
+    assert any(part in result.output for part in ("the file: ", "is damaged, restore it", *debates))
+
+
+def test_what_is_no_database_is_refused_and_none_is_made(cli: Cli, tmp_path: Path) -> None:
+    missing, letter = tmp_path / "missing.db", tmp_path / "letter.txt"
+    letter.write_text("Dear Sir or Madam, " * 100)
+    for path, text in ((missing, "There is no database"), (letter, "is not an SQLite database")):
+        result = cli("db", "check", str(path))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert text in result.stderr
+    assert not missing.exists()
+
+
+def test_a_check_under_a_server_that_writes_finds_nothing_wrong(database: str) -> None:
+    from server.upkeep.check import check_database  # noqa: PLC0415
+
+    async def run() -> None:
+        async with (
+            open_engine(database, ScriptedModel(delay=0.001)) as server,
+            open_engine(database) as other,
+            anyio.create_task_group() as tasks,
+        ):
+            for number in range(4):
+                tasks.start_soon(lambda: run_debate(server, question=f"Ship {number}?"))  # noqa: B023
+            for _ in range(10):
+                assert (await check_database(other)).problems == ()
+
+    anyio.run(run)
