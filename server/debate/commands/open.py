@@ -251,7 +251,10 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
         require(seat_kind(name) == "debaters", f"{refusal}: another seat has this name.")
         role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
         position = clean(debater.stance) or role
-        require(position, f"{debater.name} has no {kind}. Say in `{kind}` what it speaks for.")
+        require(
+            position,
+            f"{debater.name} has no {kind}: pass {{name, {kind}}}, and say in `{kind}` what it speaks for.",
+        )
     names = Counter(normalize_name(debater.name) for debater in debaters)
     repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
     require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
@@ -364,8 +367,9 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
         warnings.append(describe_stance_changes(setup))
     if problem := describe_framing_problem(setup):
         warnings.append(problem)
-    if not verdict_source(setup) and not setup.synthesizer:
-        warnings.append("No phase decides the debate: it ends without a verdict.")
+    if not verdict_source(setup):
+        ending = "with the synthesizer's result and no verdict" if setup.synthesizer else "without a verdict"
+        warnings.append(f"No phase decides the debate: it ends {ending}.")
     if family_count == 1 and any(debater.model != CALLER for debater in setup.debaters):
         warnings.append(
             "All debaters are of one model family: their errors are alike, so agreement says less. "

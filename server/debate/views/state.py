@@ -155,6 +155,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "awaiting": awaited_seats(debate),
         "outcome": verdict.outcome if verdict else "",
         "winner": verdict.winner if verdict else "",
+        "winner_stance": debate.debater(verdict.winner).stance if verdict and verdict.winner else "",
         "verdict": verdict.verdict if verdict else "",
         "moderator_summary": moderator_summary(debate),
         "final_decision": summaries[-1].decision if is_settled else "",

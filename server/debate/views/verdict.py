@@ -175,7 +175,8 @@ def build_result(debate: Debate) -> dict[str, Any]:
         "transcript": [turn.model_dump(exclude_defaults=True) for turn in visible_turns(debate)],
         "verdict": {
             "verdict": verdict.verdict,
-            "winner": verdict.winner_stance or None,
+            "winner": verdict.winner or None,
+            "winner_stance": verdict.winner_stance,
             "reasoning": verdict.reasoning,
             "outcome": verdict.outcome,
         },

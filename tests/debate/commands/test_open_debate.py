@@ -175,7 +175,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a blank name": (named("Ada", "  "), "A debater cannot be called '  ': use one line"),
     "a name of two lines": (named("Ada", "B\nob"), "cannot be called 'B\\nob': use one line"),
     "a name that hides": (named("Ada", "A\u200bda"), "use one line with letters or digits"),
-    "no stance": (named("Ada", "Bob", stance=" "), "Ada has no stance. Say in `stance`"),
+    "no stance": (named("Ada", "Bob", stance=" "), "Ada has no stance: pass {name, stance}"),
     "a judge's name": (named("Ada", "Judge 1"), "called 'Judge 1': another seat has this name."),
     "a judge's name behind a blank": (named("Ada", " judge 1"), "' judge 1': another seat has this name."),
     "twice the same name": (named("Ada", "Bob", " aDA"), "Names must be unique, and Ada,  aDA are the same."),

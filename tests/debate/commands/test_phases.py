@@ -117,9 +117,11 @@ def test_phases_without_a_decision_give_a_warning() -> None:
     assert warning in find_setup_warnings(made, family_count=2)
     at = simulate(made).play()
     assert (at.status, at.debate.verdict) == ("concluded", None)
-    for decision in ("voting", "deliverable"):
-        made = build_setup(options={"phases": ["opening", decision]})
-        assert warning not in find_setup_warnings(made, family_count=2)
+    without = "No phase decides the debate: it ends with the synthesizer's result and no verdict."
+    made = build_setup(options={"phases": ["opening", "deliverable"]})
+    assert find_setup_warnings(made, family_count=2) == [without]
+    made = build_setup(options={"phases": ["opening", "voting"]})
+    assert find_setup_warnings(made, family_count=2) == []
 
 
 REPEATED = [{"name": name, "repeats": True} for name in ("opening", "rebuttal", "verdict", "voting")]

@@ -79,7 +79,8 @@ class TestTranscript:
             "transcript": [turn.model_dump(exclude_defaults=True) for turn in visible_turns(at.debate)],
             "verdict": {
                 "verdict": "It is not worth it.",
-                "winner": "for",
+                "winner": "Proponent",
+                "winner_stance": "for",
                 "reasoning": "Costs were never answered.",
                 "outcome": "leaning",
             },
@@ -95,6 +96,7 @@ class TestTranscript:
         assert build_result(at.debate)["verdict"] == {
             "verdict": "Half now, the rest in May.",
             "winner": None,
+            "winner_stance": "",
             "reasoning": "Costs were never answered.",
             "outcome": "synthesis",
         }
@@ -213,6 +215,7 @@ class TestState:
             "awaiting": [],
             "outcome": "leaning",
             "winner": "Ada",
+            "winner_stance": "yes",
             "verdict": "It is not worth it.",
             "moderator_summary": "",
             "final_decision": "",
