@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Self
 
 import anyio
+from anyio import to_thread
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
@@ -126,13 +127,14 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Open a debate, have its positions named, and run it if `request.run` is set.
 
-        `code` is called by this process only. `hold`: do not run it before
-        `release`, so that positions can be confirmed.
+        `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
         own = [debater.model for debater in request.debaters]
         models = request.models or find_default_models(self._configured_models, self.environ, own)
         seed = secrets.randbelow(2**31 - 1) + 1
-        setup = open_debate(request, models=models, seed=seed, find_price=self._prices.find_price)
+        build = partial(open_debate, request, models=models, seed=seed, find_price=self._prices.find_price)
+        is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
+        setup = await to_thread.run_sync(build) if is_slow else build()
         asked = {"start": dump_arguments(request)} if joins else None
         return await self._create(setup, (), actor, code, asked, hold=hold)
 
@@ -182,10 +184,8 @@ class DebateManager:
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._prices.find_price)
-        asked = (
-            {"fork": debate_id, "at_round": at_round, "changes": dump_arguments(changes)} if joins else None
-        )
-        return await self._create(setup, inherited, actor, code, asked)
+        asked = {"fork": debate_id, "at_round": at_round, "changes": dump_arguments(changes)}
+        return await self._create(setup, inherited, actor, code, asked if joins else None)
 
     async def _create(
         self,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
+from anyio import to_thread
 
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, Lookup, Researched
@@ -35,6 +36,10 @@ MODEL_DEADLINE_SHARE = 0.98
 
 MODEL_FIELDS = ("model", "models", "fallback_models")
 """Fields of facts that name models, which are asked by these names, even if one is a value of the environment."""
+
+MAX_QUICK_LENGTH = 50_000
+"""Characters of a reply that are read without a thread; to read a longer one, or to check a result against its schema,
+may take half a second, in which all debates would stand still."""
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +123,11 @@ class ModelCaller:
         if wanted:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
-        return interpret(debate, call, reply)
+        is_slow = len(reply.text) > MAX_QUICK_LENGTH or (
+            call.task == "deliverable" and debate.setup.output_schema
+        )
+        read = partial(interpret, debate, call, reply)
+        return await to_thread.run_sync(read, abandon_on_cancel=True) if is_slow else read()
 
 
 def withhold_secrets(on_text: OnText) -> OnText:

@@ -23,6 +23,8 @@ from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
 
 MAX_NOTE_LENGTH = 8_000
+MAX_NOTES = 500
+MAX_NOTES_LENGTH = 200_000  # characters, of all notes of a debate
 MAX_EXTENSION_ROUNDS = 20  # at a time
 _FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 
@@ -92,13 +94,13 @@ def resume(debate: Debate, request: InterventionRequest) -> Change:
 
 def inject(debate: Debate, request: InterventionRequest) -> Change:
     check_note(debate, request, is_for_debaters=bool(request.to))
-    event = interventions.NoteAdded(**check_text(request, "inject"))
+    event = interventions.NoteAdded(**check_text(debate, request, "inject"))
     return [event], f"{event.to or 'Everybody'} reads it with every question put from now on."
 
 
 def challenge(debate: Debate, request: InterventionRequest) -> Change:
     check_note(debate, request, is_for_debaters=True)
-    event = interventions.Challenged(**check_text(request, "challenge"))
+    event = interventions.Challenged(**check_text(debate, request, "challenge"))
     who = event.to or "Every debater"
     effect = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
     return [event], effect
@@ -123,7 +125,7 @@ def instruct(debate: Debate, request: InterventionRequest) -> Change:
     if request.to:
         check_framed(debate)
         check_known(request.to, find_seats(debate), "Seats")
-    event = interventions.InstructionGiven(**check_text(request, "instruct"))
+    event = interventions.InstructionGiven(**check_text(debate, request, "instruct"))
     return [event], f"{request.to or 'Every seat'} follows it from the next round on."
 
 
@@ -145,11 +147,15 @@ def check_known(name: str, known: Iterable[str], kind: str) -> None:
     require(name in known, f"Nobody here is called {name[:60]!r}. {kind}: {', '.join(known)}.")
 
 
-def check_text(request: InterventionRequest, action: str) -> dict[str, str]:
-    """The fields of an intervention that consists of a text."""
+def check_text(debate: Debate, request: InterventionRequest, action: str) -> dict[str, str]:
+    """The fields of an intervention that consists of a text. Prompts repeat all of them: their sum has a limit."""
     text = clean(request.text)
     require(text, f"There is nothing to {action}. Pass it in `text`.")
     require_length("The text has", len(text), MAX_NOTE_LENGTH)
+    earlier = debate.find_interventions(interventions.TextIntervention)
+    require(len(earlier) < MAX_NOTES, f"The debate has {MAX_NOTES} notes, the most that are allowed.")
+    total = sum(len(note.text) for note in earlier) + len(text)
+    require_length("All notes together have", total, MAX_NOTES_LENGTH, "Say less, or begin another debate.")
     return {"text": text, "to": request.to}
 
 

@@ -6,7 +6,7 @@ A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line
 from collections.abc import Sequence
 from decimal import Decimal
 
-from server.debate.commands.intervene import MAX_NOTE_LENGTH
+from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.commands.open import MAX_QUESTION_LENGTH
 from server.debate.commands.positions import MAX_STANCE_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
@@ -21,7 +21,6 @@ from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LEN
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000
-MAX_NOTES = 500
 MAX_ATTEMPTS = 10  # requests for one answer
 MAX_TOKENS = 10**12  # of one answer
 MAX_MILLISECONDS = 10**9
@@ -86,15 +85,20 @@ def check_bounds(history: Sequence[Recorded]) -> None:
         InvalidRequestError: something is out of bounds; the text names the first entry, the field and the rule.
     """
     require(len(history) <= MAX_ENTRIES, f"There are more than {MAX_ENTRIES:,} entries.")
-    notes = 0
+    notes: list[str] = []
     for entry in history:
         try:
             require(is_line(entry.actor), "actor: it has to be one clean line")
             check_fact(entry.event)
-            notes += isinstance(entry.event, interventions.TextIntervention)
-            require(notes <= MAX_NOTES, f"there are more than {MAX_NOTES} notes")
+            if isinstance(entry.event, interventions.TextIntervention):
+                notes.append(entry.event.text)
+                require(len(notes) <= MAX_NOTES, f"there are more than {MAX_NOTES} notes")
         except InvalidRequestError as error:
             raise InvalidRequestError(f"Entry {entry.seq} ({entry.event.kind}): {error}.") from None
+    total = sum(map(len, notes))
+    require(
+        total <= MAX_NOTES_LENGTH, f"The notes have {total:,} characters; {MAX_NOTES_LENGTH:,} are allowed."
+    )
 
 
 def check_fact(fact: Fact) -> None:

@@ -253,6 +253,23 @@ def test_an_instruction_needs_a_text_of_fair_length_and_a_seat(text: str, to: st
         simulate().intervene("instruct", text=text, to=to)
 
 
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize(
+    ("length", "problem"),
+    [
+        (8000, "All notes together have 208,000 characters; 200,000 are allowed"),
+        (1, "The debate has 500 notes, the most that are allowed"),
+    ],
+)
+def test_notes_are_limited_in_number_and_in_sum(length: int, problem: str) -> None:
+    at = simulate()
+    for number in range(min(500, 200_000 // length)):
+        action = ("inject", "challenge", "instruct")[number % 3]
+        at.intervene(action, text="x" * length)
+    with pytest.raises(InvalidRequestError, match=problem):
+        at.intervene("inject", text="x" * length)
+
+
 @pytest.mark.requirement("N9")
 @pytest.mark.parametrize(("changes", "kept"), [({}, [TEXT]), ({"instructions": "Be brief."}, [])])
 def test_instructions_of_a_fork_replace_those_of_before(changes: dict[str, Any], kept: list[str]) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.intervene import MAX_NOTES, InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
-from server.debate.records.bounds import MAX_NOTES, TEXT_LENGTHS
+from server.debate.records.bounds import TEXT_LENGTHS
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Record, acceptable_calls, decide
