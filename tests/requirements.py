@@ -189,6 +189,11 @@ BUILT: dict[str, str] = {
         "an event stream with payload and cursor: over MCP (since_seq), in code (an async iterator), in the "
         "terminal (watch)"
     ),
+    "N17": (
+        "everything a result says stands in the text and in the structured result, each enough by itself, "
+        "both bounded; published schemas are complete and typed"
+    ),
+    "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
 }
 
 PARTLY: dict[str, str] = {
@@ -215,10 +220,6 @@ PLANNED: dict[str, str] = {
         "exact quotes; a seat that could not read everything is named"
     ),
     "D29": "messages between debaters beside ordinary turns, where a phase allows them",
-    "N17": (
-        "everything a result says stands in the text and in the structured result, each enough by itself, "
-        "both bounded; published schemas are complete and typed"
-    ),
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N20": (
         "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
@@ -228,7 +229,6 @@ PLANNED: dict[str, str] = {
         "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
         "judgments imported"
     ),
-    "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
