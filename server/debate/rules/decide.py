@@ -214,7 +214,7 @@ def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
 
 def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
     details = {failure.seat: failure.detail for failure in debate.failures}
-    listed = join_causes((seat, details[seat]) for seat in seats)
+    listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
     return Paused(
         cause="unheard",
         seats=seats,

@@ -58,7 +58,7 @@ def join_causes(causes: Iterable[tuple[str, str]]) -> str:
         seats.setdefault(detail, []).append(seat)
     different = [f"{join_seats(named)}: {detail}" for detail, named in seats.items()]
     more = len(different) - MAX_LISTED_CAUSES
-    listed = "; ".join(different[:MAX_LISTED_CAUSES]).rstrip(".")
+    listed = "; ".join(different[:MAX_LISTED_CAUSES])
     return f"{listed}; and {more} more" if more > 0 else listed
 
 
