@@ -9,8 +9,8 @@ one model share one growing prefix; a judge's second reading is the one second p
 transcript changes within a debate: it holds no time, id or counter.
 
 Question, documents, positions, notes, turns and research results are quoted line by line ("> "), so there
-is no closing mark that a text could forge. Not quoted, because seats have to follow it, is what the caller
-gives as an instruction: `instructions`, roles, system prompts, and the prompts of other seats.
+is no closing mark that a text could forge. So is what seats have to follow, under a line of ours that says so:
+`instructions`, the prompts of seats, custom phases. A record that came with a file holds such texts, too.
 """
 
 import json
@@ -143,10 +143,10 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     """The only part of a prompt that depends on its seat: who it is, its task in steps, the shape of the answer."""
     own, replaces = find_own_prompt(debate, call.seat)
     if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
-        yield prompt
+        yield wording.quote_instruction(prompt)
     for given in debate.find_interventions(InstructionGiven):
         if given.to in ("", call.seat) and given.round < call.round:
-            yield given.text
+            yield wording.quote_instruction(given.text)
     if is_debater_call(call):
         yield from render_debater_material(debate, call)
     else:

@@ -205,11 +205,11 @@ def test_what_is_resumed_goes_on_at_once_where_it_was_promised_to_be_decided() -
 
 
 def rounds_with_text(at: DebateSimulation, seat: str) -> list[int]:
-    """The rounds whose prompts hold the text unquoted."""
+    """The rounds whose prompts hold the text as an instruction."""
     return [
         call.round
         for call, prompt in at.calls_made
-        if call.seat == seat and TEXT in prompt.messages[-1].content.splitlines()
+        if call.seat == seat and f"\nTo be followed:\n> {TEXT}\n" in prompt.messages[-1].content
     ]
 
 

@@ -47,7 +47,7 @@ def test_a_known_phase_can_be_altered() -> None:
     _, verdict = phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
     assert verdict.participants == "judges"
     at = play_phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
-    assert "# Round 2: verdict\nAsk who pays." in at.prompts("judge 1")[0]
+    assert "# Round 2: verdict\nTo be followed:\n> Ask who pays." in at.prompts("judge 1")[0]
 
 
 def test_a_custom_phase_can_ask_for_messages_or_ballots() -> None:

@@ -114,7 +114,8 @@ def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
     ada, bob = render_prompts(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
-        "\n\nUse figures.\nA note for you alone:\n> Be brief.\nYou are A. Your position: yes\nYour role: an economist\n"
+        "\n\nTo be followed:\n> Use figures.\nA note for you alone:\n> Be brief.\nYou are A. Your position: yes\n"
+        "Your role: an economist\n"
         'The question: "Should a small team write its own scheduler?"\n'
         "Round 1 of at most 2. Speak, in plain prose of at most about 180 words."
     )

@@ -41,7 +41,8 @@ def hold(functions: Mapping[str, PromptFunction], **asked: Any) -> DebateSimulat
 def told(at: DebateSimulation, seat: str, sign: str = " turns.") -> list[str]:
     """The line of each of a seat's prompts that a function wrote."""
     prompts = [prompt.partition("# Question")[2] for prompt in at.prompts(seat)]
-    return [next((line for line in prompt.splitlines() if sign in line), "") for prompt in prompts]
+    lines = [next((line for line in prompt.splitlines() if sign in line), "") for prompt in prompts]
+    return [line.removeprefix("> ") for line in lines]
 
 
 def written(events: list[Event]) -> list[tuple[int, set[str]]]:
@@ -70,7 +71,7 @@ def test_a_seats_own_function_stands_in_place_of_instructions_and_may_replace_it
     at = hold({"Ada": count_turns}, debaters=others, options={"instructions": "Be kind."}).play()
 
     first, _ = at.prompts("Ada")
-    assert first.endswith("\n\nAda in round 1, after 0 turns.")
+    assert first.endswith("\n\nTo be followed:\n> Ada in round 1, after 0 turns.")
     assert "Be kind." not in first
     assert "Your position" not in first
     assert "Be kind.\nYou are B. Your position: no" in at.prompts("Bob")[0]

@@ -81,7 +81,8 @@ COMPLETE = f"""\
 # Round 2: rebuttal
 {PHASE_INSTRUCTIONS["rebuttal"]}
 
-Be kind.
+To be followed:
+> Be kind.
 You are A. Your position: yes
 The question: "Should a small team write its own scheduler?"
 Round 2 of at most 2. Speak, in plain prose of at most about 180 words."""
@@ -274,11 +275,13 @@ class TestWhoSeesWhat:
         }
         at = simulate(build_setup(**request)).play()
         instructed = {
-            call.seat for call, prompt in at.calls_made if "\nBe kind.\n" in render_prompt_text(prompt)
+            call.seat
+            for call, prompt in at.calls_made
+            if "\nTo be followed:\n> Be kind.\n" in render_prompt_text(prompt)
         }
         assert instructed == {"Bob", "referee", "synthesizer"}
         assert {call.seat for call, _ in at.calls_made} - instructed == {"Ada", "moderator", "judge 1"}
-        assert all("\nBe strict.\n" in prompt for prompt in at.prompts("moderator"))
+        assert all("\nTo be followed:\n> Be strict.\n" in prompt for prompt in at.prompts("moderator"))
 
 
 class TestNotes:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from server.debate.facts.config import Debater, Document
 from server.debate.facts.events import Spoke
-from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
@@ -69,12 +69,17 @@ def skeleton(debate: Debate, call: Call) -> list[str]:
 
 
 def quoted_skeletons(text: str) -> list[list[str]]:
-    """Our own lines in all prompts of a debate in which everybody says this, wherever they can."""
-    opened = build_setup(options={"judges": {"anonymize": False}}).model_copy(
-        update={"question": text, "documents": (Document(title=text, text=text, url=text),)}
+    """Our own lines in all prompts of a debate in which everybody says and asks for this, wherever they can."""
+    opened = build_setup(options={"judges": {"anonymize": False}})
+    phases = [phase.model_copy(update={"instruction": f"x{text}"}) for phase in opened.phases]
+    judges = opened.judges.model_copy(update={"prompt": f"x{text}"})
+    texts = {"question": text, "documents": (Document(title=text, text=text, url=text),)}
+    opened = opened.model_copy(
+        update={**texts, "instructions": f"x{text}", "phases": tuple(phases), "judges": judges}
     )
     ours = []
     at = simulate(opened).add_events(note(text, number=0), note(text, number=0, to="Opponent"))
+    at.add_events(InstructionGiven(text=f"x{text}"))
     while at.debate.round < 3:
         at.play_to_round(at.debate.round + 1)
         calls = at.pending_calls()
