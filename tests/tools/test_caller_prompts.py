@@ -48,8 +48,12 @@ async def test_the_prompt_of_the_next_seat_is_whole_in_both_forms(
     assert "The plan is long." in whole or not documents
 
 
-async def test_even_a_question_of_ten_thousand_characters_leaves_the_task_whole(open_modern: Any) -> None:
-    asked = {"question": "Why? " * 2_000, "debaters": SIDES, "run": True}
+@pytest.mark.parametrize("system_prompt", ["", "Be brief. " * 700])
+async def test_even_the_longest_question_and_instruction_leave_stance_and_task(
+    open_modern: Any, system_prompt: str
+) -> None:
+    sides = [{**side, "system_prompt": system_prompt} for side in SIDES]
+    asked = {"question": "Why? " * 2_000, "debaters": sides, "run": True}
     async with open_modern() as client:
         result = await client.call_tool("start_debate", asked)
 

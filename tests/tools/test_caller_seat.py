@@ -63,7 +63,7 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
     assert verdict["verdict"] == "It is right."
     assert verdict["cautions"] == [
         "One caller wrote for Opponent and Proponent: count it as one voice.",
-        "One caller wrote for judge 1 and Opponent and Proponent: it judged its own words.",
+        "One caller wrote for Opponent and Proponent, and was judge 1: it judged its own words.",
     ]
     assert verdict["cost_usd"] == "0"
 

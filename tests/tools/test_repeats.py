@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from mcp.types import Implementation
+from mcp.types import ElicitResult, Implementation
 
 from server.models.fakes.scripted import ScriptedModel
 from server.tools.texts import JOINED
@@ -24,6 +24,9 @@ WRITTEN_OTHERWISE: dict[str, Any] = {
     "options": {"limits": {"turn_timeout": 120}, "framing": False, "tags": []},
     "wait_seconds": 3,
 }
+
+
+QUEUES = {"kind": "open", "positions": ["Use Kafka", "Use neither"], "assumption": ""}
 
 
 async def count_debates(client: Client) -> int:
@@ -102,8 +105,7 @@ async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open
 
 
 async def test_a_repeat_waits_for_the_positions_of_the_first_call(open_modern: Any) -> None:
-    framing = {"kind": "open", "positions": ["Use Kafka", "Use neither"], "assumption": ""}
-    model = build_scripted_model(framing=framing)
+    model = build_scripted_model(framing=QUEUES)
     asked = {"question": "Which queue?", "options": {"framing": True}}
     async with open_modern({"mine": model}, "mine") as client:
         first = await call(client, "start_debate", **asked, wait_seconds=0)
@@ -112,6 +114,49 @@ async def test_a_repeat_waits_for_the_positions_of_the_first_call(open_modern: A
     assert (first["positions"], joined["debate_id"]) == ([], first["debate_id"])
     assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
     assert [request.seat for request in model.requests] == ["framer"]
+
+
+async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: Any) -> None:
+    asked_for = {"question": "Which queue?", "options": {"framing": True}, "run": True}
+    shown, answered = anyio.Event(), anyio.Event()
+    ended: list[dict[str, Any]] = []
+
+    async def confirm(_context: Any, _params: Any) -> ElicitResult:
+        shown.set()
+        await answered.wait()
+        return ElicitResult(action="accept", content={"position_1": "Use Redis"})
+
+    async with open_client(
+        {"mine": build_scripted_model(framing=QUEUES)}, "mine", elicitation_callback=confirm
+    ) as client:
+
+        async def start() -> None:
+            ended.append(await call(client, "start_debate", **asked_for))
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(start)
+                await shown.wait()
+                waiting = await call(client, "start_debate", **asked_for, wait_seconds=0)
+                tasks.start_soon(start)
+                await client.list_tools()
+                answered.set()
+
+    assert (waiting["joined"], waiting["round"]) == (True, 0)
+    assert [step["status"] for step in ended] == ["concluded"] * 2
+    for step in ended:
+        assert [row["stance"] for row in step["positions"]] == ["Use Redis", "Use neither"]
+
+
+async def test_a_repeat_has_the_positions_named_that_a_killed_server_left_open(open_modern: Any) -> None:
+    asked = {"question": "Which queue?", "options": {"framing": True}}
+    async with open_modern({"mine": ScriptedModel(delay=30)}, "mine") as client:
+        first = await call(client, "start_debate", **asked, wait_seconds=0)
+    async with open_modern({"mine": build_scripted_model(framing=QUEUES)}, "mine") as client:
+        joined = await call(client, "start_debate", **asked)
+
+    assert (joined["joined"], joined["debate_id"]) == (True, first["debate_id"])
+    assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
 
 
 async def test_a_call_that_was_refused_is_not_joined(open_modern: Any) -> None:

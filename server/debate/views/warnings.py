@@ -143,7 +143,7 @@ def find_caller_warnings(debate: Debate) -> list[str]:
         if len(sides) > 1:
             warnings.append(f"One caller wrote for {format_seats(sorted(sides))}: count it as one voice.")
         if seats := judged.get(author, set()) - sides:
-            who = f"{format_seats(sorted(seats))} and {format_seats(sorted(sides))}"
+            who = f"{format_seats(sorted(sides))}, and was {format_seats(sorted(seats))}"
             warnings.append(f"One caller wrote for {who}: it judged its own words.")
     return warnings
 
