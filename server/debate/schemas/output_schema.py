@@ -25,6 +25,10 @@ MAX_PATTERNS = 50
 PATTERN_COSTS = {10_000: 1, 100_000: 12, 1_000_000: 125}
 """Steps for each character by the size of the compiled expression in bytes, measured at its worst."""
 
+MAX_PATTERN_COSTS = 600
+"""Of all patterns of a schema. They are compiled in one call, which nothing can interrupt: 4 of the largest size take
+a thirtieth of a second."""
+
 NEWEST_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 DRAFTS = (
     NEWEST_DRAFT,
@@ -151,7 +155,12 @@ def _measure_patterns(subschemas: dict[str, Schema]) -> dict[str, int]:
             places |= dict.fromkeys(patterns, f"{pointer}/patternProperties")
     problem = f"it has {len(places)} regular expressions; {MAX_PATTERNS} are allowed."
     require_at("#", len(places) <= MAX_PATTERNS, problem)
-    return {pattern: _measure_pattern(pattern, pointer) for pattern, pointer in places.items()}
+    costs: dict[str, int] = {}
+    for pattern, pointer in places.items():
+        costs[pattern] = _measure_pattern(pattern, pointer)
+        problem = "with this one, the regular expressions are too large together. Simplify them."
+        require_at(pointer, sum(costs.values()) <= MAX_PATTERN_COSTS, problem)
+    return costs
 
 
 def _measure_pattern(pattern: str, pointer: str) -> int:

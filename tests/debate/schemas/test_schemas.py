@@ -250,6 +250,13 @@ def test_a_schema_has_at_most_50_regular_expressions() -> None:
     assert "51 regular expressions; 50 are allowed" in refusal({"patternProperties": patterns})
 
 
+def test_regular_expressions_are_limited_in_their_sum() -> None:
+    patterns = {rf"^\p{{L}}{{1,20}}{number}": True for number in range(4)}
+    assert "patternProperties" in check_schema({"patternProperties": patterns})
+    more = patterns | {r"^\p{L}{1,20}x": True}
+    assert "the regular expressions are too large together" in refusal({"patternProperties": more})
+
+
 @FUZZ_SETTINGS
 @given(st.text("ab(|)*+?{2,}[]^$\\.", max_size=14))
 def test_any_pattern_is_refused_or_can_be_matched(pattern: str) -> None:
