@@ -41,6 +41,7 @@ def take_address(given: Any) -> Any:
 
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(take_address)]
+Again = Annotated[bool, Field(description="Not the one that the same call began")]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 
 
@@ -61,7 +62,7 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
 
     format: Annotated[str, Field(json_schema_extra={"enum": [*formats.FORMATS]})] = "second_opinion"
-    again: bool = False
+    again: Again = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
@@ -85,7 +86,7 @@ class ForkDebate(ToolArguments):
     debate_id: DebateId
     at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")]
     changes: requests.ChangesInput = requests.ChangesInput()
-    again: bool = False
+    again: Again = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> CallToolResult:
