@@ -24,7 +24,7 @@ from server.debate.records.bounds import MAX_ENTRIES
 from server.debate.records.setup import DEBATE_ID
 from server.debate.records.verify import NEWER_RELEASE_HINT, parse_event, verify_record
 from server.debate.views.events import build_receipt
-from server.debate.views.verdict import build_result, winner_stance
+from server.debate.views.verdict import build_result
 from server.engine.debates import DebateManager
 from server.engine.errors import translate_storage_errors
 from server.engine.store import DebateSnapshot
@@ -166,7 +166,7 @@ def compute_ages(history: Sequence[Recorded], now: datetime) -> list[float]:
 def check_headline(imported: ImportedDebate, debate: Debate) -> None:
     """Refuse a file that tells its readers something else than its entries do."""
     verdict, told = debate.verdict, imported.result.verdict
-    outcome, winner = (verdict.outcome, winner_stance(debate)) if verdict else ("", "")
+    outcome, winner = (verdict.outcome, verdict.winner) if verdict else ("", "")
     ending = debate.ended.ending if debate.ended else ""
     told_ending = imported.status if imported.status in ("concluded", "truncated") else ""
     wrong = {
