@@ -8,6 +8,7 @@ from mcp import MCPError, types
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.quoting import quote_inline
+from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError
@@ -74,14 +75,21 @@ async def read_resource(
         manager.presence.acknowledge(error)
         is_unknown = isinstance(error, DebateNotFoundError | InvalidRequestError)
         code = types.INVALID_PARAMS if is_unknown else types.INTERNAL_ERROR
-        raise MCPError(code, redact(str(error)), {"uri": redact(uri[:MAX_SHOWN_ADDRESS])}) from error
+        raise MCPError(
+            code,
+            redact(remove_invisible(str(error))),
+            {"uri": redact(remove_invisible(uri[:MAX_SHOWN_ADDRESS]))},
+        ) from error
     content = types.TextResourceContents(uri=uri, text=redact(text), mime_type=media_type)
     return types.ReadResourceResult(contents=[content])
 
 
 async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
     """The text of a view, and its media type."""
-    address = urlsplit(uri)
+    try:
+        address = urlsplit(uri)
+    except ValueError:
+        raise InvalidRequestError(f"This is no address: {quote_inline(uri, MAX_SHOWN_ADDRESS)}") from None
     path, _, number = address.path.removeprefix("/").partition("/")
     view = PATHS.get(path)
     if address.scheme != "debate" or not view or (view.name == "round") != bool(number):

@@ -17,12 +17,13 @@ from pydantic import BaseModel, ValidationError
 
 from server.debate.commands import requests
 from server.debate.facts.errors import DebateError
-from server.debate.facts.text import clean_line, collapse_whitespace
+from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 
 MAX_ERRORS = 5
+MAX_ERROR_BYTES = 3_000
 MAX_NAME_LENGTH = 60
 
 Schema = dict[str, Any]
@@ -160,7 +161,8 @@ def build_tool(
 
 
 def build_error(text: str) -> types.CallToolResult:
-    content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{text}")
+    shown = shorten_to_bytes(remove_invisible(text), MAX_ERROR_BYTES)
+    content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{shown}")
     return types.CallToolResult(content=[content], is_error=True)
 
 
@@ -225,7 +227,7 @@ def describe_errors(error: ValidationError, schema: Schema) -> str:
     """A line for each of the first errors, and the number of the others."""
     lines: dict[str, None] = {}  # without repetitions: each alternative of a value has errors of its own
     for details in error.errors(include_url=False):
-        path = drop_branches(details["loc"])
+        path = drop_branches(details["loc"], ends_in_key=details["type"] == "extra_forbidden")
         # As one would write it: debaters[0].stance. Names that a caller made up are shortened.
         parts = [
             f"[{part}]" if isinstance(part, int) else f".{collapse_whitespace(part)[:MAX_NAME_LENGTH]}"
@@ -237,9 +239,11 @@ def describe_errors(error: ValidationError, schema: Schema) -> str:
     return "\n".join([*shown, *([f"And {len(lines) - MAX_ERRORS} more."] if len(lines) > MAX_ERRORS else [])])
 
 
-def drop_branches(path: ErrorPath) -> ErrorPath:
-    """The path without what pydantic calls the alternatives of a value: names of types."""
-    return tuple(part for part in path if isinstance(part, int) or not re.fullmatch("bool|[A-Z]\\w*", part))
+def drop_branches(path: ErrorPath, *, ends_in_key: bool) -> ErrorPath:
+    """The path without what pydantic calls the alternatives of a value: names of types. A key may look like one."""
+    inner, last = (path[:-1], path[-1:]) if ends_in_key else (path, ())
+    kept = (part for part in inner if isinstance(part, int) or not re.fullmatch("bool|[A-Z]\\w*", part))
+    return (*kept, *last)
 
 
 def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: PLR0911  (a case for each kind)
