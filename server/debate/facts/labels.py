@@ -19,8 +19,8 @@ SECOND_READING = 2
 
 _WORDS = """
     Acacia Almond Avocet Azalea Betony Borage Cassia Catnip Cicely Cobalt Crocus Curlew Dahlia Dunlin Fennel
-    Gannet Garnet Linden Linnet Lupine Mallow Maroon Medlar Nutmeg Orache Osprey Papaya Plover Poplar Privet
-    Quince Salvia Siskin Sorrel Spruce Teasel Thrush Toucan Turnip Walnut Yarrow Zinnia Zircon
+    Gannet Garnet Linden Linnet Lupine Mallow Cashew Medlar Nutmeg Orache Osprey Papaya Plover Poplar Privet
+    Quince Salvia Siskin Sorrel Bryony Teasel Thrush Toucan Turnip Walnut Yarrow Zinnia Zircon
 """
 LABEL_WORDS = tuple(_WORDS.split())
 
