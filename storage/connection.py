@@ -84,10 +84,8 @@ def translate_errors(name: str) -> Iterator[None]:
 
 
 def is_disk_full(path: str) -> bool:
-    try:
-        return shutil.disk_usage(Path(path).parent).free < FULL_DISK_BYTES
-    except OSError:
-        return False
+    directory = Path(path).parent
+    return directory.is_dir() and shutil.disk_usage(directory).free < FULL_DISK_BYTES
 
 
 def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:

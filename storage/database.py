@@ -170,7 +170,7 @@ def copy_database(source: Path, target: Path, *, overwrite: bool) -> None:
             if not overwrite:
                 target.touch(mode=0o600, exist_ok=False)
             partial.replace(target)
-            if os.name == "posix":  # Windows has no directories to be opened
+            with suppress(PermissionError):  # Windows opens no directories
                 sync(target.parent)
     finally:
         with suppress(OSError):

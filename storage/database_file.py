@@ -63,10 +63,11 @@ class DatabaseFile:
 
     def remember_log(self) -> None:
         """Take the log and its index for those of the database that was opened."""
-        self._sibling_identities = {}
-        for suffix in (LOG_SUFFIX, INDEX_SUFFIX):
-            if found := find_status(Path(self.path + suffix)):
-                self._sibling_identities[suffix] = (found.st_dev, found.st_ino)
+        self._sibling_identities = {
+            suffix: (found.st_dev, found.st_ino)
+            for suffix in (LOG_SUFFIX, INDEX_SUFFIX)
+            if (found := find_status(Path(self.path + suffix)))
+        }
 
     def check(self) -> None:
         """Raise StorageLostError if the path means another file than before, none, or a shorter one."""

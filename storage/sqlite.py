@@ -241,7 +241,7 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
             try:
                 outcomes = await self._write([append for append, _, _ in taken], wait)
             except StorageError as error:
-                outcomes = [StorageError(str(error)) for _ in taken]  # each gets a traceback of its own
+                outcomes = [type(error)(str(error)) for _ in taken]  # each gets a traceback of its own
             except BaseException as error:  # noqa: BLE001  (the callers wait for it)
                 outcomes = [error for _ in taken]
             for (*_, done), outcome in zip(taken, outcomes, strict=True):

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow, pytest.mark.mutat
 COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
 
 JOURNAL = "tests/storage/test_sqlite.py::TestInAFileAndInMemory"
+PRESENCE = "tests/storage/test_presence.py"
 LEASES = "tests/engine/test_leases_and_conflicts.py"
 LIMITS = "tests/debate/rules/test_limits.py"
 LEASE_LOSS = f"{LEASES}::test_a_lease_passes_to_another_process_only_when_it_has_expired"
@@ -59,6 +60,18 @@ MUTATIONS = {
         "from lease where requests > 0 and (until > ?2 or stream = ?3)",
         "from lease where requests > 0 and stream = ?3",
         SHARED_DAY,
+    ),
+    "say that a lost file holds what it took": Mutation(
+        "storage/connection.py",
+        "self._check_file()  # what a file took that nobody can find any more is not stored",
+        "pass",
+        f"{PRESENCE}::test_what_a_lost_file_took_is_not_said_to_be_stored",
+    ),
+    "play the log of a lost file into a new one": Mutation(
+        "storage/database.py",
+        "self._file.set_remains_aside()",
+        "pass",
+        f"{PRESENCE}::test_an_old_log_gets_into_no_new_file_and_is_kept",
     ),
     "spend what the verdict needs": Mutation(
         "server/debate/rules/budget.py",

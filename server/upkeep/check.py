@@ -12,7 +12,6 @@ from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
 from server.engine.debates import DebateManager
 from server.engine.errors import (
-    DatabaseUnavailableError,
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
@@ -47,7 +46,7 @@ def require_database(path: Path) -> None:
 async def check_database(manager: DebateManager, *, rebuild: bool = True) -> CheckResult:
     """Check everything. `rebuild`: write what is derived again where it does not follow from the entries.
 
-    Raises DatabaseUnavailableError: it is locked, for example, and could not be read to its end.
+    Raises StorageUnavailableError if it cannot be read at all.
     """
     journal = manager.store.journal
     with translate_storage_errors():
@@ -56,8 +55,6 @@ async def check_database(manager: DebateManager, *, rebuild: bool = True) -> Che
     for debate_id in debate_ids:
         try:
             problems += await check_debate(manager, debate_id, rebuild=rebuild and not journal.is_read_only)
-        except DatabaseUnavailableError:
-            raise
         except (DebateNotFoundError, StorageUnavailableError) as error:
             problems.append(Problem(debate_id, str(error)))
     return CheckResult(len(debate_ids), tuple(problems))

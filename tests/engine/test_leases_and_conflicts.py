@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.engine.daily_budget import NO_LIMITS, DailyBudget
+from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.debates import DebateManager, utc_now
 from server.engine.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
 from server.engine.model_calls import ModelCaller
@@ -35,12 +35,20 @@ def build_manager(journal: SqliteJournal, model: Model) -> DebateManager:
     return DebateManager(journal, ModelRegistry({"mine": model}), configured_models=["mine"], environ={})
 
 
-def build_runner(journal: SqliteJournal, model: Model, *, may_call: bool = True, **options: Any) -> Runner:
+def build_runner(
+    journal: SqliteJournal,
+    model: Model,
+    *,
+    may_call: bool = True,
+    leases: Leases | None = None,
+    limits: DailyLimits = NO_LIMITS,
+    **options: Any,
+) -> Runner:
     async def has_lease(_debate: str) -> bool:
         return may_call
 
     store, caller = DebateStore(journal, utc_now), ModelCaller(ModelRegistry({"mine": model}), Research({}))
-    daily_budget = DailyBudget(journal, Leases(journal, utc_now), NO_LIMITS)
+    daily_budget = DailyBudget(journal, leases or Leases(journal, utc_now), limits)
     return Runner(store, caller, daily_budget, has_lease, **options)
 
 
@@ -66,6 +74,25 @@ async def test_an_answer_that_another_process_recorded_first_is_dropped(journal:
         after = await manager.load(snapshot.id)
 
     assert sorted(turn.seat for turn in after.debate.turns) == ["Opponent", "Proponent"]
+
+
+@pytest.mark.requirement("N10")
+async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: SqliteJournal) -> None:
+    gate, leases = Gate(), Leases(journal, utc_now)
+    async with build_manager(journal, ScriptedModel()) as manager:
+        snapshot = await manager.start(STEPPED, actor=ACTOR)
+        await leases.acquire(snapshot.id)
+        runner = build_runner(journal, gate.model, leases=leases, limits=DailyLimits(100))
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(runner.run, Run(snapshot, 1))
+                await gate.first_call.wait()
+                assert (await runner.daily_budget.find_spending())[1].requests > 0
+                await build_runner(journal, ScriptedModel()).run(Run(snapshot, 1))
+                gate.release.set()
+        spent, reserved = await runner.daily_budget.find_spending()
+
+    assert (spent.requests, reserved.requests) == (2, 0)
 
 
 async def test_without_the_lease_no_model_is_called(journal: SqliteJournal) -> None:

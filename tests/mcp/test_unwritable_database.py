@@ -97,21 +97,23 @@ async def test_waits_for_a_lock_do_not_add_up_and_are_one_warning(
     async with open_modern({"mine": gate.model}) as client:
         debate_id = await start_debate(client, gate)
 
-        async def inject(number: int) -> None:
-            note = {"debate_id": debate_id, "action": "inject", "text": f"note {number}"}
-            errors.append(await expect_tool_error(client, "intervene", **note))
+        async def write(number: int) -> None:
+            arguments = {"question": f"Why {number}?", "models": ["scripted"], "options": {"framing": False}}
+            errors.append(await expect_tool_error(client, "start_debate", **arguments))
 
         with lock(database):
             gate.release.set()
             began = anyio.current_time()
             async with anyio.create_task_group() as tasks:
                 for number in range(10):
-                    tasks.start_soon(inject, number)
+                    tasks.start_soon(write, number)
             taken = anyio.current_time() - began
             told = await expect_tool_error(client, "get_verdict", debate_id=debate_id, wait_seconds=1)
             read = await call(client, "read_debate", debate_id=debate_id)
             assert len(gate.model.requests) == 1
         await expect_verdict_once_paid(client, gate, debate_id)
+        with lock(database):  # again within the minute
+            await write(10)
 
     assert all("is locked by another program" in error for error in (*errors, told))
     assert taken < 5 * LOCK_TIMEOUT
@@ -222,3 +224,15 @@ def test_entries_that_are_only_in_a_log_on_read_only_media_are_not_left_out_unsa
     assert refused.exit_code == 1
     assert "its newest entries are in" in refused.stderr
     assert "copy both into a directory that can be written" in refused.stderr
+
+
+def test_a_database_that_cannot_be_opened_on_a_full_disk_says_that_it_is_full(
+    cli: Cli, small_disk: Path
+) -> None:
+    place = ("--db", str(small_disk / "debates.db"))
+    assert cli(*place, "debate", "Tea?", "--model", "scripted", "--no-framing").exit_code == 0
+    with fill(small_disk):
+        refused = cli(*place, "list")
+    assert refused.exit_code == 1
+    assert "does not fit on the disk, which is full" in refused.stderr
+    assert "Tea?" in cli(*place, "list").stdout

@@ -262,7 +262,7 @@ class TestRefusing:
                 )
                 assert await journal.read("a") == []
 
-            assert [type(outcome) for outcome in outcomes] == [StorageError, StorageError]
+            assert [isinstance(outcome, StorageError) for outcome in outcomes] == [True, True]
             assert all("is locked by another program" in str(outcome) for outcome in outcomes)
             await append_entries(journal, "a", 0, {})
 

@@ -8,10 +8,12 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
+from server.engine.leases import LeaseLostError
 from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
+from storage.journal import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
@@ -169,3 +171,9 @@ async def test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have(database
         assert (await run_debate(manager)).status == "concluded"
         await run_debate(manager)
     assert (len(model.requests), model.requests[-1].max_attempts) == (7, 1)
+
+
+async def test_without_its_lease_a_process_reserves_nothing(database: str) -> None:
+    async with open_engine(database, daily_calls=6) as manager:
+        with pytest.raises(LeaseLostError):
+            await manager.daily_budget.reserve("never leased", Decimal(0), lambda _allowed: Amount(1))
