@@ -104,6 +104,11 @@ class Server:
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0])
 
+    def read_cpu_seconds(self) -> float:
+        """CPU time that the process has taken (Linux)."""
+        fields = Path(f"/proc/{self.child.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self.child.stdin is not None
         self.child.stdin.write(json.dumps(message).encode() + b"\n")

@@ -1,21 +1,18 @@
 """Many debates at once: their time against that of one, and the latency of other requests meanwhile."""
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.child_processes import OUR_SERVER, Server, build_environment, read_request_bodies, start_stub
+from benchmarks.child_processes import OUR_SERVER, Server, build_environment, start_stub
 from benchmarks.debates import DEBATE, LATENCY, time_debate
-from benchmarks.litellm_baseline import PARALLEL_WAVES, run_litellm_baseline
 from benchmarks.measurements import Measurement, format_ms, format_spread, median, percentile
 from server.compose import open_manager
-from server.models import Model
-from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 
 SCRIPTED_MODEL = "scripted?delay=0.2"
@@ -40,33 +37,38 @@ async def measure_concurrency() -> list[Measurement]:
 
 
 async def measure_provider_concurrency() -> list[Measurement]:
-    """The same through litellm and a provider, and litellm alone."""
-    os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
+    """The same through a server with default settings and a provider, as a client has it."""
     lines = []
-    async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        url = await stack.enter_async_context(start_stub(LATENCY))
-        models: dict[str, Model] = {"fine": LitellmModel("openai/fine", api_base=url)}
-        settings = Settings(db=str(Path(folder) / "a.db"))
-        manager = await stack.enter_async_context(open_manager(settings, models, environ={}))
-        await time_debate(manager, FORMAT)
-        bodies = await read_request_bodies(url)
-
-        async def run_debate() -> float:
-            return await time_debate(manager, FORMAT)
-
-        async def run_baseline() -> None:
-            await run_litellm_baseline(url, bodies, PARALLEL_WAVES)
-
-        for number, repeats, goal in ((8, 5, 1.1), (200, 2, 4.0)):
-            ours = await compare_with_one(
-                number, run_debate, goal=goal, repeats=repeats, suffix=" through litellm"
+    async with start_stub(LATENCY) as url:
+        with tempfile.TemporaryDirectory() as folder:
+            environ = build_environment(
+                COUNTERPOINT_DB=str(Path(folder) / "debates.db"),
+                COUNTERPOINT_MODELS="openai/fine",
+                OPENAI_API_BASE=url,
             )
-            alone = await compare_with_one(
-                number, run_baseline, goal=None, repeats=repeats, suffix=" by litellm alone"
-            )
-            lines += [ours, alone]
-    return lines
+            started = perf_counter()
+            async with Server.start(*OUR_SERVER, environ=environ) as server:
+                await server.initialize()
+                await run_full_debate(server, FORMAT, 3)
+                first = perf_counter() - started
+                memory = server.read_memory() / 1024
+
+                async def run_debate() -> None:
+                    await run_full_debate(server, FORMAT, 3)
+
+                for number, repeats, goal in ((8, 7, 1.1), (50, 3, 1.5), (200, 2, 4.0)):
+                    cpu = server.read_cpu_seconds()
+                    row = await compare_with_one(
+                        number, run_debate, goal=goal, repeats=repeats, suffix=" through a provider"
+                    )
+                    debates = repeats * (number + 1) + 1
+                    taken = (server.read_cpu_seconds() - cpu) / debates
+                    lines.append(replace(row, details=f"{row.details}; CPU {taken * 1000:.0f} ms a debate"))
+    return [
+        Measurement("spawn to first verdict, 3 x 3 and a judge at 200 ms", first, "s", 1.5),
+        Measurement("memory after a debate through a provider", memory, "MB", 100),
+        *lines,
+    ]
 
 
 async def compare_with_one(
