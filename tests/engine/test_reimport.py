@@ -115,7 +115,7 @@ async def test_times_never_go_back_so_that_what_was_recorded_can_be_imported(
     database: str, tmp_path: Path
 ) -> None:
     now = [datetime(2026, 11, 1, 10, tzinfo=UTC)]
-    async with open_engine(database, clock=lambda: now[0]) as one:
+    async with open_engine(database, default="scripted", clock=lambda: now[0]) as one:
         snapshot = await start_debate(one)
         now[0] -= timedelta(hours=1)
         snapshot = await one.step(snapshot.id, wait=5)
