@@ -61,7 +61,12 @@ def translate_storage_errors() -> Iterator[None]:
         raise DatabaseLostError(f"The debates' database cannot be used: {error}. {LOSS_HINT}") from error
     except StorageError as error:
         raise DatabaseUnavailableError(f"The debates' database cannot be used: {error}") from error
-    except (ValidationError, IllegalEvent) as error:
+    except IllegalEvent as error:
+        raise StorageUnavailableError(
+            f"The chain of this debate holds, and what it records cannot have happened: {error}. It was altered and "
+            "hashed again, or a later release wrote it: update counterpoint-mcp."
+        ) from error
+    except ValidationError as error:
         raise StorageUnavailableError(
             "The record of this debate is intact, but this release cannot read it. A later one may have "
             "written it: update counterpoint-mcp."

@@ -165,15 +165,14 @@ def compute_ages(history: Sequence[Recorded], now: datetime) -> list[float]:
 
 def check_headline(imported: ImportedDebate, debate: Debate) -> None:
     """Refuse a file that tells its readers something else than its entries do."""
-    verdict, told = debate.verdict, imported.result.verdict
-    outcome, winner = (verdict.outcome, verdict.winner) if verdict else ("", "")
+    told, verdict = imported.result.verdict, build_result(debate)["verdict"]
     ending = debate.ended.ending if debate.ended else ""
     told_ending = imported.status if imported.status in ("concluded", "truncated") else ""
     wrong = {
         "question": imported.question not in (None, debate.setup.question),
         "status": imported.status is not None and told_ending != ending,
-        "outcome": told.outcome not in (None, outcome),
-        "winner": told.winner not in (None, winner),
+        "outcome": told.outcome not in (None, verdict["outcome"]),
+        "winner": told.winner not in (None, verdict["winner"]),
     }
     for name, is_wrong in wrong.items():
         require(not is_wrong, f"The file was altered: its {name} is not what its entries come to.")

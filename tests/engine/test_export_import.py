@@ -2,10 +2,11 @@
 
 import copy
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.bounds import MAX_ENTRIES
+from server.engine.errors import StorageUnavailableError
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer
+from storage.journal import encode_canonical, genesis_hash, link_hash
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, start_debate
@@ -117,6 +120,38 @@ async def test_another_past_of_the_same_debate_is_refused_where_they_part(tmp_pa
         ):
             await restore_debate(second, late)
         assert await export_debate(second, debate_id) == before
+
+
+@pytest.mark.requirement("N26")
+async def test_a_verdict_that_was_edited_in_the_database_and_hashed_again_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "a.db"
+    async with open_engine(database, default="scripted") as opened:
+        debate_id = (await run_debate(opened)).id
+    rehash(database, debate_id, lambda body: body.update(outcome="contested", winner=""))
+    async with open_engine(database, default="scripted") as opened:
+        with pytest.raises(
+            StorageUnavailableError, match=r"cannot have happened: it does not follow from the votes"
+        ):
+            await opened.load(debate_id)
+
+
+def rehash(database: Path, debate_id: str, change: Change) -> None:
+    """Change the verdict in a database, and the chain with it, as somebody who knows the format might."""
+    head = genesis_hash(debate_id)
+    with closing(sqlite3.connect(database)) as raw, raw:
+        raw.execute("drop trigger journal_no_update")
+        for seq, text in raw.execute("select seq, entry from journal order by seq").fetchall():
+            entry = json.loads(text)
+            if entry["body"]["kind"] == "concluded":
+                change(entry["body"])
+            written = encode_canonical(seq, entry["at"], entry["actor"], entry["body"])
+            head = link_hash(head, written)
+            raw.execute(
+                "update journal set entry = ?, hash = ? where seq = ?", (written.decode(), head.hex(), seq)
+            )
+        raw.execute("update stream set head = ?", (head,))
 
 
 def altered(data: dict[str, Any], change: Change) -> dict[str, Any]:

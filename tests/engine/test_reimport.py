@@ -120,7 +120,9 @@ async def test_times_never_go_back_so_that_what_was_recorded_can_be_imported(
         now[0] -= timedelta(hours=1)
         snapshot = await one.step(snapshot.id, wait=5)
         data = await export_debate(one, snapshot.id)
-    async with open_engine(tmp_path / "there.db", clock=lambda: now[0] + timedelta(hours=1)) as two:
+    async with open_engine(
+        tmp_path / "there.db", ScriptedModel(), clock=lambda: now[0] + timedelta(hours=1)
+    ) as two:
         assert (await restore_debate(two, data))[1] == snapshot.debate.version
 
 
