@@ -13,6 +13,7 @@ from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.tools import texts
 from server.tools.results import DebateListResult, SteerResult, StepResult, VerdictResult, ViewResult
+from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N17", "M4")]
@@ -193,3 +194,26 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
     assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
     assert ("fork_debate" in dict(named)) == (status in ended)
     assert answers[1][2].structured_content["outcome"] == (state if state in OUTCOMES else "")
+
+
+@pytest.mark.requirement("N8")
+async def test_every_server_tells_what_is_run_from_what_is_ready(open_client: Any) -> None:
+    async with open_client({"slow": ScriptedModel(delay=30)}) as one, open_client() as two:
+        ready = (await call(one, "start_debate", question="First?"))["debate_id"]
+        asked = {"question": "Second?", "models": ["slow"], "run": True, "wait_seconds": 0}
+        running = (await call(one, "start_debate", **asked))["debate_id"]
+        for client in (one, two):
+            expected = {"ready": [ready], "running": [running], "any": [running, ready], "paused": []}
+            for status, ids in expected.items():
+                rows = (await call(client, "find_debates", status=status))["debates"]
+                assert [row["debate_id"] for row in rows] == ids
+                assert {row["debate_id"]: row["status"] for row in rows}.items() <= {
+                    ready: "ready",
+                    running: "running",
+                }.items()
+            rows = (await call(client, "find_debates", status="ready", query="first"))["debates"]
+            assert [row["debate_id"] for row in rows] == [ready]
+            for debate_id, status in ((ready, "ready"), (running, "running")):
+                state = await call(client, "read_debate", debate_id=debate_id, view="state")
+                assert (state["status"], state["working"]) == (status, status == "running")
+                assert state["data"]["status"] == status

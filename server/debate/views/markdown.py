@@ -253,10 +253,10 @@ def format_deliverable(text: str) -> str:
     try:
         value = json.loads(text)
     except ValueError:
-        return quote(text)
-    if not isinstance(value, dict | list):
-        return quote(text)
-    return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
+        value = None
+    if isinstance(value, dict | list):
+        return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
+    return quote(text)
 
 
 def section(title: str, lines: Iterable[str]) -> list[str]:

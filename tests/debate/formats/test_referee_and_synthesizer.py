@@ -185,6 +185,14 @@ class TestFailing:
         assert at.add_events(Resumed()).play().status == "concluded"
         assert json.loads(build_verdict(at.debate).deliverable) == {"price": 7}
 
+    def test_a_verdict_whose_result_is_still_to_come_says_nothing_of_an_end(self) -> None:
+        opened = simulation.build_setup(options={"output_schema": SCHEMA})
+        at = simulation.simulate(opened, result(simulation.ProviderFailure("unavailable", "no such host")))
+        shown = render_verdict(at.play().debate)
+        assert at.status == "paused"
+        assert shown.startswith("## Verdict: Leaning")
+        assert "The talk ended" not in shown
+
     def test_a_bad_reply_and_then_a_failing_provider_pause_it_too(self) -> None:
         answers = iter(["No idea.", simulation.ProviderFailure("timeout")])
         assert panel(result(lambda _: next(answers)), output_schema=SCHEMA).play().status == "paused"
