@@ -102,8 +102,10 @@ class Database:
         is_another = bool(self._failure) or not self._file.is_in_place()
         if is_another:
             await before_another()
+        is_open = not self._failure
+        self._failure = f"the database {self.path} is being opened anew"
         try:
-            if not self._failure:
+            if is_open:
                 await self._disconnect(is_another=is_another)
             await self._connect()
             if is_another:

@@ -1,15 +1,18 @@
 """A SQLite file that is not there any more, or is not what it was; and what holds up its log."""
 
+import asyncio
 import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from storage.journal import StorageError, StorageLostError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import append_entries, open_journal
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N27")]
 
@@ -57,6 +60,28 @@ async def test_while_nothing_can_be_opened_it_stays_lost_and_says_why(tmp_path: 
         assert await journal.reopen(stop)
         journal.check_presence()
         assert len(await journal.read("s")) == 1
+
+
+async def test_while_another_is_opened_nothing_counts_as_present(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with open_journal(path) as journal:
+        for number in range(40):
+            await append_entries(journal, f"s{number}", 0, {"text": "x" * 2000})
+        journal.checkpoint_soon()
+        while path.stat().st_size < 80_000:
+            await wait_before_next_poll()
+        # In the log: closing the old file copies it to the end of that, which is as long as before then.
+        await append_entries(journal, "late", 0, {"text": "x" * 20_000})
+        os.truncate(path, path.stat().st_size - 8192)
+        opening = asyncio.create_task(journal.reopen(stop))
+        while not opening.done():
+            with pytest.raises(StorageLostError):
+                journal.check_presence()
+            await checkpoint()
+        with pytest.raises(StorageError, match=r"a\.db"):
+            await opening
+        with pytest.raises(StorageLostError, match=r"a\.db"):
+            journal.check_presence()
 
 
 async def test_what_a_lost_file_took_is_not_said_to_be_stored(tmp_path: Path) -> None:
