@@ -86,7 +86,9 @@ async def test_each_round_has_its_own_time(database: str) -> None:
     snapshot = await run(database, slow, round_timeout=60)
     assert snapshot.debate.paused
     reason = snapshot.debate.paused.reason
-    assert reason.startswith("1 of 3 answered in round 1 (argumentation), 2 needed. Bob and Cid: not asked: the 60")
+    assert reason.startswith(
+        "1 of 3 answered in round 1 (argumentation), 2 needed. Bob and Cid: not asked: the 60"
+    )
     assert slow.broken_off == 0
 
 
