@@ -127,7 +127,7 @@ async def test_prompts_that_code_writes_are_recorded_and_a_restart_goes_on_with_
 
     def listen(request: Request) -> str:
         last = request.prompt.messages[-1].content.splitlines()
-        told.extend(line for line in last if line.startswith("Mind round "))
+        told.extend(line.removeprefix("> ") for line in last if "Mind round " in line)
         return "So."
 
     models = {"mine": ScriptedModel(listen)}

@@ -384,7 +384,8 @@ async def the_raw_result_has_rounds_transcript_verdict_and_decisions(room: Room)
     ]
     assert result["verdict"] == {
         "verdict": "Ada it is.",
-        "winner": "Buy now",
+        "winner": "Ada",
+        "winner_stance": "Buy now",
         "reasoning": "Price.",
         "outcome": "leaning",
     }
