@@ -135,10 +135,10 @@ MUTATIONS = {
         ECHO,
     ),
     "post to private addresses": Mutation(
-        "server/hooks/address_policy.py", "one.is_global and not", "not", ADDRESSES
+        "server/hooks/address_policy.py", "        and one.is_global\n", "", ADDRESSES
     ),
     "post to multicast addresses": Mutation(
-        "server/hooks/address_policy.py", " and not one.is_multicast", "", ADDRESSES
+        "server/hooks/address_policy.py", "        and not one.is_multicast\n", "", ADDRESSES
     ),
     "post through NAT64 to private addresses": Mutation(
         "server/hooks/address_policy.py", "if address in NAT64_PREFIX", "if False", ADDRESSES
