@@ -28,7 +28,7 @@ from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.paths import ROOT
-from tests.support.records import build_bodies
+from tests.support.records import build_bodies, build_export, play_record
 from tests.support.simulation import build_debaters, build_setup, label_positions, simulate, task_script
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
@@ -221,6 +221,32 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
             with pytest.raises(InvalidRequestError, match="This is no exported debate"):
                 await restore_debate(second, value)
         assert await second.find() == []
+
+
+@pytest.mark.requirement("N26")
+@pytest.mark.parametrize(
+    ("last_at", "until", "told"),
+    [
+        (
+            "2099-01-01T00:00:00.000Z",
+            "2099-01-02T00:00:00.000Z",
+            "its time, 2099-01-01T00:00:00.000Z, is in the future",
+        ),
+        ("2026-10-31T10:00:00.000Z", "2026-11-01T00:00:00.000Z", "is before that of the entry before it"),
+        ("2026-11-01T10:00:00.000Z", "2026-12-31T00:00:00.000Z", "is not that of a pause of at most a day"),
+        ("2026-11-01T10:00:00.000Z", "2026-11-01T00:00:00.000Z", "is not that of a pause of at most a day"),
+        ("2026-11-01T10:00:00.000Z", "2026-11-02T00:00:00.000Z", ""),
+    ],
+)
+async def test_times_that_cannot_be_are_refused(tmp_path: Path, last_at: str, until: str, told: str) -> None:
+    pause = {"kind": "paused", "cause": "daily_budget", "reason": "spent", "until": until}
+    data = build_export("k3x9w2m4p7qr", [*play_record()[:2], pause], last_at=last_at)
+    async with open_engine(tmp_path / "b.db", default="scripted") as opened:
+        if told:
+            with pytest.raises(InvalidRequestError, match=rf"^Entry 3 \(paused\): .*{told}"):
+                await restore_debate(opened, data)
+        else:
+            assert (await restore_debate(opened, data))[0].status == "paused"
 
 
 @pytest.mark.requirement("N26")

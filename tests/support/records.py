@@ -29,10 +29,13 @@ def play_record(script: Script = default_script, **asked: Any) -> Bodies:
     return build_bodies(simulate(label_positions(build_setup(**asked)), script).play().events)
 
 
-def build_export(debate_id: str, bodies: Bodies, *, at: str = "2026-11-01T10:00:00.000Z") -> dict[str, Any]:
-    """A file with these entries, all of one time, with a chain that holds."""
+def build_export(
+    debate_id: str, bodies: Bodies, *, at: str = "2026-11-01T10:00:00.000Z", last_at: str = ""
+) -> dict[str, Any]:
+    """A file with these entries, all of one time but the last, with a chain that holds."""
     entries, head = list[dict[str, Any]](), genesis_hash(debate_id)
     for seq, body in enumerate(bodies, start=1):
+        at = last_at if last_at and seq == len(bodies) else at
         head = link_hash(head, encode_canonical(seq, at, "counterpoint", body))
         entries.append({"seq": seq, "at": at, "actor": "counterpoint", "hash": head.hex(), "body": body})
     receipt = {"entries": len(entries), "head": head.hex()}

@@ -450,6 +450,8 @@ def test_a_talk_that_code_may_end_ends_or_goes_on() -> None:
         lambda opened: opened["phases"].append(opened["phases"][0]),
         lambda opened: opened["phases"].reverse(),
         lambda opened: opened["phases"][0].update(name="party"),
+        lambda opened: opened["phases"][0].update(closes_talk=True),
+        lambda opened: opened["phases"][0].update(wants="message"),
         lambda opened: opened["phases"][0].update(name="opening\n# Question"),
         lambda opened: opened["phases"][1].update(order="declared"),
         lambda opened: opened["judges"].update(models=[]),
