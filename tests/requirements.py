@@ -205,7 +205,10 @@ PARTLY: dict[str, str] = {
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
-    "N26": "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too",
+    "N26": (
+        "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too (verify "
+        "comes with receipts)"
+    ),
 }
 """What of it works, and what is missing."""
 
