@@ -12,7 +12,7 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import compare, concurrency, debates, labels, large_data, prefixes, startup
+from benchmarks import compare, concurrency, debates, growth, labels, large_data, prefixes, startup
 from benchmarks.crashes import kills, soak
 from benchmarks.measurements import Measurement, describe_load, format_header, format_row
 
@@ -23,6 +23,7 @@ ROWS: dict[str, Callable[[], Awaitable[list[Measurement]]]] = {
     "sequence": debates.measure_sequential,
     "turn": debates.measure_turn,
     "prompts": prefixes.measure_prompts,
+    "growth": growth.measure_growth,
     "crowd": concurrency.measure_concurrency,
     "providers": concurrency.measure_provider_concurrency,
     "others": concurrency.measure_other_requests,

@@ -1,11 +1,11 @@
 """The debate so far, folded from its events by `rules.transitions`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
@@ -43,7 +43,8 @@ class Debate:
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     turns: tuple[Spoke, ...] = ()  # those of them that are turns
     round_starts: tuple[int, ...] = ()  # how many of them there were before each round
-    note_versions: tuple[int, ...] = ()  # of `notes`: the version that each of them made
+    notes: tuple[NoteAdded | Challenged, ...] = ()  # those that are notes and challenges
+    note_versions: tuple[int, ...] = ()  # the version that each of them made
     ended_blocks: tuple[events.BlockEnded, ...] = ()
     predicate_lost: PredicateLost | None = None
     prompt_functions_lost: PromptFunctionsLost | None = None
@@ -68,6 +69,9 @@ class Debate:
     passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
+    rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What `prompts.transcript` wrote of finished rounds, each beside all that it was made of. Shared by the
+    versions of a debate, and gone with them."""
 
     def find_interventions(self, kind: type[T]) -> list[T]:
         return [made for made in self.interventions if isinstance(made, kind)]
@@ -153,10 +157,6 @@ class Debate:
         return len(talk) - bool(is_empty)
 
     @cached_property
-    def notes(self) -> tuple[NoteAdded | Challenged, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, NoteAdded | Challenged))
-
-    @cached_property
     def round_plans(self) -> tuple[RoundPlan, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundPlan))
 
@@ -173,9 +173,15 @@ class Debate:
         return self.transcript_events[self.round_starts[round_number - 1] :]
 
     def round_events(self, round_number: int) -> tuple[TranscriptEvent, ...]:
-        """What the transcript holds of a round, in the order recorded."""
-        start, *after = self.round_starts[round_number - 1 : round_number + 1]
-        return self.transcript_events[start : after[0] if after else None]
+        """What the transcript holds of a round, in the order recorded; of round 1 also what came before it."""
+        start = self.round_starts[round_number - 1] if round_number > 1 else 0
+        end = self.round_starts[round_number] if round_number < self.round else None
+        return self.transcript_events[start:end]
+
+    def round_notes(self, round_number: int) -> list[tuple[NoteAdded | Challenged, int]]:
+        """The notes of a round, each with the version that it made; in round 1 also those from before it."""
+        noted = zip(self.notes, self.note_versions, strict=True)
+        return [(note, version) for note, version in noted if max(note.round, 1) == round_number]
 
     def round_plan(self, round_number: int) -> RoundPlan | None:
         return next((fact for fact in self.round_events(round_number) if isinstance(fact, RoundPlan)), None)

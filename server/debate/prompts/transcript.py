@@ -8,10 +8,10 @@ hide a kind of seat from the others.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from server.debate.facts.config import Debater, Phase
-from server.debate.facts.events import Audited, DefaultPlanUsed, RoundClosed, RoundOpened, Spoke
+from server.debate.facts.events import Audited, DefaultPlanUsed, PhaseEntered, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
@@ -48,21 +48,63 @@ def position_lines(debate: Debate, reading: int = 0) -> list[str]:
     return [f"{labels[name]}. {clean_line(debate.debater(name).stance)}" for name in ordered]
 
 
+class Finished(NamedTuple):
+    """The text of finished rounds, for readers to whom they look alike, and all that it was made of."""
+
+    rounds: tuple[PhaseEntered, ...] = ()
+    events: tuple[TranscriptEvent, ...] = ()
+    note_versions: tuple[int, ...] = ()
+    retracted: frozenset[tuple[str, int, int]] = frozenset()
+    text: str = ""
+
+    def is_of(self, debate: Debate) -> bool:
+        """Whether these rounds, as they were, are the first of this debate."""
+        return (
+            self.rounds == debate.rounds[: len(self.rounds)]
+            and self.events == debate.transcript_events[: len(self.events)]
+            and self.note_versions == debate.note_versions[: len(self.note_versions)]
+            and self.retracted == debate.retracted_turns
+        )
+
+
 def render_transcript(debate: Debate, call: Call) -> list[str]:
     """The rounds so far as the seat of `call` may see them: a heading and blocks for each."""
-    parts = []
-    for entered in debate.rounds:
-        phase = debate.round_phase(entered.round)
-        is_new = entered.round == 1 or debate.rounds[entered.round - 2].phase != entered.phase
-        parts.append(
-            f"# Round {entered.round}: {entered.phase}\n{phase_instruction(phase) if is_new else ''}".rstrip()
-        )
-        for event, is_late in arrange_round(debate, entered.round, call):
-            if is_visible(debate, event, call) and (
-                text := render_block(debate, event, call.reading, is_late)
-            ):
-                parts.append(text)
-    return parts
+    if not debate.rounds:
+        return []
+    past = find_finished(debate, call)
+    return [*filter(None, [past.text]), render_round(debate, debate.round, call)]
+
+
+def find_finished(debate: Debate, call: Call) -> Finished:
+    """The rounds before this one. The set-up no longer changes once there are any, so that none is rendered twice."""
+    reader = (is_debater_call(call), call.reading, call.seat if debate.setup.hidden_from_seats else "")
+    known: Finished = debate.rendered.get(reader, Finished())
+    if not known.is_of(debate) or len(known.rounds) >= debate.round:
+        known = Finished()
+    if len(known.rounds) == debate.round - 1:
+        return known
+    numbers = range(len(known.rounds) + 1, debate.round)
+    texts = [known.text, *(render_round(debate, number, call) for number in numbers)]
+    made = debate.rendered[reader] = Finished(
+        rounds=debate.rounds[:-1],
+        events=debate.transcript_events[: debate.round_starts[-1]],
+        note_versions=debate.note_versions[: sum(note.round < debate.round for note in debate.notes)],
+        retracted=debate.retracted_turns,
+        text="\n\n".join(filter(None, texts)),
+    )
+    return made
+
+
+def render_round(debate: Debate, round_number: int, call: Call) -> str:
+    entered, phase = debate.rounds[round_number - 1], debate.round_phase(round_number)
+    is_new = round_number == 1 or debate.rounds[round_number - 2].phase != entered.phase
+    heading = f"# Round {round_number}: {entered.phase}\n{phase_instruction(phase) if is_new else ''}"
+    blocks = (
+        render_block(debate, event, call.reading, is_late)
+        for event, is_late in arrange_round(debate, round_number, call)
+        if is_visible(debate, event, call)
+    )
+    return "\n\n".join([heading.rstrip(), *filter(None, blocks)])
 
 
 def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tuple[TranscriptEvent, bool]]:
@@ -71,49 +113,38 @@ def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tup
     is_private = phase.wants == "message" or (phase.order == "together" and round_number == debate.round)
     hidden = is_debater_call(call) and is_private
     groups = () if hidden else order_turns(debate, round_number, call.reading)
-    shown = (is_in_round(event, round_number) for event in debate.transcript_events)
-    return place_turns(debate, groups, shown)
+    return place_turns(debate, round_number, groups)
 
 
 def place_turns(
-    debate: Debate, groups: Iterable[tuple[Spoke, ...]], shown: Iterable[bool]
+    debate: Debate, round_number: int, groups: Iterable[tuple[Spoke, ...]], *, shows_all: bool = False
 ) -> Iterator[tuple[TranscriptEvent, bool]]:
     """The events of a round as a reader gets them, each with whether it is a note that turns above it had not seen.
 
     A turn stands after what it had seen, and before the notes that it had not. `groups`: the turns in reading
-    order, those that belong together in one. `shown`: for each event of the transcript whether it is of this round.
+    order, those that belong together in one. `shows_all`: also the notes for one debater, which stand at the end of
+    that debater's own prompt.
     """
-    versions = iter(debate.note_versions)
-    waiting, above, recorded = list(groups), list[Spoke](), set[tuple[str, int, int]]()
-    for event, is_shown in zip(debate.transcript_events, shown, strict=True):
+    versions = (version for _, version in debate.round_notes(round_number))
+    waiting, above, recorded = list(groups), list[Spoke](), set[tuple[str, int]]()
+    for event in debate.round_events(round_number):
         is_note = isinstance(event, NoteAdded | Challenged)
         version = next(versions) if is_note else 0
         if isinstance(event, Spoke):
-            recorded.add((event.seat, event.round, event.slot_index))
-        elif is_shown:
+            recorded.add((event.seat, event.slot_index))
+        elif shows_all or not (isinstance(event, NoteAdded) and event.to):
             ready = waiting if isinstance(event, Audited | RoundClosed) else []
             ready = [group for group in waiting if group[0].seen < version] or ready
             waiting = [group for group in waiting if group not in ready]
             turns = list(chain.from_iterable(ready))
             yield from ((turn, False) for turn in turns)
             above += turns
-            yield event, is_note and any((t.seat, t.round, t.slot_index) not in recorded for t in above)
+            yield event, is_note and any((t.seat, t.slot_index) not in recorded for t in above)
     yield from ((turn, False) for turn in chain.from_iterable(waiting))
 
 
 def is_debater_call(call: Call) -> bool:
     return seat_kind(call.seat) == "debaters"
-
-
-def is_in_round(event: TranscriptEvent, round_number: int) -> bool:
-    """Whether the transcript shows the event in that round.
-
-    A note for one debater is not shown there, but at the end of that debater's own prompt. What was
-    recorded before round 1 is shown in round 1.
-    """
-    if isinstance(event, NoteAdded | Challenged):
-        return (isinstance(event, Challenged) or not event.to) and max(event.round, 1) == round_number
-    return event.round == round_number
 
 
 def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:

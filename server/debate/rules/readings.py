@@ -24,8 +24,8 @@ def order_turns(debate: Debate, round_number: int, reading: int) -> tuple[tuple[
         return groups
     notes = [
         version
-        for note, version in zip(debate.notes, debate.note_versions, strict=True)
-        if note.round == round_number and not (isinstance(note, NoteAdded) and note.to)
+        for note, version in debate.round_notes(round_number)
+        if not (isinstance(note, NoteAdded) and note.to)
     ]
     parts: dict[int, list[tuple[Spoke, ...]]] = {}
     for group in groups:

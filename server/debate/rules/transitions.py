@@ -255,9 +255,11 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
     after = replace(debate, interventions=(*debate.interventions, event))
     if isinstance(event, NoteAdded | Challenged):
         check_name(debate, event.to)
+        check(event.round == debate.round, "it was written in another round")
         return replace(
             after,
             transcript_events=(*debate.transcript_events, event),
+            notes=(*debate.notes, event),
             note_versions=(*debate.note_versions, debate.version + 1),
         )
     if isinstance(event, PositionsRevised):

@@ -104,11 +104,10 @@ def describe_block_end(ended: events.BlockEnded) -> str:
 def talk_lines(debate: Debate, round_number: int) -> list[str]:
     """Turns, notes and what officers wrote in a round, in the order in which the prompts have them."""
     groups = order_turns(debate, round_number, reading=1)
-    shown = (max(event.round, 1) == round_number for event in debate.transcript_events)
     # If the next speaker was drawn, a failure says so.
     chosen = {h.seat: h.to for h in debate.handoffs if h.round == round_number and h.because == "chosen"}
     lines = []
-    for event, is_late in place_turns(debate, groups, shown):
+    for event, is_late in place_turns(debate, round_number, groups, shows_all=True):
         if isinstance(event, TextIntervention):
             lines.append(note_block(event, LATE_NOTE if is_late else ""))
         elif not isinstance(event, events.Spoke):

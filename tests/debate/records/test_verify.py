@@ -291,7 +291,7 @@ def steer(action: str, **request: Any) -> Bodies:
         ("inject", {"text": "x"}, {"text": "x" * 8001}, "text: 8,001 characters"),
         ("inject", {"text": "x"}, {"text": ""}, "There is nothing to inject"),
         ("inject", {"text": "x"}, {"to": "Mallory"}, "nobody here is called Mallory"),
-        ("inject", {"text": "x"}, {"round": 7}, "such a change has other consequences"),
+        ("inject", {"text": "x"}, {"round": 7}, "it was written in another round"),
         ("inject", {"text": "x"}, {"request_id": "x" * 101}, "request_id: 101 characters"),
         ("instruct", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
         ("extend", {"rounds": 1}, {"rounds": 1000}, "1 to 20"),
