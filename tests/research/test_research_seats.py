@@ -57,7 +57,7 @@ async def test_each_reading_of_a_judge_looks_up_on_its_own(open_modern: Any) -> 
     for reading, result in zip((each["slot_index"] for each in found), results, strict=True):
         beside = transcript.partition(f"### judge 1, reading {reading}")[2]
         assert "*judge 1 looked up notes/big" in beside
-        assert f": {result}*" in beside
+        assert f': "{result}"*' in beside
 
 
 @pytest.mark.anyio
