@@ -34,10 +34,11 @@ ANY = "any"  # status
 
 
 def take_address(given: Any) -> Any:
-    """The id of a debate, also where the address of one of its resources is given."""
-    if not isinstance(given, str) or not given.strip().startswith(SCHEME):
+    """The id of a debate, also in capitals, between quotation marks, or in the address of a resource."""
+    if not isinstance(given, str):
         return given
-    return re.split("[/?#]", given.strip().removeprefix(SCHEME), maxsplit=1)[0]
+    text = given.strip(" \t\r\n\"'`<>").lower()
+    return re.split("[/?#]", text.removeprefix(SCHEME), maxsplit=1)[0] if text.startswith(SCHEME) else text
 
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(take_address)]

@@ -1,12 +1,10 @@
 """What a tool is: checked arguments, plain schemas, errors that say what to do."""
 
-import json
 import logging
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -114,12 +112,6 @@ class Tool:
 
     async def run(self, given: dict[str, Any], call: ToolCall) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
-        for name, field in self.arguments.model_fields.items():
-            # Some clients pass lists and objects as JSON text.
-            if isinstance(text := given.get(name), str) and field.annotation is not str:
-                with suppress(ValueError, RecursionError):
-                    if isinstance(value := json.loads(text), dict | list | None):
-                        given = {**given, name: value}
         try:
             arguments = self.arguments.model_validate(given)
         except ValidationError as error:

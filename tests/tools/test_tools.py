@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.requests import OptionsInput
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, expect_tool_error
 from tests.support.mcp_debates import opened, read_events, run_debate
@@ -144,6 +145,8 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"x" * 9000: 1}, "x` is unknown"),
 ]
 
+WEIGHTS = {"debate_id": "x", "action": "weights"}
+
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
@@ -163,6 +166,12 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
         ("find_debates", {"colour": None}, "`colour` is unknown"),
         ("find_debates", {"status": "sleepy"}, "Statuses: any, ready, running"),
         ("find_debates", {"cursor": "zz"}, "Leave it out"),
+        (
+            "intervene",
+            {**WEIGHTS, "weights": [{"voter": ["judge 1"], "weight": 2}]},
+            "list of {voter, weight}.",
+        ),
+        ("intervene", {**WEIGHTS, "weights": [{"voter": {}, "weight": {}}]}, "list of {voter, weight}."),
     ],
 )
 async def test_wrong_input_is_told_what_to_do_and_the_server_lives(
@@ -223,6 +232,24 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"documents": "The plan"}, {"documents": [{"title": "The plan", "text": "The plan"}]}),
     ({"documents": ["The plan"]}, {"documents": [{"title": "The plan", "text": "The plan"}]}),
+    ({"options": {"judges": "3"}}, {"options": {"judges": {"count": 3}}}),
+    (
+        {"options": {"pause_when": "verdict", "visibility": {"hide_from_client": "judges"}}},
+        {"options": {"pause_when": ["verdict"], "visibility": {"hide_from_client": ["judges"]}}},
+    ),
+    (
+        {"debaters": ['{"name": "Ada", "stance": "a"}', '{"name": "Ben", "stance": "b"}']},
+        {"debaters": [{"name": "Ada", "stance": "a"}, {"name": "Ben", "stance": "b"}]},
+    ),
+    (
+        {"options": {"limits": '{"max_calls": 40}', "judges": '{"count": 2}'}},
+        {"options": {"limits": {"max_calls": 40}, "judges": {"count": 2}}},
+    ),
+    (
+        dict.fromkeys(("format", "debaters", "models", "documents", "max_rounds", "run"), ""),
+        {},
+    ),
+    ({"options": dict.fromkeys(OptionsInput.model_fields.keys() - {"framing"}, "")}, {}),
 ]
 
 
@@ -239,6 +266,16 @@ async def test_an_obvious_shape_is_taken_for_what_it_means(
             opened.append({name: fact[name] for name in fact.keys() - {"at", "hash", "seed", "labels"}})
 
     assert opened[0] == opened[1]
+
+
+@pytest.mark.requirement("N17")
+@pytest.mark.parametrize("written", [" {}\n", "'{}'", "`{}`", "<{}>", "debate://{}", "DEBATE://{}/verdict"])
+async def test_an_id_is_found_however_a_model_writes_it(open_modern: Any, written: str) -> None:
+    async with open_modern() as client:
+        debate_id = (await call(client, "start_debate", question="Q?"))["debate_id"]
+        for given in (debate_id, debate_id.upper()):
+            found = await call(client, "read_debate", debate_id=written.format(given), view="")
+            assert (found["debate_id"], found["view"]) == (debate_id, "transcript")
 
 
 @pytest.mark.requirement("N17")

@@ -3,10 +3,11 @@
 import json
 import re
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field
+from pydantic.fields import FieldInfo
 
 from server.debate.facts.config import (
     MAX_PROMPT_LENGTH,
@@ -44,12 +45,18 @@ Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-def parse_schema_document(value: Any) -> dict[str, Any]:
-    """The object, parsed if it is JSON text. Raises ValueError where it is neither."""
+def parse_json_text(value: Any) -> Any:
+    """The list, object or null that a text of JSON is; any other value as it is."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        found = None
+        return value
+    return found if isinstance(found, dict | list | None) else value
+
+
+def parse_schema_document(value: Any) -> dict[str, Any]:
+    """The object, parsed if it is JSON text. Raises ValueError where it is neither."""
+    found = parse_json_text(value)
     if not isinstance(found, dict):
         raise ValueError("must be an object, or one as JSON text")  # noqa: TRY004  (pydantic expects it)
     return found
@@ -84,7 +91,11 @@ def check_breakpoint(text: str) -> str:
 
 
 BREAKPOINTS_HELP = "verdict, failure, contested, unheard, round:2, budget:0.8"
-Breakpoints = Annotated[list[Annotated[str, AfterValidator(check_breakpoint)]], Field(max_length=20)]
+Breakpoints = Annotated[
+    list[Annotated[str, AfterValidator(check_breakpoint)]],
+    pydantic.BeforeValidator(take_one),
+    Field(max_length=20),
+]
 
 
 def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydantic.WithJsonSchema]:
@@ -96,7 +107,7 @@ def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydanti
         shape = f"{{{key}, {value}}}"
         pairs: dict[Any, Any] = {}
         for pair in given:
-            if not (isinstance(pair, dict) and pair.keys() == {key, value}):
+            if not (isinstance(pair, dict) and pair.keys() == {key, value} and isinstance(pair[key], str)):
                 raise ValueError(f"must be a list of {shape}")
             if pair[key] in pairs:
                 raise ValueError(f"names {str(pair[key])[:40]!r} twice")
@@ -122,18 +133,30 @@ FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40)]
 
 
+def takes_text(field: FieldInfo) -> bool:
+    """Whether any text is a value of the field, also one that looks like JSON."""
+    return field.annotation is str or Text in get_args(field.annotation)
+
+
 class Input(BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def drop_nulls(cls, given: Any) -> Any:
-        """Some clients pass null for an argument left out."""
+    def take_substitutes(cls, given: Any) -> Any:
+        """Take null or "" for an argument left out, and JSON text for a list or an object: some clients do so."""
         if not isinstance(given, dict):
             return given
-        return {
-            key: value for key, value in given.items() if value is not None or key not in cls.model_fields
-        }
+        taken: dict[Any, Any] = {}
+        for key, text in given.items():
+            field, value = cls.model_fields.get(key), text
+            if field:
+                value = text if takes_text(field) else parse_json_text(text)
+                means_empty = field.is_required() or (takes_text(field) and not field.default)
+                if value is None or (value == "" and not means_empty):
+                    continue
+            taken[key] = value
+        return taken
 
     @pydantic.field_validator("*", mode="before")
     @classmethod
@@ -158,7 +181,8 @@ class DebaterInput(Input):
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_text(cls, given: Any) -> Any:
-        """A name, with a stance after a colon."""
+        """A name, with a stance after a colon; or an object as JSON text."""
+        given = parse_json_text(given)
         if not isinstance(given, str):
             return given
         name, _, stance = given.partition(":")
@@ -195,6 +219,8 @@ class JudgesInput(Input):
     @classmethod
     def take_count_or_models(cls, given: Any) -> Any:
         """How many, a model, or several."""
+        if isinstance(given, str) and given.strip().isdecimal():
+            return {"count": given}
         if isinstance(given, int) and not isinstance(given, bool):
             return {"count": given}
         return {"models": given} if isinstance(given, str | list) else given
@@ -245,9 +271,12 @@ class PhaseInput(Input):
         return given
 
 
+SeatKinds = Annotated[list[SeatKind], pydantic.BeforeValidator(take_one)]
+
+
 class VisibilityInput(Input):
-    hide_from_client: list[SeatKind] = []
-    hide_from_seats: list[SeatKind] = []
+    hide_from_client: SeatKinds = []
+    hide_from_seats: SeatKinds = []
 
 
 class BudgetInput(Input):
