@@ -95,7 +95,7 @@ MUTATIONS = {
         "server/engine/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
     "let two owners have one lease": Mutation(
-        "storage/sqlite.py",
+        "storage/sqlite_leases.py",
         "where lease.owner = excluded.owner or lease.until <= ?4 ",
         "where true or lease.until <= ?4 ",
         f"{JOURNAL}::test_a_stream_has_one_owner_until_its_lease_runs_out",
