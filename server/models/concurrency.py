@@ -91,8 +91,8 @@ class ConcurrencyLimit:
             return
         self.generation += 1
         held = self._best.places
+        self._more = SMALLER_STEP_UP[self._more]
         if 0 < held < self.places:
-            self._more = SMALLER_STEP_UP[self._more]
             cut = float(held)
         else:
             cut = min(self.places, max(self.in_use, 1)) * (SMALL_CUT if held else LARGE_CUT)
