@@ -203,8 +203,8 @@ class Journal(Protocol):
             StorageError: the database cannot be read.
         """
 
-    async def version(self, stream: str) -> int:
-        """The number of the last entry, 0 for an unknown stream. Cheap enough for polling."""
+    async def head(self, stream: str) -> tuple[int, str]:
+        """(number, hash) of the last entry; (0, "") for an unknown stream. Cheap enough for polling."""
 
     async def find(
         self,

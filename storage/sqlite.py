@@ -304,9 +304,11 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
         entries = verify_chain(stream, stored, seq, head.hex())[after:]
         return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries]
 
-    async def version(self, stream: str) -> int:
-        rows = await self._db.reader.fetch_all("select seq from stream where name = ?", stream)
-        return int(rows[0][0]) if rows else 0
+    async def head(self, stream: str) -> tuple[int, str]:
+        rows = await self._db.reader.fetch_all(
+            "select seq, lower(hex(head)) from stream where name = ?", stream
+        )
+        return rows[0] if rows else (0, "")
 
     async def find(
         self,

@@ -59,6 +59,8 @@ class DebateStore:
     journal: Journal
     clock: Callable[[], datetime]
     listeners: list[OnCommit] = field(default_factory=list)
+    recent: dict[str, DebateSnapshot] = field(default_factory=dict)  # by id, the one used last at the end
+    max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
 
     async def open(
         self, events: Sequence[Event], actor: str, asked: Mapping[str, Any] | None = None
@@ -91,21 +93,39 @@ class DebateStore:
         return False
 
     async def load(self, debate_id: str) -> DebateSnapshot:
-        """The debate as it is stored, its hash chain checked.
+        """The debate as it is stored: read, its hash chain checked, unless it is known up to its last entry.
 
         Raises:
             DebateNotFoundError: nothing is stored under this id.
         """
+        with translate_storage_errors():
+            head = await self.journal.head(debate_id)
+        known = self.recent.get(debate_id)
+        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head:
+            known = await self.read(debate_id)
+        self.keep(known)
+        return known
+
+    async def read(self, debate_id: str) -> DebateSnapshot:
+        """As `load`, always from the journal."""
         with translate_storage_errors():
             history = tuple(map(parse_entry, await self.journal.read(debate_id)))
             if not history:
                 raise DebateNotFoundError(debate_id)
             return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
 
+    def keep(self, snapshot: DebateSnapshot) -> None:
+        """Keep it in memory, and of those used before it as many as fit."""
+        self.recent.pop(snapshot.id, None)
+        self.recent[snapshot.id] = snapshot
+        entries = sum(len(each.entries) for each in self.recent.values())
+        while entries > self.max_recent_entries and len(self.recent) > 1:
+            entries -= len(self.recent.pop(next(iter(self.recent))).entries)
+
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
         with translate_storage_errors():
-            version = await self.journal.version(snapshot.id)
+            version, _ = await self.journal.head(snapshot.id)
         if version == snapshot.debate.version:
             return snapshot
         return self.publish(await self.load(snapshot.id))
@@ -186,6 +206,7 @@ class DebateStore:
         return snapshot
 
     def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        self.keep(snapshot)
         for listener in self.listeners:
             listener(snapshot)
         return snapshot

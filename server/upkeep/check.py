@@ -64,11 +64,11 @@ async def check_debate(manager: DebateManager, debate_id: str, *, rebuild: bool)
     """What is stored of a debate for lists and sums and does not follow from its entries."""
     journal = manager.store.journal
     while True:
-        snapshot = await manager.load(debate_id)
+        snapshot = await manager.store.read(debate_id)
         with translate_storage_errors():
             stored = await journal.read_summary(debate_id)
             wrong = find_differences(snapshot, stored)
-            if wrong and await journal.version(debate_id) != snapshot.debate.version:
+            if wrong and (await journal.head(debate_id))[0] != snapshot.debate.version:
                 continue  # a server has written meanwhile
             is_rebuilt = bool(wrong and rebuild) and await rewrite(journal, snapshot)
         text = f"{', '.join(wrong)} did not follow from the entries"

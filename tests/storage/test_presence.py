@@ -37,7 +37,7 @@ async def test_a_file_that_cannot_be_reached_is_lost_until_it_can(tmp_path: Path
     async with open_journal(directory / "a.db") as journal:
         entries = await append_entries(journal, "s", 0, {})
         make_unreachable(directory)
-        for attempt in (journal.read("s"), append_entries(journal, "s", 1, {}), journal.version("s")):
+        for attempt in (journal.read("s"), append_entries(journal, "s", 1, {}), journal.head("s")):
             with pytest.raises(StorageLostError, match=r"a\.db could not be reached any more \(Too many"):
                 await attempt
         make_reachable(directory)

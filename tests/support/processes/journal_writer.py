@@ -23,7 +23,7 @@ async def write(path: str, stream: str, count: int, name: str) -> None:
 
 async def append(journal: SqliteJournal, stream: str, body: dict[str, object]) -> int:
     while True:
-        after = await journal.version(stream)
+        after = (await journal.head(stream))[0]
         try:
             entries = await journal.append(
                 stream, after=after, at="2026-03-01T10:00:00.000Z", actor="writer", bodies=[body]

@@ -1,0 +1,40 @@
+"""Debates that were used last stay in memory: they are read again only where somebody has written meanwhile."""
+
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest
+from server.engine.errors import StorageUnavailableError
+from tests.support.engines import alter_entries, open_engine, run_debate, run_round
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N11")]
+
+
+async def test_a_debate_that_nobody_has_written_to_is_not_read_again(database: str) -> None:
+    async with open_engine(database, default="scripted") as running:
+        ended = await run_debate(running, question="Break?")
+        alter_entries(database, "Break", "Brake")
+        assert (await running.load(ended.id)).debate is ended.debate
+        with pytest.raises(StorageUnavailableError, match="entry 1"):
+            await running.store.read(ended.id)
+
+
+async def test_what_another_process_has_written_is_read(database: str) -> None:
+    async with (
+        open_engine(database, default="scripted") as one,
+        open_engine(database, default="scripted") as two,
+    ):
+        known = await run_round(one)
+        note = InterventionRequest(text="Think of the costs.")
+        written, _ = await two.intervene(known.id, "inject", note, actor="test")
+        assert (await one.load(known.id)).entries == written.entries
+
+
+async def test_only_the_debates_used_last_stay_in_memory(database: str) -> None:
+    async with open_engine(database, default="scripted") as running:
+        running.store.max_recent_entries = 40
+        ids = [(await run_debate(running)).id for _ in range(9)]
+        assert list(running.store.recent) == ids[-len(running.store.recent) :]
+        assert sum(len(each.entries) for each in running.store.recent.values()) <= 40
+        running.store.max_recent_entries = 1
+        assert (await running.load(ids[0])).debate.ended
+        assert list(running.store.recent) == ids[:1]
