@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Paused, PhaseEntered
 from server.debate.facts.state import Debate
 from server.debate.views.state import StoredDebate, awaited_seats
 from server.engine.debates import next_round
@@ -38,13 +40,15 @@ def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]
             yield format_call("step_round", debate_id=this, round=next_round(debate))
         elif debate.paused and (until := debate.paused.until):
             yield f"{suggest_waiting(stored, tool)} from {until} on"
-        else:
+        elif not has_paused_again(stored):
             is_wanted = debate.paused is not None and debate.paused.cause in ("request", "pause_when")
             when = "to go on" if is_wanted else "when the cause is gone"
             yield f"{format_call('intervene', debate_id=this, action='resume')} {when}"
         if can_conclude(debate):
             conclude = format_call("intervene", debate_id=this, action="conclude")
             yield f"{conclude} to have what was said judged"
+        if status == "paused" and has_paused_again(stored):
+            yield suggest_remedy(stored)
 
 
 def suggest_after_list(query: str, status: str, cursor: str, first: str) -> str:
@@ -60,6 +64,30 @@ def suggest_waiting(stored: StoredDebate, tool: str) -> str:
     if tool == "get_verdict":
         return format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
     return format_call("get_verdict", debate_id=stored.id)
+
+
+def has_paused_again(stored: StoredDebate) -> bool:
+    """Whether to resume it comes to the same pause: its budget is spent, or it was tried in this round."""
+    paused = stored.debate.paused
+    if paused is None or paused.until or paused.cause not in ("budget", "quorum", "unheard"):
+        return False
+    since_round = takewhile(
+        lambda event: not isinstance(event, PhaseEntered), (entry.event for entry in reversed(stored.entries))
+    )
+    causes = [event.cause for event in since_round if isinstance(event, Paused)]
+    return paused.cause == "budget" or causes.count(paused.cause) > 1
+
+
+def suggest_remedy(stored: StoredDebate) -> str:
+    """What a pause needs that comes back."""
+    debate, this = stored.debate, stored.id
+    if debate.paused and debate.paused.cause == "budget":
+        return f"intervene(debate_id='{this}', action='extend', limits=…) to go on"
+    resume = f"{format_call('intervene', debate_id=this, action='resume')} when the cause is gone"
+    if not debate.round_failures:
+        return resume
+    seat = format_argument(debate.round_failures[0].seat)
+    return f"intervene(debate_id='{this}', action='replace_model', to={seat}, model=…) and then {resume}"
 
 
 def can_conclude(debate: Debate) -> bool:

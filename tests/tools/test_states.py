@@ -60,6 +60,11 @@ STATES: dict[str, dict[str, Any]] = {
         "then": [("step_round", {}), ("intervene", {"action": "pause", "reason": "lunch"})],
     },
     "paused below the quorum": {"models": {"p": ScriptedModel(fail)}, "asked": {"models": ["p"]}},
+    "paused below the quorum again": {
+        "models": {"p": ScriptedModel(fail)},
+        "asked": {"models": ["p"]},
+        "then": [("intervene", {"action": "resume"}), ("get_verdict", {})],
+    },
     "paused as a side was not heard": {
         "models": {"p": ScriptedModel(answer_unless_silent)},
         "asked": {"models": ["p"], "debaters": THREE},
@@ -142,13 +147,18 @@ def plain(text: str) -> str:
     return collapse_whitespace(unquoted.replace("\\", "").replace('"', "").replace("*", "")).casefold()
 
 
+FILLED_IN = {"text": "Mine.", "question": "Which?", "limits": {"max_calls": 40}, "model": "scripted"}
+"""What a caller writes where a call has an ellipsis."""
+
+
 def parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls that a text names, with their arguments."""
     found = []
     for tool, inner in re.findall(r"(\w+_\w+|intervene)\(([^)]*)\)", text):
         pairs = re.findall(r"""(\w+)=('[^']*'|"[^"]*"|\w+|…)""", inner)
         values = {
-            key: json.loads(re.sub("^'|'$", '"', value.replace("…", '"Mine."'))) for key, value in pairs
+            key: FILLED_IN[key] if value == "…" else json.loads(re.sub("^'|'$", '"', value))
+            for key, value in pairs
         }
         found.append((tool, values))
     return found
@@ -194,6 +204,19 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
     assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
     assert ("fork_debate" in dict(named)) == (status in ended)
     assert answers[1][2].structured_content["outcome"] == (state if state in OUTCOMES else "")
+
+
+@pytest.mark.parametrize("state", ["paused by a budget", "paused below the quorum again"])
+async def test_the_first_call_of_each_hint_leads_to_the_end(open_modern: Any, state: str) -> None:
+    async with open_modern(STATES[state].get("models", {})) as client:
+        step = (await reach(client, state)).structured_content
+        for _ in range(12):
+            if step["status"] in ("concluded", "truncated"):
+                break
+            name, arguments = parse_calls(step["next"])[0]
+            step = await call(client, name, **arguments)
+
+    assert step["status"] == "concluded", step["next"]
 
 
 @pytest.mark.requirement("N8")
