@@ -12,6 +12,7 @@ from hashlib import sha256
 from itertools import chain
 
 from server.debate.facts.config import Debater
+from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
 
@@ -36,6 +37,9 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
     """Draw so many words that occur in none of the texts, invented ones where the list does not suffice.
 
     The draw is a hash and not a random generator: every release and every Python draws the same.
+
+    Raises:
+        InvalidRequestError: the texts hold them all.
     """
     material = "\n".join(texts).casefold()
     words = sorted(LABEL_WORDS, key=lambda word: sha256(f"{seed}:label:{word}".encode()).digest())
@@ -49,6 +53,7 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
             break
         if word.casefold() not in material:
             drawn[word] = None
+    require(len(drawn) == count, "The texts hold every word that could stand for a position. Shorten them.")
     return tuple(drawn)
 
 

@@ -112,6 +112,24 @@ def test_labels_are_words_that_no_text_of_the_set_up_holds(put: Callable[[str], 
     assert sorted(opened.labels) == sorted(LABEL_WORDS[-2:])
 
 
+@pytest.mark.requirement("C21")
+def test_labels_are_invented_when_the_texts_hold_all_words_and_refused_when_they_hold_those_too() -> None:
+    used: list[str] = []
+
+    def draw_more() -> None:
+        document = {"title": "Words", "text": " ".join(used)}
+        asked = build_request(debaters=build_debaters(26), documents=[document])
+        labels = open_debate(asked, models=["m"], seed=1).labels
+        assert len({*labels} - {*used}) == 26
+        used.extend(labels)
+
+    with pytest.raises(InvalidRequestError, match="hold every word that could stand for a position"):  # noqa: PT012
+        while len(used) < 2000:
+            draw_more()
+    assert {*LABEL_WORDS} < {*used}
+    assert {len(word) for word in used} == {6}
+
+
 @pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])
 def test_a_judge_reads_twice_unless_it_is_to_read_once(name: str) -> None:
     assert build_setup(format=name).judges.both_orders
