@@ -119,9 +119,8 @@ class Runner:
             return
         spent, reserved = await self.daily_budget.find_spending()
         remaining = self.daily_budget.compute_remaining(spent, reserved)
-        if remaining.calls:
-            return
-        if reserved.requests:  # calls in flight, of any process, may need fewer requests than reserved
+        # Calls in flight, of any process, may need fewer requests than reserved, or have just done so.
+        if remaining.calls or reserved.requests:
             with anyio.move_on_after(RESERVATION_POLL_INTERVAL):
                 await released.wait()
             run.update(await self.store.refresh(run.snapshot))
