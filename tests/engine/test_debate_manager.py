@@ -17,13 +17,16 @@ from server.debate.rules.advance import CallerCode
 from server.debate.views.verdict import build_verdict
 from server.engine.debates import DebateManager
 from server.engine.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.queries import find_debate_id
+from server.engine.transfer import restore_debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.redaction import find_secrets, learn_secrets
 from storage.sqlite import SqliteJournal
-from tests.support.engines import alter_entries, open_engine, start_debate
+from tests.support.engines import alter_entries, open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.records import build_export, play_record
 from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
@@ -236,6 +239,42 @@ async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(databas
         await running.step(snapshot.id, wait=5)
 
     assert sorted(chunks) == [(s, c) for s in ("Opponent", "Proponent") for c in (" it.", "Ship")]
+
+
+@pytest.mark.requirement("N7")
+async def test_a_secret_is_not_streamed_in_pieces_either(database: str) -> None:
+    class Telling:
+        async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+            if on_text:
+                for piece in ("It is stream", "ed-in-", "pieces, so ship. ", "Yes."):
+                    on_text(piece)
+            return await ScriptedModel().reply(request)
+
+    learn_secrets(find_secrets({"STREAM_KEY": "streamed-in-pieces"}))
+    chunks: dict[str, list[str]] = {"Proponent": [], "Opponent": []}
+    async with open_engine(database, {"mine": Telling()}) as running:
+        running.subscribe_to_text(lambda _debate, seat, chunk: chunks[seat].append(chunk))
+        await run_round(running)
+
+    assert list(chunks.values()) == [["It is ", "[secret], so ship. ", "Yes."]] * 2
+
+
+@pytest.mark.requirement("D26")
+async def test_a_debate_is_found_by_the_beginning_of_its_id_where_no_other_begins_so(database: str) -> None:
+    ids = [f"abcdefghjk{number}" for number in (*range(22, 30), 32, 33, 34, 42)]
+    async with open_engine(database) as running:
+        for debate_id in ids:
+            await restore_debate(running, build_export(debate_id, [play_record()[0]]))
+
+        for text, found in ((ids[-1], ids[-1]), ("abcdefghjk4", ids[-1]), ("abc", "abc"), ("zzzz", "zzzz")):
+            assert await find_debate_id(running, text) == found
+        for text, listed in (
+            ("abcdefghjk3", "abcdefghjk34, abcdefghjk33, abcdefghjk32."),
+            ("abcd", f"{', '.join(ids[:1:-1])} and more."),
+        ):
+            with pytest.raises(InvalidRequestError) as refused:
+                await find_debate_id(running, text)
+            assert str(refused.value) == f'Several debates begin with "{text}": {listed}'
 
 
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.commands.intervene import MAX_NOTES, InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.events import Opened, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
 from server.debate.records.bounds import TEXT_LENGTHS
 from server.debate.replies.extract import build_failure
@@ -60,9 +60,16 @@ def test_the_golden_journals_follow() -> None:
         assert verify_bodies(bodies).version == len(bodies)
 
 
-@pytest.mark.parametrize("name", ["verdict", "handoff", "full", "votes", "oxford", "moderated"])
-def test_forks_at_every_round_follow(name: str) -> None:
-    parent = simulate(label_positions(SETUPS[name])).play_through_round(1)
+REPEATED = {"name": "argumentation", "repeat_from": "opening", "limit": 2}
+WITH_BLOCK = build_setup(options={"phases": ["opening", REPEATED, "cross_examination", "verdict"]})
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [*(SETUPS[name] for name in ("verdict", "handoff", "full", "votes", "oxford", "moderated")), WITH_BLOCK],
+)
+def test_forks_at_every_round_follow(opened: Opened) -> None:
+    parent = simulate(label_positions(opened)).play_through_round(1)
     parent.intervene("instruct", text="Be brief.")
     if voters := find_voters(parent.debate.setup)[:1]:
         parent.intervene("weights", weights=dict.fromkeys(voters, "3/2"))

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,8 +13,9 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
 from server.engine.debates import utc_now
 from server.engine.errors import StorageUnavailableError
+from server.engine.store import DebateSnapshot
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
@@ -110,6 +112,41 @@ async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
         snapshot = await run_round(running)
 
     assert snapshot.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
+
+
+@pytest.mark.requirement("N27")
+async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_answer_is_recorded(
+    database: str,
+) -> None:
+    taken, release = anyio.Event(), anyio.Event()
+    path, away = Path(database), Path(f"{database}.away")
+
+    async def answer(request: Request) -> str:
+        if request.seat == "Opponent":
+            await release.wait()
+        return build_reply_text(request)
+
+    def take_away(reached: DebateSnapshot) -> None:
+        if reached.debate.turns and not taken.is_set():
+            path.rename(away)
+            taken.set()
+
+    model = ScriptedModel(answer)
+    async with open_engine(database, model) as running:
+        running.store.listeners.append(take_away)
+        snapshot = await start_debate(running)
+        with anyio.fail_after(5):
+            await running.step(snapshot.id, wait=0)
+            await taken.wait()
+            await anyio.wait_all_tasks_blocked()
+            away.rename(path)  # noqa: ASYNC240
+            release.set()
+            while len(snapshot.debate.turns) < 2:
+                await wait_before_next_poll()
+                snapshot = await running.load(snapshot.id)
+
+    assert [turn.seat for turn in snapshot.debate.turns] == ["Proponent", "Opponent"]
+    assert len(model.requests) == 2
 
 
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
