@@ -29,6 +29,9 @@ TEXT_WEIGHTS = {
     "prompt": 8,
     "rules": 16,
     "text": 4,
+    "cost": 8,
+    "estimate": 8,
+    "warnings": 8,
 }
 """How much longer than others these texts may stay."""
 

@@ -61,6 +61,8 @@ async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
         data, text = measure(result)
         assert data < 16_000
         assert text < 4_000
+        for line in (*result.structured_content["left_out"], *result_text(result).splitlines()):
+            assert not line.startswith("Shortened here") or "Whole: read_debate(" in line
     assert found.structured_content["left_out"]
     assert len(json.dumps(page.structured_content)) < 40_000
     assert len(json.dumps(page.content[0].text)) < 40_000
