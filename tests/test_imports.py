@@ -114,7 +114,9 @@ MORE_ENTRIES = {
     "server/engine": 13,
 }
 
-PURE = "collections dataclasses decimal fractions functools hashlib inspect itertools json math re typing"
+PURE = (
+    "bisect collections dataclasses decimal fractions functools hashlib inspect itertools json math re typing"
+)
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "compile", "__import__", "breakpoint", "id", "hash"}

@@ -1,7 +1,7 @@
 """What to call next: calls that can be made as they are written, never refused, and never the one just made."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -10,8 +10,9 @@ from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, PhaseEntered
+from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.facts.state import Debate
+from server.debate.views.recent import keep_recent
 from server.debate.views.state import StoredDebate, awaited_seats
 from server.engine.debates import next_round
 
@@ -28,7 +29,9 @@ def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]
             yield f"{format_call('get_verdict', debate_id=this)} for the finding"
         else:
             yield f"{format_call('read_debate', debate_id=this)} for everything said"
-        fork_call = format_call("fork_debate", debate_id=this, at_round=find_fork_round(stored))
+        fork_call = format_call(
+            "fork_debate", debate_id=this, at_round=find_fork_round(debate, this, stored.entries)
+        )
         yield f"{fork_call} with changes, to try it otherwise"
     elif status == "waiting":
         speaker = format_argument(awaited_seats(debate)[0])
@@ -97,13 +100,12 @@ def can_conclude(debate: Debate) -> bool:
     return False
 
 
-def find_fork_round(stored: StoredDebate) -> int:
+@keep_recent
+def find_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded]) -> int:
     """The last round of talk if a fork of an ended debate can share it, or 0."""
-    debate = stored.debate
-    talk = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
     with suppress(InvalidRequestError):
-        for at_round in talk[-1:]:
-            fork(stored.id, debate, stored.entries, at_round, ChangesInput())
+        for at_round in debate.talk_rounds[-1:]:
+            fork(debate_id, debate, entries, at_round, ChangesInput())
             return at_round
     return 0
 

@@ -4,6 +4,7 @@ The inherited turns are unchanged, whoever speaks from now on. Inherited are the
 how the parent was brought to its end, and no verdict.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -125,7 +126,7 @@ def adapt_events(
         event, count = entry.event, len(adapted)
         match event:
             case events.SlotFact():
-                seen = sum(version <= event.seen for version in versions)
+                seen = bisect_right(versions, event.seen)
                 adapted.append(event.model_copy(update={"seen": seen}))
             case interventions.ModelReplaced() if event.seat not in new:
                 pass

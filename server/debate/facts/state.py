@@ -146,13 +146,18 @@ class Debate:
         return find_phase(self.setup, self.rounds[round_number - 1].phase)
 
     @cached_property
+    def talk_rounds(self) -> tuple[int, ...]:
+        phases = {phase.name for phase in self.setup.phases if phase.is_talk}
+        return tuple(entered.round for entered in self.rounds if entered.phase in phases)
+
+    @property
     def talk_round_count(self) -> int:
-        return sum(self.round_phase(entered.round).is_talk for entered in self.rounds)
+        return len(self.talk_rounds)
 
     @cached_property
     def held_round_count(self) -> int:
         """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
-        talk = [entered.round for entered in self.rounds if self.round_phase(entered.round).is_talk]
+        talk = self.talk_rounds
         is_empty = self.is_concluding and talk and all(turn.round != talk[-1] for turn in self.turns)
         return len(talk) - bool(is_empty)
 

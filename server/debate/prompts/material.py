@@ -40,12 +40,14 @@ def find_answered_message(debate: Debate, call: Call) -> Spoke:
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which no other debater reads."""
-    exchanges = chain.from_iterable(debate.round_exchanges(number) for number in range(1, call.round))
+    phases = {phase.name for phase in debate.setup.phases if phase.wants == "message"}
+    rounds = [entered.round for entered in debate.rounds[: call.round - 1] if entered.phase in phases]
+    exchanges = chain.from_iterable(map(debate.round_exchanges, rounds))
     labels = side_labels(debate) | {call.seat: "you"}
     messages = [
         turn
         for turn in chain.from_iterable(exchanges)
-        if turn.act != "argument" and call.seat in (turn.seat, turn.to) and debate.is_active(turn)
+        if call.seat in (turn.seat, turn.to) and debate.is_active(turn)
     ]
     for turn in messages[-MAX_DIRECT_MESSAGES:]:
         sender = labels[turn.seat].replace("you", "You")

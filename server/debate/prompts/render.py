@@ -334,10 +334,11 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
     if is_debater and "debaters" in debate.setup.hidden_from_seats:
         return ""
     hides_round = is_debater and debate.round_phase(call.round).order == "together"
-    turns = chain.from_iterable(map(debate.transcript_turns, range(1, call.round + (not hides_round))))
-    texts = [
+    numbers = range(call.round - hides_round, 0, -1)
+    turns = chain.from_iterable(reversed(debate.transcript_turns(number)) for number in numbers)
+    texts = (
         turn.text
         for turn in turns
         if turn.seat != call.seat and turn.act == "argument" and debate.is_active(turn)
-    ]
-    return relabel(debate, texts[-1], call.reading) if texts else ""
+    )
+    return relabel(debate, next(texts, ""), call.reading)

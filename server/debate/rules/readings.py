@@ -36,14 +36,9 @@ def order_turns(debate: Debate, round_number: int, reading: int) -> tuple[tuple[
 
 def find_fixed_ends(debate: Debate) -> list[str]:
     """Which ends of the talk, "first" or "last", have a turn of the same debater in both readings."""
-    rounds = [entered.round for entered in debate.rounds if debate.round_phase(entered.round).is_talk]
-    held = [number for number in rounds if debate.round_turns(number)]
     ends = []
-    for end, index in (("first", 0), ("last", -1)):
-        seats = {
-            order_turns(debate, number, reading)[index][index].seat
-            for reading in (1, SECOND_READING)
-            for number in held[index : index + 1 or None]
-        }
-        ends += [end] if len(seats) == 1 else []
+    for end, rounds, index in (("first", debate.talk_rounds, 0), ("last", debate.talk_rounds[::-1], -1)):
+        held = next((number for number in rounds if debate.round_turns(number)), None)
+        orders = [order_turns(debate, held, reading) for reading in (1, SECOND_READING)] if held else []
+        ends += [end] if len({order[index][index].seat for order in orders}) == 1 else []
     return ends

@@ -16,6 +16,7 @@ from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.rules.readings import order_turns
 from server.debate.views.names import name_debate
+from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
     fork_origin_line,
     framing_line,
@@ -48,6 +49,7 @@ END_REASONS: dict[str, str] = {
 OfficerEvent = RoundPlan | events.Audited | events.RoundClosed
 
 
+@keep_recent
 def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_round: int = 0) -> str:
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {quote_heading(debate.setup.question)}"]

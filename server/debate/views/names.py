@@ -5,7 +5,6 @@ what decides the next step never does.
 """
 
 import json
-from collections import deque
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from server.debate.facts.state import Debate, seat_kind
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.views.blind import hide_blind_answers
+from server.debate.views.recent import keep_recent
 
 E = TypeVar("E", bound=Fact)
 
@@ -76,11 +76,9 @@ def name_json(debate: Debate, text: str) -> str:
     return text if find_violation(debate.setup.output_schema, named) else plain_json(named)
 
 
+@keep_recent
 def name_debate(debate: Debate) -> Debate:
     """The debate as people read it, without what they are not to see yet."""
-    for known, named in tuple(_recent):
-        if known is debate:
-            return named
     changes: dict[str, Any] = {}
     shown = hide_blind_answers(debate)
     for field in fields(Debate):
@@ -89,10 +87,4 @@ def name_debate(debate: Debate) -> Debate:
             changes[field.name] = name_event(debate, value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Fact):
             changes[field.name] = tuple(name_event(debate, fact) for fact in value)
-    named = replace(shown, **changes)
-    _recent.append((debate, named))
-    return named
-
-
-_recent: deque[tuple[Debate, Debate]] = deque(maxlen=4)
-"""Debates with what people read of them: a result is made from several views of one debate."""
+    return replace(shown, **changes)
