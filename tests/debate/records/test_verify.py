@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.commands.intervene import MAX_NOTES, InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Opened, Paused, Resumed
+from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
 from server.debate.records.bounds import TEXT_LENGTHS
 from server.debate.replies.extract import build_failure
@@ -60,16 +60,9 @@ def test_the_golden_journals_follow() -> None:
         assert verify_bodies(bodies).version == len(bodies)
 
 
-REPEATED = {"name": "argumentation", "repeat_from": "opening", "limit": 2}
-WITH_BLOCK = build_setup(options={"phases": ["opening", REPEATED, "cross_examination", "verdict"]})
-
-
-@pytest.mark.parametrize(
-    "opened",
-    [*(SETUPS[name] for name in ("verdict", "handoff", "full", "votes", "oxford", "moderated")), WITH_BLOCK],
-)
-def test_forks_at_every_round_follow(opened: Opened) -> None:
-    parent = simulate(label_positions(opened)).play_through_round(1)
+@pytest.mark.parametrize("name", ["verdict", "handoff", "full", "votes", "oxford", "moderated"])
+def test_forks_at_every_round_follow(name: str) -> None:
+    parent = simulate(label_positions(SETUPS[name])).play_through_round(1)
     parent.intervene("instruct", text="Be brief.")
     if voters := find_voters(parent.debate.setup)[:1]:
         parent.intervene("weights", weights=dict.fromkeys(voters, "3/2"))
@@ -79,6 +72,20 @@ def test_forks_at_every_round_follow(opened: Opened) -> None:
         child.events[0] = child.events[0].model_copy(update={"forked_from": "k3x9w2m4p7qr"})
         child.debate = replay(child.events)
         assert verify_bodies(build_bodies(child.play().events)) == child.debate
+
+
+def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_ended() -> None:
+    block = {"name": "argumentation", "repeat_from": "opening", "limit": 5}
+    opened = label_positions(build_setup(options={"phases": ["opening", block, "voting", "verdict"]}))
+    opened = opened.model_copy(update={"has_predicate": True})
+    parent = simulate(opened, terminate_when=lambda debate: debate.round >= 2).play()
+    child = parent.fork(3)
+    origin = {"forked_from": "k3x9w2m4p7qr", "has_predicate": False}
+    child.events[0] = child.events[0].model_copy(update=origin)
+    child.debate = replay(child.events)
+
+    assert [ended.cause for ended in child.debate.ended_blocks] == ["terminate_when"]
+    assert verify_bodies(build_bodies(child.play().events)) == child.debate
 
 
 @pytest.mark.parametrize(

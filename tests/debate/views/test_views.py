@@ -8,7 +8,6 @@ from server.debate.facts.events import Event
 from server.debate.facts.interventions import Weight, WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
-from server.debate.views.events import PHASE_END, build_event_row, event_names
 from server.debate.views.rounds import build_analysis, build_round
 from server.debate.views.state import awaited_seats, build_state, sum_usage
 from server.debate.views.state import build_usage as build_usage_view
@@ -37,23 +36,6 @@ def plainly(call: Call) -> ScriptAnswer:
 
 def over(**asked: object) -> DebateSimulation:
     return simulate(build_setup(**asked), plainly).play()  # type: ignore[arg-type]  # whatever a request may hold
-
-
-@pytest.mark.requirement("D26")
-def test_an_end_of_a_phase_tells_which_phase_ended_and_nothing_of_the_event_that_ends_it() -> None:
-    at = over(max_rounds=2)
-    ends = [entry for entry in at.log if PHASE_END in event_names(at.debate, entry.event)]
-    rows = [build_event_row(at.debate, entry, name=PHASE_END) for entry in ends]
-
-    stored = {"seq", "at", "actor", "hash"}
-    assert [{key: row[key] for key in row.keys() - stored} for row in rows] == [
-        {"names": ["phase_end"], "kind": kind, "phase": phase, "round": number}
-        for kind, phase, number in (
-            ("phase_entered", "opening", 1),
-            ("phase_entered", "rebuttal", 2),
-            ("ended", "verdict", 3),
-        )
-    ]
 
 
 class TestTranscript:
