@@ -28,6 +28,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
 from server.engine.debates import DebateManager
+from server.engine.queries import find_debate_id
 from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import model as local
@@ -194,13 +195,13 @@ async def start_debate(request: DebateRequest, manager: DebateManager) -> Debate
 
 async def continue_debate(debate_id: str, limits: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
     """A stored debate with new limits, if any are given, and resumed if it is paused."""
-    snapshot = await manager.load(debate_id)
+    snapshot = await manager.load(await find_debate_id(manager, debate_id))
     if limits:
         request = InterventionRequest(limits=limits)
-        snapshot, _ = await manager.intervene(debate_id, "extend", request, actor=session.ACTOR)
+        snapshot, _ = await manager.intervene(snapshot.id, "extend", request, actor=session.ACTOR)
     if snapshot.debate.paused:
         request = InterventionRequest(reason="continued in the terminal")
-        snapshot, _ = await manager.intervene(debate_id, "resume", request, actor=session.ACTOR)
+        snapshot, _ = await manager.intervene(snapshot.id, "resume", request, actor=session.ACTOR)
     return snapshot
 
 
@@ -224,9 +225,9 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
     """
 
     async def start_fork(manager: DebateManager) -> DebateSnapshot:
-        parent = await manager.load(debate_id)
+        parent = await manager.load(await find_debate_id(manager, debate_id))
         changes = build_fork_changes(parent.debate.names, given)
-        return await manager.fork(debate_id, at_round, changes, actor=session.ACTOR)
+        return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
     run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
 

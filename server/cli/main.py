@@ -43,7 +43,8 @@ class ErrorReportingGroup(click.Group):
 def counterpoint(ctx: click.Context, db: str | None) -> None:
     """Second opinions: debates between models, run, steered and judged.
 
-    Without a command, Counterpoint serves MCP on stdin and stdout.
+    Without a command, Counterpoint serves MCP on stdin and stdout. ID is the id of a debate, or its beginning: four
+    characters or more.
 
     Example: counterpoint debate "Should we rewrite the billing service in Rust?"
     """
@@ -114,8 +115,10 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
     chosen = VIEWS[view]
-    source = session.run_with_manager(
-        settings, lambda manager: queries.load_view_source(manager, debate_id, chosen, is_whole=True)
+    source = session.run_with_debate(
+        settings,
+        debate_id,
+        lambda manager, found: queries.load_view_source(manager, found, chosen, is_whole=True),
     )
     if as_json or not chosen.render:
         click.echo(session.format_json(chosen.build(source)))
@@ -140,10 +143,10 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     if file_format == "markdown":
-        snapshot = session.run_with_manager(settings, lambda manager: manager.load(debate_id))
+        snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
         text = remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
     else:
-        data = session.run_with_manager(settings, lambda manager: transfer.export_debate(manager, debate_id))
+        data = session.run_with_debate(settings, debate_id, transfer.export_debate)
         text = session.format_json(data)
     if output is None:
         click.echo(text)
@@ -188,14 +191,16 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
 
-    async def find_pairs(manager: DebateManager) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    async def find_pairs(manager: DebateManager, this_id: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        this = await manager.load(this_id)
         if other_id:
-            pair = compare.build_comparison(await manager.load(debate_id), await manager.load(other_id))
+            other = await manager.load(await queries.find_debate_id(manager, other_id))
+            pair = compare.build_comparison(this, other)
             return [pair], pair
-        relatives, unavailable = await queries.compare_family(manager, await manager.load(debate_id))
-        return relatives, compare.build_family(debate_id, relatives, unavailable)
+        relatives, unavailable = await queries.compare_family(manager, this)
+        return relatives, compare.build_family(this_id, relatives, unavailable)
 
-    pairs, data = session.run_with_manager(settings, find_pairs)
+    pairs, data = session.run_with_debate(settings, debate_id, find_pairs)
     if as_json:
         click.echo(session.format_json(data))
         return

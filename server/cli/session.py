@@ -13,6 +13,7 @@ import click
 
 from server.debate.views import catalog
 from server.engine.debates import DebateManager
+from server.engine.queries import find_debate_id
 from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
@@ -47,6 +48,17 @@ def run_with_manager(
         return anyio.run(open_and_run)
     except BaseExceptionGroup as group:
         raise find_root_cause(group) from None
+
+
+def run_with_debate(
+    settings: Settings, debate_id: str, operation: Callable[[DebateManager, str], Coroutine[Any, Any, T]]
+) -> T:
+    """Run an operation on the debate with this id, or with the only one that begins so."""
+
+    async def find_and_run(manager: DebateManager) -> T:
+        return await operation(manager, await find_debate_id(manager, debate_id))
+
+    return run_with_manager(settings, find_and_run)
 
 
 def find_root_cause(error: BaseException) -> BaseException:

@@ -6,7 +6,6 @@ from server.cli import session
 from server.debate.facts.events import Recorded
 from server.debate.views.events import build_event_row, is_hidden, list_shown_entries
 from server.debate.views.state import status_reason
-from server.engine import queries
 from server.engine.debates import DebateManager
 from server.engine.store import DebateSnapshot
 from server.settings import Settings
@@ -20,8 +19,7 @@ from server.settings import Settings
 def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) -> None:
     """Follow a debate, whichever process runs it, and print what is said as it is recorded.
 
-    It ends with the debate. ID can be the beginning of an id, four characters or more. Ctrl-C leaves the debate as it
-    is; --since-seq goes on from an entry.
+    It ends with the debate. Ctrl-C leaves the debate as it is; --since-seq goes on from an entry.
 
     Example: counterpoint watch k3x9w2m4p7qr
     """
@@ -37,9 +35,9 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
         elif not hidden:
             live.print_event(out, snapshot, entry.event)
 
-    async def follow(manager: DebateManager) -> DebateSnapshot:
+    async def follow(manager: DebateManager, this_id: str) -> DebateSnapshot:
         seq, reason = since_seq, ""
-        async for snapshot in manager.watch_states(await queries.find_debate_id(manager, debate_id)):
+        async for snapshot in manager.watch_states(this_id):
             for entry in list_shown_entries(snapshot)[seq:]:
                 seq = entry.seq
                 show(snapshot, entry)
@@ -48,6 +46,6 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
                 live.print_note(out, f"Waiting: {reason}", "")
         return snapshot
 
-    snapshot = session.run_with_manager(settings, follow)
+    snapshot = session.run_with_debate(settings, debate_id, follow)
     if not as_json:
         live.print_summary(snapshot, out)

@@ -329,3 +329,32 @@ async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_after_a_warnin
     assert isinstance(out.file, io.StringIO)
     shown = out.file.getvalue()
     assert shown.index("far too small to judge") < shown.index("Verdict: Undecided")
+
+
+@pytest.mark.requirement("M5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "ID"],
+        ["show", "ID", "--view", "state"],
+        ["export", "ID"],
+        ["export", "ID", "--as", "json"],
+        ["compare", "ID", "ID"],
+        ["watch", "ID"],
+        ["fork", "ID", "--at-round", "1", "--judge-model", "scripted"],
+        ["debate", "--continue", "ID"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_finds_a_debate_by_the_beginning_of_its_id(
+    cli: Cli, finished: dict[str, Any], command: list[str]
+) -> None:
+    whole = finished["debate_id"]
+
+    shown, missing = (
+        cli(*[found if part == "ID" else part for part in command]) for found in (whole[:4], whole[:3])
+    )
+
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert missing.exit_code != 0
+    assert f"There is no debate '{whole[:3]}'" in missing.stderr
