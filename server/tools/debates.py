@@ -129,10 +129,12 @@ class SubmitTurn(ToolArguments):
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
-        snapshot, told = await call.manager.submit(*turn, actor=call.actor, wait=wait, on_change=call.report)
+        snapshot, effect = await call.manager.submit(
+            *turn, actor=call.actor, wait=wait, on_change=call.report
+        )
         step = await results.build_step_result(call.manager, snapshot, call.params.name)
         return results.build_tool_result(
-            results.TurnResult(**dict(step), effect=told), texts.format_step_result
+            results.TurnResult(**dict(step), effect=effect), texts.format_step_result
         )
 
 

@@ -276,7 +276,8 @@ def describe_shape(found: Schema) -> str:
         more = ", …" if len(shown) > MAX_SHAPE_FIELDS else ""
         return f"{described} {{{', '.join(shown[:MAX_SHAPE_FIELDS])}{more}}}"
     if "items" in found:
-        return f"{described} of {describe_shape(found['items']).replace('an object', 'objects', 1)}"
+        item = describe_shape(found["items"])
+        return f"{described} of {'texts' if item == 'text' else item.replace('an object', 'objects', 1)}"
     return described
 
 

@@ -99,7 +99,7 @@ async def test_nothing_can_be_done_to_a_debate_that_is_over(open_client: Any) ->
     async with open_client() as client:
         debate_id = (await run_debate(client))["debate_id"]
 
-        assert "is over (concluded)" in await expect_tool_error(
+        assert "is over (concluded). Call fork_debate" in await expect_tool_error(
             client, "intervene", debate_id=debate_id, action="pause"
         )
         assert (await call(client, "step_round", debate_id=debate_id))["status"] == "concluded"
@@ -118,6 +118,7 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"debaters": [{"name": "a", "stance": 1, "weight": 2}]}, UNKNOWN_STANCE),
     ({"debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
     ({"debaters": "Ada, Ben"}, "`debaters` must be a list of objects {name, stance, role,"),
+    ({"models": 3}, "`models` must be a list of texts."),
     ({"options": []}, "`options` must be an object {moderator, judges,"),
     ({"options": {"judges": {"modles": 2}}}, "unknown. Did you mean models? There are: count, models"),
     (

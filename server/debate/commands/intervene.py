@@ -67,7 +67,9 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     """
     if debate.ended:
         over = f"The debate is over ({debate.ended.ending})."
-        raise InvalidRequestError(f"{over} Start another, or read it with get_verdict.")
+        raise InvalidRequestError(
+            f"{over} Call fork_debate to try it otherwise, or get_verdict for the finding."
+        )
     require(action in HANDLERS, f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
     events, effect = HANDLERS[action].build(debate, request)
     made: dict[str, Any] = {"request_id": request.request_id}

@@ -133,7 +133,7 @@ class TestConcluding:
 @pytest.mark.parametrize("action", ACTIONS)
 def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
     assert refused(simulate().play(), action, text="x") == (
-        "The debate is over (concluded). Start another, or read it with get_verdict."
+        "The debate is over (concluded). Call fork_debate to try it otherwise, or get_verdict for the finding."
     )
 
 
