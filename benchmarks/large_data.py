@@ -110,7 +110,7 @@ async def fill_journal(journal: Journal) -> None:
                     at=TIMESTAMP,
                     actor="benchmark",
                     bodies=[event.model_dump(mode="json") for event in events],
-                    summary=build_stream_summary(debate, events, ()),
+                    summary=build_stream_summary(debate, events, (), {}),
                 )
             )
         await asyncio.gather(*appends)
@@ -187,7 +187,7 @@ async def measure_replay() -> list[Measurement]:
                 at=TIMESTAMP,
                 actor="benchmark",
                 bodies=[event.model_dump(mode="json") for event in events],
-                summary=build_stream_summary(after, events, ()),
+                summary=build_stream_summary(after, events, (), {}),
             )
             store = DebateStore(journal, utc_now)
             times = await time_repeatedly(lambda: store.load("long"), 25)

@@ -5,7 +5,7 @@ in the database before they are made. So all processes on a database share the b
 nothing. A reservation ends when the answer is recorded, or with the lease of the process that held it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
@@ -112,14 +112,23 @@ def sum_amounts(amounts: Iterable[Amount]) -> Amount:
     return Amount(sum(one.requests for one in amounts), sum((one.cost for one in amounts), Decimal(0)))
 
 
-def spending_by_day(
-    entries: Sequence[Recorded], inherited_rounds: int, estimated_cost: Decimal
-) -> dict[str, Amount]:
-    """What a debate's own answers took, retries included, by the day on which they were recorded here (ISO 8601).
+class DaySum(NamedTuple):
+    """What a debate's own answers took on a day. It only grows."""
 
-    `estimated_cost`: of an answer whose tokens were not counted.
-    """
-    days: dict[str, Amount] = {}
+    requests: int = 0
+    cost: Decimal = Decimal(0)  # of the answers whose price or tokens are known
+    uncounted: int = 0  # answers whose tokens nobody counted
+
+    def estimate(self, cost: Decimal) -> Amount:
+        """`cost`: of an answer whose tokens were not counted."""
+        return Amount(self.requests, self.cost + self.uncounted * cost if self.uncounted else self.cost)
+
+
+def add_spending(
+    days: Mapping[str, DaySum], entries: Iterable[Recorded], inherited_rounds: int
+) -> dict[str, DaySum]:
+    """The sums with further entries, retries included, by the day on which they were recorded here (ISO 8601)."""
+    sums = dict(days)
     for entry in entries:
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
@@ -131,9 +140,11 @@ def spending_by_day(
             or getattr(entry.event, "round", 0) <= inherited_rounds
         ):
             continue
-        price = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
-        if usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens):
-            price = estimated_cost
+        is_uncounted = usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens)
+        cost = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
         day = entry.at[:10]
-        days[day] = days.get(day, Amount()).plus(Amount(attempts, price))
-    return days
+        before = sums.get(day, DaySum())
+        sums[day] = DaySum(
+            before.requests + attempts, before.cost + cost, before.uncounted + bool(is_uncounted)
+        )
+    return sums

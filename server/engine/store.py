@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from server.debate.facts.events import Event, Recorded, Resumed, load
+from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
@@ -19,7 +19,7 @@ from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
 from server.debate.views.state import StoredDebate, has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
-from server.engine.daily_budget import spending_by_day
+from server.engine.daily_budget import DaySum, add_spending
 from server.engine.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.repeats import TwinError, build_opening_key
 from storage.journal import (
@@ -39,6 +39,8 @@ SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked f
 @dataclass(frozen=True, slots=True)
 class DebateSnapshot(StoredDebate):
     """A stored debate as this process knows it."""
+
+    days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""
@@ -112,7 +114,9 @@ class DebateStore:
             history = tuple(map(parse_entry, await self.journal.read(debate_id)))
             if not history:
                 raise DebateNotFoundError(debate_id)
-            return DebateSnapshot(debate_id, replay(entry.event for entry in history), history)
+            debate = replay(entry.event for entry in history)
+            days = add_spending({}, history, debate.setup.forked_at_round)
+            return DebateSnapshot(debate_id, debate, history, days)
 
     def keep(self, snapshot: DebateSnapshot) -> None:
         """Keep it in memory, and of those used before it as many as fit."""
@@ -160,7 +164,8 @@ class DebateStore:
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
-        unsaved = (Recorded(0, at, actor, "", event) for event in events)
+        unsaved = [Recorded(0, at, actor, "", event) for event in events]
+        days = add_spending(reached.days, unsaved, reached.debate.setup.forked_at_round)
         with translate_storage_errors():
             entries = await self.journal.append(
                 reached.id,
@@ -168,7 +173,7 @@ class DebateStore:
                 at=at,
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
-                summary=build_stream_summary(reached.debate, events, (*history, *unsaved)),
+                summary=build_stream_summary(reached.debate, events, (*history, *unsaved), days),
                 key=key,
                 reserved=reserved,
             )
@@ -178,7 +183,7 @@ class DebateStore:
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
-        return self.publish(replace(reached, entries=(*history, *saved)))
+        return self.publish(replace(reached, entries=(*history, *saved), days=days))
 
     async def restore(
         self, debate_id: str, entries: Sequence[Entry], debate: Debate
@@ -192,7 +197,8 @@ class DebateStore:
             *map(parse_entry, own),
             *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
         ]
-        summary = build_stream_summary(debate, [debate.setup], history)
+        days = add_spending({}, history, debate.setup.forked_at_round)
+        summary = build_stream_summary(debate, [debate.setup], history, days)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)
         return (self.publish(snapshot) if added else snapshot), added
@@ -221,14 +227,25 @@ def parse_entry(entry: Entry) -> Recorded:
     return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)
 
 
-def build_stream_summary(
-    debate: Debate, events: Sequence[Event], entries: Sequence[Recorded]
-) -> StreamSummary:
-    """The row of lists and searches. `events`: the new ones; `entries`: all, the new ones included.
+def rewrites_index(event: Event) -> bool:
+    """Whether the search index gets the text of the debate anew: where it begins and ends, and with a new round.
 
-    The search index is rewritten only where a round begins or ends: one turn is not worth the write.
+    Of eight rounds and more, only with every second one, of sixteen with every fourth, and so on: all that was said
+    is written again each time.
     """
-    is_indexed = any(event.kind in ("opened", "phase_entered", "concluded", "ended") for event in events)
+    if isinstance(event, PhaseEntered):
+        return event.round % max((1 << event.round.bit_length()) // 8, 1) == 0
+    return event.kind in ("opened", "concluded", "ended")
+
+
+def build_stream_summary(
+    debate: Debate, events: Sequence[Event], entries: Sequence[Recorded], days: Mapping[str, DaySum]
+) -> StreamSummary:
+    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included.
+
+    The search index is rewritten only where `rewrites_index` says so.
+    """
+    is_indexed = any(map(rewrites_index, events))
     price = compute_max_call_cost(debate, estimate_next_call(debate))
     return StreamSummary(
         title=debate.setup.question,
@@ -246,5 +263,5 @@ def build_stream_summary(
             "paused_until": debate.paused.until if debate.paused else "",
         },
         search_text=build_search_text(debate) if is_indexed else None,
-        spending=spending_by_day(entries, debate.setup.forked_at_round, price),
+        spending={day: spent.estimate(price) for day, spent in days.items()},
     )

@@ -16,10 +16,8 @@ from server.engine.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.store import DebateSnapshot, build_stream_summary
+from server.engine.store import DebateSnapshot, build_stream_summary, rewrites_index
 from storage.journal import Journal, StreamSummary
-
-INDEXED_KINDS = ("opened", "phase_entered", "concluded", "ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ async def rewrite(journal: Journal, snapshot: DebateSnapshot) -> bool:
 
 
 def build_summary(snapshot: DebateSnapshot) -> StreamSummary:
-    return build_stream_summary(snapshot.debate, [snapshot.debate.setup], snapshot.entries)
+    return build_stream_summary(snapshot.debate, [snapshot.debate.setup], snapshot.entries, snapshot.days)
 
 
 def find_differences(snapshot: DebateSnapshot, stored: StreamSummary) -> list[str]:
@@ -95,9 +93,9 @@ def find_differences(snapshot: DebateSnapshot, stored: StreamSummary) -> list[st
 
 
 def is_earlier_text(snapshot: DebateSnapshot, text: str | None) -> bool:
-    """Whether it is that of a state since the round began: a turn alone does not rewrite it."""
+    """Whether it is that of a state since it was last rewritten."""
     entries = snapshot.entries
-    indexed = [entry.seq for entry in entries if entry.event.kind in INDEXED_KINDS]
+    indexed = [entry.seq for entry in entries if rewrites_index(entry.event)]
     return any(
         build_search_text(replay(entry.event for entry in entries[:seq])) == text
         for seq in range(indexed[-1], len(entries))

@@ -149,3 +149,19 @@ def test_a_check_under_a_server_that_writes_finds_nothing_wrong(database: str) -
                 assert (await check_database(other)).problems == ()
 
     anyio.run(run)
+
+
+def test_a_long_debate_that_goes_on_is_found_and_fits_its_entries(cli: Cli, database: str) -> None:
+    async def hold_nine_rounds() -> None:
+        async with open_engine(
+            database, ScriptedModel(lambda request: f"It is word{request.prompt.summary.round}.")
+        ) as running:
+            snapshot = await start_debate(running, format="handoff", max_rounds=12)
+            for _ in range(9):
+                snapshot = await running.step(snapshot.id, wait=5)
+            assert snapshot.debate.round == len(snapshot.debate.turns) == 9
+            found = [bool(await running.find(f"word{number}")) for number in range(1, 10)]
+            assert found == [True] * 7 + [False] * 2
+
+    anyio.run(hold_nine_rounds)
+    check(cli, code=0)

@@ -8,6 +8,7 @@ from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import SeatKind
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
+from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import clean_line, format_count, format_heading
@@ -15,7 +16,8 @@ from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.rules.readings import order_turns
-from server.debate.views.names import name_debate
+from server.debate.views.blind import hide_blind_answers
+from server.debate.views.names import name_debate, name_event
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
     fork_origin_line,
@@ -285,14 +287,15 @@ def estimate_line(debate: Debate) -> str:
 
 def build_search_text(debate: Debate) -> str:
     """The text that the search index holds for a debate, without what is hidden from clients."""
-    debate = name_debate(debate)
-    setup = debate.setup
+    shown, setup = hide_blind_answers(debate), debate.setup
     parts = [setup.question, *setup.tags, setup.forked_from]  # its id finds the forks of a debate
     parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
     parts += [document.title for document in setup.documents]
-    parts += [turn.text for turn in debate.turns if is_visible(debate, "debaters")]
+    # Not by `name_debate`: of a debate that goes on, it would name everything for each new round.
+    turns = [fact for fact in shown.transcript_events if isinstance(fact, events.Spoke)]
+    parts += [name_sides(debate, turn.text) for turn in turns if is_visible(debate, "debaters")]
     if debate.verdict:
         parts += [debate.verdict.verdict, debate.verdict.reasoning]
     if debate.deliverable and is_visible(debate, "synthesizer"):
-        parts.append(debate.deliverable.text)
+        parts.append(name_event(debate, debate.deliverable).text)
     return "\n".join(parts)
