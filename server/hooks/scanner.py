@@ -51,11 +51,12 @@ class SnapshotCache:
         return snapshot
 
 
-def debate_at(snapshot: DebateSnapshot, seq: int) -> Debate:
-    """The debate after entry `seq`."""
+def debate_at(snapshot: DebateSnapshot, seq: int, before: Debate | None = None) -> Debate:
+    """The debate after entry `seq`. `before`: the debate after an earlier entry, or this one, to go on from."""
     if seq == snapshot.debate.version:
         return snapshot.debate
-    return replay(entry.event for entry in snapshot.entries[:seq])
+    start = before.version if before else 0
+    return replay((entry.event for entry in snapshot.entries[start:seq]), before)
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +112,7 @@ class EntryScanner:
                 raise
             logger.warning("Hooks skip debate %s: %s", debate_id, error)
             return []
-        items = []
+        items, debate = [], None
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
             if entry.restored or not is_recent(entry, now, self.config.max_age_hours):
@@ -120,7 +121,8 @@ class EntryScanner:
                 hooks = [hook for hook in active if {ANY_EVENT, name} & set(hook.on)]
                 if not hooks:
                     continue
-                fields = collect_fields(debate_id, debate_at(snapshot, reference.seq), entry, name)
+                debate = debate_at(snapshot, reference.seq, debate)
+                fields = collect_fields(debate_id, debate, entry, name)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.
                     if all(set(fields.get(key, ())) & set(accepted) for key, accepted in hook.when.items()):
