@@ -25,6 +25,8 @@ def remove_invisible(text: str) -> str:
 
     Every kind of line break becomes a newline; tabs stay; lone surrogates become question marks.
     """
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text  # most texts: ten times as fast
     whole = _ESCAPE_SEQUENCE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
     return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", whole))
 
