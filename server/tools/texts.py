@@ -3,7 +3,7 @@
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
 from server.debate.views.catalog import format_json
-from server.debate.views.markdown import format_position, format_report, section
+from server.debate.views.markdown import END_REASONS, format_position, format_report, section
 from server.debate.views.state import describe_task, fork_origin_line
 from server.engine.queries import DebateRow
 from server.tools.results import (
@@ -60,7 +60,9 @@ def format_standing(result: DebateResult, round_number: int = 0, phase: str = ""
     """Status, round and reason in a sentence or two."""
     where = f", round {round_number} ({phase})" if round_number else ""
     at_work = ", at work" if result.working else ""
-    return f"Debate {result.debate_id}: {result.status}{at_work}{where}. {result.reason}".rstrip()
+    ended = END_REASONS.get(result.reason)
+    reason = f"The talk ended: {ended}." if ended else result.reason
+    return f"Debate {result.debate_id}: {result.status}{at_work}{where}. {reason}".rstrip()
 
 
 def format_background(result: VerdictResult) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 
 from server.debate.facts.text import collapse_whitespace
+from server.debate.views.markdown import END_REASONS
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.tools import texts
@@ -138,7 +139,8 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from facts(name, part)
     elif value and (name, value) not in (("act", "argument"), ("view", "state"), ("view", "transcript")):
         words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted"}
-        yield name, words.get(name, "true") if isinstance(value, bool) else f"{value}"
+        told = END_REASONS.get(value, value) if name == "reason" else value
+        yield name, words.get(name, "true") if isinstance(value, bool) else f"{told}"
 
 
 def plain(text: str) -> str:
