@@ -54,7 +54,7 @@ class DatabaseFile:
         self._path = Path(path)
         self._identity: FileIdentity | None = None
         self._size = 0
-        self._sibling_identities: dict[str, FileIdentity] = {}
+        self._siblings: dict[Path, FileIdentity] = {}  # the log and its index
 
     def remember(self) -> None:
         """Take what the path means now for the database that is about to be opened."""
@@ -63,10 +63,10 @@ class DatabaseFile:
 
     def remember_log(self) -> None:
         """Take the log and its index for those of the database that was opened."""
-        self._sibling_identities = {
-            suffix: (found.st_dev, found.st_ino)
-            for suffix in (LOG_SUFFIX, INDEX_SUFFIX)
-            if (found := find_status(Path(self.path + suffix)))
+        self._siblings = {
+            path: (found.st_dev, found.st_ino)
+            for path in (Path(self.path + LOG_SUFFIX), Path(self.path + INDEX_SUFFIX))
+            if (found := find_status(path))
         }
 
     def check(self) -> None:
@@ -92,12 +92,11 @@ class DatabaseFile:
         main = find_status(self._path)
         if main and main.st_size == 0:
             self._path.replace(lost)
-        for suffix, identity in self._sibling_identities.items():
-            sibling = Path(self.path + suffix)
-            found = find_status(sibling)
+        for path, identity in self._siblings.items():
+            found = find_status(path)
             if found and (found.st_dev, found.st_ino) == identity:
-                sibling.replace(lost + suffix)
-        self._sibling_identities = {}
+                path.replace(lost + path.name.removeprefix(self._path.name))
+        self._siblings = {}
 
     def _raise(self, find_loss: Callable[[], str]) -> None:
         try:
@@ -121,10 +120,10 @@ class DatabaseFile:
         return ""
 
     def _find_log_loss(self) -> str:
-        for suffix, identity in self._sibling_identities.items():
-            found = find_status(Path(self.path + suffix))
+        for path, identity in self._siblings.items():
+            found = find_status(path)
             if not found or (found.st_dev, found.st_ino) != identity:
-                return f"lost its file {self._path.name}{suffix}"
+                return f"lost its file {path.name}"
         return ""
 
 
