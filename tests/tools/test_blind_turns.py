@@ -78,12 +78,14 @@ async def test_it_is_in_nothing_that_a_client_can_read_before_the_caller_s_own_i
         others += await read_everything(client, step["debate_id"])
         found = (await call(client, "find_debates", query=SECRET))["debates"]
         tally = (await read_view(client, step, "result")).get("ballots", {"votes": {}})
+        counted = (await read_view(client, step, "analysis"))["debaters"]["Bot"]["words"]
         mine = {**this, "speaker": step["awaited"][0]["speaker"], "text": OWN[step["awaited"][0]["task"]]}
         await call(client, "submit_turn", **mine)
         later = await read_everything(client, step["debate_id"])
 
     assert not [text for text in others if SECRET in text]
     assert (found, tally["votes"]) == ([], {})
+    assert (counted > 0) == (task == "judgment")  # only then it has spoken before
     assert "is shown when the round is complete" in result_text(started)
     assert any(SECRET in text for text in later)
 

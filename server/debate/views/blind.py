@@ -50,6 +50,7 @@ def hide_blind_answers(debate: Debate) -> Debate:
     return replace(
         debate,
         transcript_events=tuple(event for event in debate.transcript_events if not is_blind(event, blind)),
+        turns=tuple(turn for turn in debate.turns if not is_blind(turn, blind)),
         ballots=tuple(ballot for ballot in debate.ballots if not is_blind(ballot, blind)),
         judgments=tuple(judgment for judgment in debate.judgments if not is_blind(judgment, blind)),
         superseded=tuple(vote for vote in debate.superseded if not is_blind(vote, blind)),
