@@ -50,26 +50,25 @@ def list_expected(era: str) -> set[str]:
     return {check for group in groups for check in group["checks"].get(era, ())}
 
 
+def find_failures(address: str, era: str, results: Path) -> set[str]:
+    """Run the suite. Returns the checks that failed, as scenario:check."""
+    command = [find_node(NODE), str(SUITE), "server", "--url", address, "--requirements", era]
+    done = subprocess.run(
+        [*command, "-o", str(results)], capture_output=True, text=True, timeout=120, check=False
+    )
+    failures = list_failures(results)
+    assert len(failures) == SCENARIOS[era], done.stdout + done.stderr
+    return {f"{scenario}:{check}" for scenario, checks in failures.items() for check in checks}
+
+
 @pytest.mark.parametrize("era", SCENARIOS)
 def test_what_fails_of_the_conformance_suite_is_known_and_has_a_reason(
     address: str, era: str, tmp_path: Path
 ) -> None:
-    command = [
-        find_node(NODE),
-        str(SUITE),
-        "server",
-        "--url",
-        address,
-        "--requirements",
-        era,
-        "-o",
-        str(tmp_path),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    failures = list_failures(tmp_path)
-
-    assert len(failures) == SCENARIOS[era], done.stdout + done.stderr
-    failed = {f"{scenario}:{check}" for scenario, checks in failures.items() for check in checks}
     expected = list_expected(era)
+    failed = find_failures(address, era, tmp_path / "first")
+    if any(check.endswith(":scenario-timeout") for check in failed):  # a busy machine, or a server that hangs
+        failed = find_failures(address, era, tmp_path / "second")
+
     assert sorted(failed - expected) == []
     assert sorted(expected - failed) == []
