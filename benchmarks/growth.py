@@ -14,9 +14,9 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import Usage
 from server.debate.replies.extract import Reply
 from server.debate.views.catalog import find_view
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import load_view_source
-from server.engine.store import DebateSnapshot
 from server.models import OnText, Request
 from server.settings import Settings
 from server.tools.pages import build_page

@@ -22,9 +22,9 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import apply
+from server.engine.database.store import DebateStore, build_stream_summary
 from server.engine.debates import DebateManager, utc_now
 from server.engine.queries import list_debates
-from server.engine.store import DebateStore, build_stream_summary
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 
 from server.debate.facts.text import clean_line, remove_invisible
-from server.engine.daily_budget import DailyLimits
+from server.engine.database.daily_budget import DailyLimits
+from server.engine.database.errors import translate_storage_errors
 from server.engine.debates import DebateManager, utc_now
-from server.engine.errors import translate_storage_errors
 from server.engine.model_calls import LEEWAY
 from server.engine.recovery import Recovery
 from server.models.fakes.chaos import Chaos

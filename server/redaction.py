@@ -63,6 +63,10 @@ def redact_json(value: Any, keep: Sequence[str] = ()) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
+MODEL_FIELDS = ("model", "models", "fallback_models")
+"""Fields of facts that name models, which are asked by these names, even if one is a value of the environment."""
+
+
 def redact_model(model: AnyModel, keep: Sequence[str] = ()) -> AnyModel:
     """As `redact_json`, for a pydantic model; the same object if nothing in it is secret."""
     text = model.model_dump_json(by_alias=True)

@@ -86,13 +86,13 @@ MUTATIONS = {
         LIMITS,
     ),
     "trust an expired lease": Mutation(
-        "server/engine/leases.py",
+        "server/engine/database/leases.py",
         "return is_valid or debate_id in await self.renew([debate_id])",
         "return True",
         LEASE_LOSS,
     ),
     "take over the lease of a live process": Mutation(
-        "server/engine/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
+        "server/engine/database/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
     "let two owners have one lease": Mutation(
         "storage/sqlite_leases.py",
@@ -159,7 +159,7 @@ MUTATIONS = {
         "tests/hooks/test_webhooks.py::test_a_name_with_one_private_address_is_not_called",
     ),
     "intervene twice for one delivery": Mutation(
-        "server/engine/repeats.py",
+        "server/engine/database/repeats.py",
         'getattr(entry.event, "request_id", "") == request.request_id',
         "False",
         "tests/hooks/test_hooks.py::test_an_intervention_that_was_not_noted_is_made_once",

@@ -20,9 +20,9 @@ from mcp.client.stdio import StdioServerParameters
 from benchmarks.child_processes import ROOT
 from benchmarks.measurements import Measurement
 from server.debate.rules.decide import Ask, Record, decide
+from server.engine.database.errors import DebateNotFoundError
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.debates import utc_now
-from server.engine.errors import DebateNotFoundError
-from server.engine.store import DebateSnapshot, DebateStore
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15

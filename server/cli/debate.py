@@ -27,9 +27,9 @@ from server.debate.facts.config import HandoffMode, Limits, OnWindow, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
-from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import model as local
 from server.models.local import weights

@@ -43,8 +43,8 @@ from server.debate.views.warnings import (
     describe_lost_predicate,
     has_uninformative_decision,
 )
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
 from server.models.registry import family
 
 REDRAW_INTERVAL = 0.1  # seconds between two redraws

@@ -13,8 +13,8 @@ from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries, transfer
+from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError
 from server.models.local.weights import WeightsError
 from server.redaction import redact_error
 from server.settings import Settings, package_version

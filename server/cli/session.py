@@ -12,9 +12,9 @@ import anyio
 import click
 
 from server.debate.views import catalog
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
-from server.engine.store import DebateSnapshot
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 

@@ -6,8 +6,8 @@ from server.cli import session
 from server.debate.facts.events import Recorded
 from server.debate.views.events import build_event_row, is_hidden, list_shown_entries
 from server.debate.views.state import status_reason
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
 from server.settings import Settings
 
 

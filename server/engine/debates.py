@@ -30,18 +30,18 @@ from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import is_round_over
 from server.debate.rules.schedule import find_models
-from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
+from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
+from server.engine.database.errors import translate_storage_errors
+from server.engine.database.leases import Leases
+from server.engine.database.repeats import dump_arguments, find_repeated, find_repeated_turn
+from server.engine.database.store import DebateSnapshot, DebateStore, OnCommit
 from server.engine.driver import DebateDriver, OnChange
-from server.engine.errors import translate_storage_errors
-from server.engine.leases import Leases
-from server.engine.model_calls import LEEWAY, MODEL_FIELDS, ModelCaller
-from server.engine.repeats import dump_arguments, find_repeated, find_repeated_turn
+from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
-from server.engine.store import DebateSnapshot, DebateStore, OnCommit
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry, find_default_models
 from server.models.windows import WindowTable
-from server.redaction import redact_model
+from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
 from storage.journal import Journal, StreamListing
 

@@ -12,10 +12,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
-from server.engine.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
-from server.engine.presence import DatabasePresence
+from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
+from server.engine.database.presence import DatabasePresence
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.runner import TO_END, Run, Runner, has_reached
-from server.engine.store import DebateSnapshot, DebateStore
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
 PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: clients abandon silent requests

@@ -24,7 +24,7 @@ from server.debate.rules.schedule import find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
-from server.redaction import redact, redact_model, redact_pieces
+from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
 
 MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
@@ -34,8 +34,6 @@ LEEWAY = 30  # seconds
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 
-MODEL_FIELDS = ("model", "models", "fallback_models")
-"""Fields of facts that name models, which are asked by these names, even if one is a value of the environment."""
 
 MAX_QUICK_LENGTH = 50_000
 """Characters of a reply that are read without a thread; to read a longer one, or to check a result against its schema,

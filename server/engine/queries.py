@@ -14,9 +14,9 @@ from server.debate.facts.quoting import quote_heading, quote_inline
 from server.debate.facts.text import format_heading
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
+from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError, StorageUnavailableError
-from server.engine.store import DebateSnapshot
 from storage.journal import StreamListing
 
 PAGE_SIZE = 20

@@ -14,8 +14,8 @@ from operator import attrgetter
 import anyio
 
 from server.debate.facts.errors import DebateError
+from server.engine.database.store import format_time
 from server.engine.debates import DebateManager
-from server.engine.store import format_time
 
 MAX_LISTED = 100_000
 POLL_INTERVAL = 60.0  # seconds between searches for unfinished debates

@@ -29,11 +29,11 @@ from server.debate.rules.decide import (
     is_round_over,
 )
 from server.debate.rules.transitions import replay
-from server.engine.daily_budget import DailyBudget, sum_amounts
-from server.engine.errors import DatabaseUnavailableError
-from server.engine.leases import LeaseLostError
+from server.engine.database.daily_budget import DailyBudget, sum_amounts
+from server.engine.database.errors import DatabaseUnavailableError
+from server.engine.database.leases import LeaseLostError
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.model_calls import ModelCaller
-from server.engine.store import DebateSnapshot, DebateStore
 from server.models import MAX_ATTEMPTS
 from server.redaction import redact_model
 from storage.journal import Amount

@@ -25,9 +25,9 @@ from server.debate.records.setup import DEBATE_ID
 from server.debate.records.verify import NEWER_RELEASE_HINT, parse_event, verify_record
 from server.debate.views.events import build_receipt
 from server.debate.views.verdict import build_result
+from server.engine.database.errors import translate_storage_errors
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.errors import translate_storage_errors
-from server.engine.store import DebateSnapshot
 from storage.chain import verify_links
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 

@@ -16,9 +16,13 @@ import anyio
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.engine.database.errors import (
+    DebateNotFoundError,
+    StorageUnavailableError,
+    translate_storage_errors,
+)
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError, StorageUnavailableError, translate_storage_errors
-from server.engine.store import DebateSnapshot
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template

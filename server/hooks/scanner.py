@@ -12,8 +12,8 @@ from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
 from server.debate.views.events import event_names
-from server.engine.errors import StorageUnavailableError
-from server.engine.store import DebateSnapshot
+from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.store import DebateSnapshot
 from server.hooks.config import Hook, HooksConfig
 from server.hooks.matching import ANY_EVENT, collect_fields
 from storage.journal import DamagedStreamError, StorageError

@@ -10,8 +10,8 @@ from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
+from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError
 from server.engine.queries import DebateRow, list_debates, load_view_source
 from server.redaction import redact
 from server.tools.tool import RequestContext

@@ -10,10 +10,9 @@ from mcp.server.lowlevel import Server
 
 from server.debate.facts.quoting import quote_inline
 from server.engine.debates import DebateManager
-from server.engine.model_calls import MODEL_FIELDS
 from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
-from server.redaction import redact_model
+from server.redaction import MODEL_FIELDS, redact_model
 from server.settings import package_version
 from server.tools.debates import build_all_tools
 from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error

@@ -14,8 +14,8 @@ from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views import catalog
 from server.engine import queries
-from server.engine.repeats import TwinError
-from server.engine.store import DebateSnapshot
+from server.engine.database.repeats import TwinError
+from server.engine.database.store import DebateSnapshot
 from server.tools import pages, positions, results, texts
 from server.tools.hints import suggest_after_list
 from server.tools.results import SCHEME

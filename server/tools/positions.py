@@ -18,7 +18,7 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate
 from server.debate.views.state import framing_line
-from server.engine.store import DebateSnapshot
+from server.engine.database.store import DebateSnapshot
 from server.tools.tool import ToolCall
 
 INPUT_REQUIRED_VERSION = "2026-07-28"

@@ -11,9 +11,9 @@ from server.debate.facts.text import count_bytes
 from server.debate.rules.decide import status
 from server.debate.views import markdown, state, verdict
 from server.debate.views.state import StoredDebate
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow
-from server.engine.store import DebateSnapshot
 from server.models.registry import family
 from server.tools.fitting import Bounded, count_json, fit
 from server.tools.hints import suggest_next

@@ -17,8 +17,8 @@ from server.debate.commands import requests
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
 from server.debate.views.progress import Progress, build_progress, describe_progress
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
 
 MAX_ERRORS = 5
 MAX_ERROR_BYTES = 3_000

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from server.debate.facts.errors import InvalidRequestError
-from server.engine.errors import translate_storage_errors
+from server.engine.database.errors import translate_storage_errors
 from storage.database import copy_database
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
-from server.engine.debates import DebateManager
-from server.engine.errors import (
+from server.engine.database.errors import (
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.store import DebateSnapshot, build_stream_summary, rewrites_index
+from server.engine.database.store import DebateSnapshot, build_stream_summary, rewrites_index
+from server.engine.debates import DebateManager
 from storage.journal import Journal, StreamSummary
 
 

@@ -14,7 +14,7 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
-from server.engine.store import DebateSnapshot
+from server.engine.database.store import DebateSnapshot
 from tests.support.simulation import build_request
 
 if sys.platform != "win32":

@@ -7,8 +7,8 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Paused
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.store import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks

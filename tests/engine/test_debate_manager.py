@@ -15,8 +15,8 @@ from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import CallerCode
 from server.debate.views.verdict import build_verdict
+from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
-from server.engine.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.queries import find_debate_id
 from server.engine.transfer import restore_debate
 from server.models import OnText, Reply, Request

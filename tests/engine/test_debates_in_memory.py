@@ -3,7 +3,7 @@
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.engine.errors import StorageUnavailableError
+from server.engine.database.errors import StorageUnavailableError
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N11")]

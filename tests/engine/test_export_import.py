@@ -19,7 +19,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.bounds import MAX_ENTRIES
-from server.engine.errors import StorageUnavailableError
+from server.engine.database.errors import StorageUnavailableError
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer

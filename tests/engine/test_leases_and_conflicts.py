@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from server.engine.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
+from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
+from server.engine.database.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.debates import DebateManager, utc_now
-from server.engine.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
-from server.engine.store import DebateSnapshot, DebateStore
 from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry

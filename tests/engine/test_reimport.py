@@ -8,10 +8,10 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
+from server.engine.database.store import format_time
 from server.engine.debates import utc_now
 from server.engine.queries import compare_family
 from server.engine.recovery import Recovery
-from server.engine.store import format_time
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_round, start_debate

@@ -7,8 +7,8 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Recorded
+from server.engine.database.errors import DatabaseLostError, DebateNotFoundError
 from server.engine.debates import DebateManager
-from server.engine.errors import DatabaseLostError, DebateNotFoundError
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_debate, start_debate

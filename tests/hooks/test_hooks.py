@@ -11,9 +11,9 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
+from server.engine.database.leases import machine_name
+from server.engine.database.store import DebateSnapshot, format_time
 from server.engine.debates import utc_now
-from server.engine.leases import machine_name
-from server.engine.store import DebateSnapshot, format_time
 from server.engine.transfer import restore_debate
 from server.hooks import runner
 from server.hooks.scanner import build_delivery_id

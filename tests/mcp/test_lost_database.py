@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from server.engine.presence import WATCH_INTERVAL
+from server.engine.database.presence import WATCH_INTERVAL
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll

@@ -11,8 +11,8 @@ import anyio
 
 from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager, utc_now
-from server.engine.store import DebateSnapshot
 from server.models import Model
 from server.settings import Settings
 from tests.support.simulation import build_request

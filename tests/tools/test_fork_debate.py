@@ -10,7 +10,7 @@ from mcp import Client
 from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput
 from server.debate.rules.advance import CallerCode
-from server.engine.errors import DebateNotFoundError
+from server.engine.database.errors import DebateNotFoundError
 from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from server.debate.facts.errors import InvalidRequestError
-from server.engine.errors import StorageUnavailableError
+from server.engine.database.errors import StorageUnavailableError
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.backup import back_up
 from tests.contract.journal_helpers import append_entries, open_journal

@@ -12,7 +12,7 @@ from server.debate.facts.interventions import TalkConcluded
 from server.debate.rules.decide import Call, Wait, decide, pending_calls
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
-from server.engine.repeats import find_repeated_turn
+from server.engine.database.repeats import find_repeated_turn
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,

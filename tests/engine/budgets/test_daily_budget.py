@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
-from server.engine.leases import LeaseLostError
+from server.engine.database.leases import LeaseLostError
 from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel

@@ -13,8 +13,8 @@ from server.cli.doctor import check_handshake
 from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
+from server.engine.database.errors import StorageUnavailableError
 from server.engine.debates import DebateManager
-from server.engine.errors import StorageUnavailableError
 from server.engine.recovery import Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text

@@ -11,9 +11,9 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
+from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.store import DebateSnapshot
 from server.engine.debates import utc_now
-from server.engine.errors import StorageUnavailableError
-from server.engine.store import DebateSnapshot
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_round, start_debate

@@ -25,8 +25,7 @@ from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import pending_calls
 from server.debate.rules.transitions import replay
-from server.engine.model_calls import MODEL_FIELDS
-from server.redaction import redact_model
+from server.redaction import MODEL_FIELDS, redact_model
 from storage.canonical import encode_json
 from storage.journal import OpeningKey
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from server.engine.errors import translate_storage_errors
+from server.engine.database.errors import translate_storage_errors
 from storage.journal import Journal, StorageError
 
 LEASE_SECONDS = 3.0  # until a debate is taken over whose owner hangs, or died on another machine

@@ -15,8 +15,8 @@ import anyio
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Recorded
 from server.debate.rules.budget import UNBOUNDED, Remaining
-from server.engine.errors import translate_storage_errors
-from server.engine.leases import LeaseLostError, Leases
+from server.engine.database.errors import translate_storage_errors
+from server.engine.database.leases import LeaseLostError, Leases
 from storage.journal import Amount, Journal, Reservation
 
 

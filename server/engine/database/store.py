@@ -19,9 +19,9 @@ from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
 from server.debate.views.state import StoredDebate, has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
-from server.engine.daily_budget import DaySum, add_spending
-from server.engine.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
-from server.engine.repeats import TwinError, build_opening_key
+from server.engine.database.daily_budget import DaySum, add_spending
+from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
+from server.engine.database.repeats import TwinError, build_opening_key
 from storage.journal import (
     ConflictError,
     Entry,

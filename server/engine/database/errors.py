@@ -5,7 +5,7 @@
     ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
-    ├── TwinError                   the debate was begun already              (server.engine.repeats)
+    ├── TwinError                   the debate was begun already              (server.engine.database.repeats)
     └── StorageUnavailableError     the database is damaged, or of a later release
         └── DatabaseUnavailableError    for now: it is locked, full, read-only, or the disk fails
             └── DatabaseLostError           it is gone, or another is in its place
