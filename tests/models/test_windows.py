@@ -146,15 +146,18 @@ async def test_a_server_that_answers_badly_or_not_at_all_holds_nobody_up(
 
 @pytest.mark.asyncio
 async def test_offline_no_server_elsewhere_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr("server.models.windows.fetch_json", lambda url, *_: asked.append(url))
+    asked: list[StubRequest] = []
     monkeypatch.setenv("ACME_API_BASE", "http://models.example/v1")
+    async with asyncio.timeout(5), serve(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", asked) as proxy:
+        monkeypatch.setenv("http_proxy", proxy)  # that requests to other machines go through
+        monkeypatch.delenv("no_proxy", raising=False)
 
-    assert await find("acme/mine") == 0
-    assert asked == []
-    monkeypatch.setenv("COUNTERPOINT_OFFLINE", "0")
-    await find("acme/mine")
-    assert asked == ["http://models.example/v1/models"]
+        assert await find("acme/mine") == 0
+        assert asked == []
+        monkeypatch.setenv("COUNTERPOINT_OFFLINE", "0")
+        await find("acme/mine")
+
+    assert [request.path for request in asked] == ["http://models.example/v1/models"]
 
 
 @pytest.mark.parametrize(

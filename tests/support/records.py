@@ -1,15 +1,25 @@
 """Records as a file brings them: entries with times, and what they come to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.state import Debate
 from server.debate.records.verify import parse_event, verify_record
 from storage.journal import encode_canonical, genesis_hash, link_hash
 from tests.support.event_strategies import SETUPS
 from tests.support.golden_debates import JOURNALS
-from tests.support.simulation import Script, build_setup, default_script, label_positions, simulate
+from tests.support.simulation import (
+    DebateSimulation,
+    Script,
+    build_setup,
+    default_script,
+    label_positions,
+    simulate,
+)
 
 Bodies = list[dict[str, Any]]
 
@@ -47,3 +57,22 @@ def play_records() -> dict[str, Bodies]:
     played = {name: simulate(label_positions(setup)).play_on().events for name, setup in SETUPS.items()}
     kept = {name: play() for journal in JOURNALS.values() for name, play in journal.items()}
     return {name: build_bodies(events) for name, events in {**played, **kept}.items()}
+
+
+Change = Callable[[Bodies], object]
+
+
+def play(script: Any = None, **asked: Any) -> DebateSimulation:
+    opened = label_positions(build_setup(**asked))
+    return simulate(opened, script) if script else simulate(opened)
+
+
+def record(**asked: Any) -> Bodies:
+    return build_bodies(play(**asked).play().events)
+
+
+def refusal(change: Change, bodies: Bodies) -> str:
+    change(bodies)
+    with pytest.raises(InvalidRequestError) as caught:
+        verify_bodies(bodies)
+    return str(caught.value)

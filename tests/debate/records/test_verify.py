@@ -1,51 +1,32 @@
 """Records from elsewhere: what could have been said, and what follows from it; else the first wrong entry, named."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import MAX_NOTES, InterventionRequest, build_intervention
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, Resumed
-from server.debate.facts.interventions import NoteAdded
-from server.debate.records.bounds import TEXT_LENGTHS
 from server.debate.replies.extract import build_failure
-from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Record, acceptable_calls, decide
+from server.debate.rules.decide import acceptable_calls
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.transitions import replay
 from tests.support.event_strategies import SETUPS
-from tests.support.records import Bodies, build_bodies, play_records, verify_bodies
+from tests.support.records import (
+    Bodies,
+    Change,
+    build_bodies,
+    play,
+    play_records,
+    record,
+    refusal,
+    verify_bodies,
+)
 from tests.support.simulation import (
     DebateSimulation,
-    build_debaters,
     build_setup,
     label_positions,
-    render_finding,
     simulate,
-    task_script,
 )
 
 pytestmark = pytest.mark.requirement("D8", "N26")
-
-Change = Callable[[Bodies], object]
-
-
-def play(script: Any = None, **asked: Any) -> DebateSimulation:
-    opened = label_positions(build_setup(**asked))
-    return simulate(opened, script) if script else simulate(opened)
-
-
-def record(**asked: Any) -> Bodies:
-    return build_bodies(play(**asked).play().events)
-
-
-def refusal(change: Change, bodies: Bodies) -> str:
-    change(bodies)
-    with pytest.raises(InvalidRequestError) as caught:
-        verify_bodies(bodies)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", SETUPS)
@@ -287,230 +268,3 @@ def test_nobody_is_asked_while_a_debate_is_paused() -> None:
             assert told in refusal(lambda _: None, bodies)
         else:
             assert verify_bodies(bodies).turns
-
-
-# What people change ------------------------------------------------------------------------------
-
-
-def steer(action: str, **request: Any) -> Bodies:
-    """A record that ends with the events of an action."""
-    at = play(max_rounds=2).play_through_round(1)
-    made = build_intervention(at.debate, action, InterventionRequest(**request)).events
-    return build_bodies(at.add_events(*made).events)
-
-
-@pytest.mark.parametrize(
-    ("action", "request_fields", "change", "told"),
-    [
-        ("inject", {"text": "x"}, {"text": "x" * 8001}, "text: 8,001 characters"),
-        ("inject", {"text": "x"}, {"text": ""}, "There is nothing to inject"),
-        ("inject", {"text": "x"}, {"to": "Mallory"}, "nobody here is called Mallory"),
-        ("inject", {"text": "x"}, {"round": 7}, "it was written in another round"),
-        ("inject", {"text": "x"}, {"request_id": "x" * 101}, "request_id: 101 characters"),
-        ("instruct", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
-        ("extend", {"rounds": 1}, {"rounds": 1000}, "1 to 20"),
-        (
-            "extend",
-            {"limits": {"max_calls": 90}},
-            {"limits": {"max_calls": 10**9}},
-            "limits.max_calls must be",
-        ),
-        (
-            "weights",
-            {"weights": {"judge 1": "2"}},
-            {"weights": [{"seat": "judge 1", "weight": "1/0"}]},
-            "no fraction",
-        ),
-        (
-            "weights",
-            {"weights": {"judge 1": "2"}},
-            {"weights": [{"seat": "Ada", "weight": "2"}]},
-            "Nobody here",
-        ),
-        ("threshold", {"threshold": "2/3"}, {"threshold": "4/6"}, "other consequences"),
-        ("threshold", {"threshold": "2/3"}, {"threshold": "9e9"}, "no fraction above 0"),
-        (
-            "replace_model",
-            {"to": "judge 1", "model": "y"},
-            {"seat": "Mallory"},
-            "nobody here is called Mallory",
-        ),
-        ("replace_model", {"to": "judge 1", "model": "y"}, {"model": ""}, "Pass `model`"),
-        (
-            "replace_model",
-            {"to": "judge 1", "model": "y"},
-            {"price": {"model": "z"}},
-            "it is another model's",
-        ),
-        (
-            "replace_model",
-            {"to": "judge 1", "model": "y"},
-            {"price": {"model": "y", "input": "1"}},
-            "it is known, or it is not",
-        ),
-        (
-            "replace_model",
-            {"to": "judge 1", "model": "y"},
-            {"price": {"model": "y", "input": "1", "output": "9999"}},
-            "at most 1000 US dollars for a token",
-        ),
-        ("retract", {"to": "Opponent", "round": 1}, {"slot_index": 3}, "there is no such turn"),
-        ("retract", {"to": "Opponent", "round": 1}, {"turn_round": 2}, "there is no such turn"),
-        ("conclude", {}, {"cause": "budget"}, "phase_entered follows here"),
-        ("pause", {}, {"cause": "quorum"}, "phase_entered follows here"),
-        ("pause", {}, {"cause": "daily_budget"}, "the budget of a day ends at midnight"),
-        ("pause", {}, {"seats": ["Opponent"]}, "other consequences"),
-        ("pause", {}, {"until": "2027-01-01T00:00:00.000Z"}, "other consequences"),
-    ],
-)
-def test_changes_that_nobody_could_ask_for_are_refused(
-    action: str, request_fields: dict[str, Any], change: dict[str, Any], told: str
-) -> None:
-    bodies = steer(action, **request_fields)
-    assert verify_bodies(bodies).version == len(bodies)
-
-    assert told in refusal(lambda found: found[-1].update(change), bodies)
-
-
-def test_a_pause_until_tomorrow_is_that_of_the_day_s_budget() -> None:
-    at = play().play_to_round(1)
-    at.add_events(Paused(cause="daily_budget", reason="spent", until="2026-11-02T00:00:00.000Z"), Resumed())
-
-    assert verify_bodies(build_bodies(at.play().events)) == at.debate
-
-
-def test_more_than_500_notes_are_refused() -> None:
-    at = play().play_to_round(1).add_events(*[NoteAdded(text="x", round=1)] * (MAX_NOTES + 1))
-
-    assert f"Entry {3 + MAX_NOTES - 1 + 1} (note_added): there are more than" in refusal(
-        lambda _: None, build_bodies(at.events)
-    )
-
-
-# What follows by the time ------------------------------------------------------------------------
-
-
-def test_the_end_of_a_time_budget_follows_from_the_times_of_the_entries() -> None:
-    at = play(options={"limits": {"max_seconds": 100}}, max_rounds=3).play_through_round(1)
-    step = decide(at.debate, elapsed=ElapsedTime(81.5))
-    assert isinstance(step, Record)
-    at.add_events(*step.events)
-    ages = [float(number) for number in range(len(at.events))]
-
-    assert verify_bodies(build_bodies(at.events), ages=[*ages[:-1], 84.0]) == at.debate
-    for late in (60.0, 300.0):
-        with pytest.raises(InvalidRequestError, match=r"follows here|computed again"):
-            verify_bodies(build_bodies(at.events), ages=[*ages[:-1], late])
-
-
-def test_a_talk_that_code_may_end_ends_or_goes_on() -> None:
-    opened = label_positions(build_setup(format="verdict", max_rounds=3)).model_copy(
-        update={"has_predicate": True}
-    )
-    for rounds in (1, 3):
-        at = simulate(opened, terminate_when=lambda debate, rounds=rounds: debate.round >= rounds).play()
-        assert verify_bodies(build_bodies(at.events)) == at.debate
-        with_none = build_bodies(at.events)
-        with_none[0]["has_predicate"] = False
-        if rounds == 1:
-            assert "because: computed again" in refusal(lambda _: None, with_none)
-
-
-# Set-ups -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda opened: opened.update(debaters=opened["debaters"][:1]),
-        lambda opened: opened["debaters"][0].update(name="judge 1"),
-        lambda opened: opened["debaters"][0].update(name="Ada\nEve"),
-        lambda opened: opened["debaters"][0].update(name="A" * 41),
-        lambda opened: opened["debaters"][0].update(model="a\nb"),
-        lambda opened: opened["debaters"][0].update(turn_timeout=9999),
-        lambda opened: opened["debaters"][0].update(stance=" for"),
-        lambda opened: opened.update(question=""),
-        lambda opened: opened.update(question=" Why? "),
-        lambda opened: opened.update(instructions=" x"),
-        lambda opened: opened.update(format="poetry"),
-        lambda opened: opened.update(brief="panel"),
-        lambda opened: opened.update(seed=0.5),
-        lambda opened: opened.update(seed=2**40),
-        lambda opened: opened.update(quorum=9),
-        lambda opened: opened.update(turn_timeout=0),
-        lambda opened: opened.update(turn_words=10**6),
-        lambda opened: opened.update(max_turn_tokens=10**6),
-        lambda opened: opened.update(max_rounds=1000),
-        lambda opened: opened.update(max_rounds=0),
-        lambda opened: opened.update(tags=["x"] * 21),
-        lambda opened: opened.update(fallback_models=["x"] * 6),
-        lambda opened: opened.update(fallback_models=["caller"]),
-        lambda opened: opened.update(labels=["Walnut", "Walnut"]),
-        lambda opened: opened.update(labels=["Should", "Writes"]),
-        lambda opened: opened.update(framing={"question_kind": "open"}),
-        lambda opened: opened.update(framer={"model": "caller", "models": ["x"]}),
-        lambda opened: opened.update(prices=[{"model": "other", "input": "1", "output": "1"}]),
-        lambda opened: opened.update(windows=[{"model": "scripted", "tokens": 9}] * 2),
-        lambda opened: opened["judges"].update(models=[""]),
-        lambda opened: opened["judges"].update(models=["x"] * 10),
-        lambda opened: opened["limits"].update(max_calls=10**9),
-        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_001}]),
-        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_000}] * 3),
-        lambda opened: opened.update(output_schema="{"),
-        lambda opened: opened.update(output_schema="{ }"),
-        lambda opened: opened.update(output_schema="[" * 19_000),
-        lambda opened: opened.update(output_schema='{"pattern": "(?=a)"}'),
-        lambda opened: opened.update(phases=[]),
-        lambda opened: opened["phases"].append(opened["phases"][0]),
-        lambda opened: opened["phases"].reverse(),
-        lambda opened: opened["phases"][0].update(name="party"),
-        lambda opened: opened["phases"][0].update(closes_talk=True),
-        lambda opened: opened["phases"][0].update(wants="message"),
-        lambda opened: opened["phases"][0].update(name="opening\n# Question"),
-        lambda opened: opened["phases"][1].update(order="declared"),
-        lambda opened: opened["judges"].update(models=[]),
-        lambda opened: opened.update(synthesizer={"model": "x"}),
-        lambda opened: opened.update(moderator={"model": "x"}),
-        lambda opened: opened["phases"][0].update(order="moderated"),
-        lambda opened: opened.update(counting="lottery"),
-        lambda opened: opened.update(counting="judges"),
-        lambda opened: opened.update(counting="swing"),
-    ],
-)
-def test_a_set_up_that_nobody_could_have_opened_is_refused(
-    change: Callable[[dict[str, Any]], object],
-) -> None:
-    bodies = record(format="verdict", max_rounds=1)[:1]
-
-    assert "Entry 1 (opened)" in refusal(lambda found: change(found[0]), bodies)
-
-
-def test_a_debate_with_26_debaters_and_every_option_comes_back() -> None:
-    options = {
-        "judges": {"models": ["a", "b"], "prompt": "Ask.", "tools": ["wiki"], "quorum": 2},
-        "moderator": {"opens": True, "prompt": "Lead."},
-        "referee": {"model": "c"},
-        "limits": {"max_cost_usd": 0.5, "max_turns": 40, "turn_timeout": 9, "max_turn_words": 20},
-        "phases": ["opening", {"name": "party", "instruction": "Dance.", "order": "moderated"}, "verdict"],
-        "visibility": {"hide_from_client": ["judges"]},
-        "seed": 9,
-        "tags": ["x"],
-    }
-    opened = build_setup(
-        debaters=build_debaters(26), max_rounds=2, options={**options, "limits": {"max_turns": 40}}
-    )
-    at = simulate(label_positions(opened), task_script({"judgment": lambda _: render_finding("B")})).play()
-
-    assert verify_bodies(build_bodies(at.events)) == at.debate
-
-
-def test_every_text_of_several_lines_is_a_field() -> None:
-    for kind, lengths in TEXT_LENGTHS.items():
-        fields = {name for sub in (kind, *kind.__subclasses__()) for name in sub.model_fields}
-        fields |= {
-            name
-            for sub in kind.__subclasses__()
-            for each in sub.__subclasses__()
-            for name in each.model_fields
-        }
-        assert set(lengths) <= fields

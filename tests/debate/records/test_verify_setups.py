@@ -1,0 +1,121 @@
+"""Records from elsewhere: set-ups that somebody could have asked for, and those that nobody could."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.debate.records.bounds import TEXT_LENGTHS
+from tests.support.records import (
+    build_bodies,
+    record,
+    refusal,
+    verify_bodies,
+)
+from tests.support.simulation import (
+    build_debaters,
+    build_setup,
+    label_positions,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("D8", "N26")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda opened: opened.update(debaters=opened["debaters"][:1]),
+        lambda opened: opened["debaters"][0].update(name="judge 1"),
+        lambda opened: opened["debaters"][0].update(name="Ada\nEve"),
+        lambda opened: opened["debaters"][0].update(name="A" * 41),
+        lambda opened: opened["debaters"][0].update(model="a\nb"),
+        lambda opened: opened["debaters"][0].update(turn_timeout=9999),
+        lambda opened: opened["debaters"][0].update(stance=" for"),
+        lambda opened: opened.update(question=""),
+        lambda opened: opened.update(question=" Why? "),
+        lambda opened: opened.update(instructions=" x"),
+        lambda opened: opened.update(format="poetry"),
+        lambda opened: opened.update(brief="panel"),
+        lambda opened: opened.update(seed=0.5),
+        lambda opened: opened.update(seed=2**40),
+        lambda opened: opened.update(quorum=9),
+        lambda opened: opened.update(turn_timeout=0),
+        lambda opened: opened.update(turn_words=10**6),
+        lambda opened: opened.update(max_turn_tokens=10**6),
+        lambda opened: opened.update(max_rounds=1000),
+        lambda opened: opened.update(max_rounds=0),
+        lambda opened: opened.update(tags=["x"] * 21),
+        lambda opened: opened.update(fallback_models=["x"] * 6),
+        lambda opened: opened.update(fallback_models=["caller"]),
+        lambda opened: opened.update(labels=["Walnut", "Walnut"]),
+        lambda opened: opened.update(labels=["Should", "Writes"]),
+        lambda opened: opened.update(framing={"question_kind": "open"}),
+        lambda opened: opened.update(framer={"model": "caller", "models": ["x"]}),
+        lambda opened: opened.update(prices=[{"model": "other", "input": "1", "output": "1"}]),
+        lambda opened: opened.update(windows=[{"model": "scripted", "tokens": 9}] * 2),
+        lambda opened: opened["judges"].update(models=[""]),
+        lambda opened: opened["judges"].update(models=["x"] * 10),
+        lambda opened: opened["limits"].update(max_calls=10**9),
+        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_001}]),
+        lambda opened: opened.update(documents=[{"title": "x", "text": "y" * 200_000}] * 3),
+        lambda opened: opened.update(output_schema="{"),
+        lambda opened: opened.update(output_schema="{ }"),
+        lambda opened: opened.update(output_schema="[" * 19_000),
+        lambda opened: opened.update(output_schema='{"pattern": "(?=a)"}'),
+        lambda opened: opened.update(phases=[]),
+        lambda opened: opened["phases"].append(opened["phases"][0]),
+        lambda opened: opened["phases"].reverse(),
+        lambda opened: opened["phases"][0].update(name="party"),
+        lambda opened: opened["phases"][0].update(closes_talk=True),
+        lambda opened: opened["phases"][0].update(wants="message"),
+        lambda opened: opened["phases"][0].update(name="opening\n# Question"),
+        lambda opened: opened["phases"][1].update(order="declared"),
+        lambda opened: opened["judges"].update(models=[]),
+        lambda opened: opened.update(synthesizer={"model": "x"}),
+        lambda opened: opened.update(moderator={"model": "x"}),
+        lambda opened: opened["phases"][0].update(order="moderated"),
+        lambda opened: opened.update(counting="lottery"),
+        lambda opened: opened.update(counting="judges"),
+        lambda opened: opened.update(counting="swing"),
+    ],
+)
+def test_a_set_up_that_nobody_could_have_opened_is_refused(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    bodies = record(format="verdict", max_rounds=1)[:1]
+
+    assert "Entry 1 (opened)" in refusal(lambda found: change(found[0]), bodies)
+
+
+def test_a_debate_with_26_debaters_and_every_option_comes_back() -> None:
+    options = {
+        "judges": {"models": ["a", "b"], "prompt": "Ask.", "tools": ["wiki"], "quorum": 2},
+        "moderator": {"opens": True, "prompt": "Lead."},
+        "referee": {"model": "c"},
+        "limits": {"max_cost_usd": 0.5, "max_turns": 40, "turn_timeout": 9, "max_turn_words": 20},
+        "phases": ["opening", {"name": "party", "instruction": "Dance.", "order": "moderated"}, "verdict"],
+        "visibility": {"hide_from_client": ["judges"]},
+        "seed": 9,
+        "tags": ["x"],
+    }
+    opened = build_setup(
+        debaters=build_debaters(26), max_rounds=2, options={**options, "limits": {"max_turns": 40}}
+    )
+    at = simulate(label_positions(opened), task_script({"judgment": lambda _: render_finding("B")})).play()
+
+    assert verify_bodies(build_bodies(at.events)) == at.debate
+
+
+def test_every_text_of_several_lines_is_a_field() -> None:
+    for kind, lengths in TEXT_LENGTHS.items():
+        fields = {name for sub in (kind, *kind.__subclasses__()) for name in sub.model_fields}
+        fields |= {
+            name
+            for sub in kind.__subclasses__()
+            for each in sub.__subclasses__()
+            for name in each.model_fields
+        }
+        assert set(lengths) <= fields
