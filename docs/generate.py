@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that come from the code: `python -m docs.generate`.
+"""Writes what comes from the code, parts of the documentation and the list of tools: `python -m docs.generate`.
 
 A part stands between `<!-- name -->` and `<!-- /name -->`. `tests/test_docs.py` fails when one is out of
 date.
@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
+from mcp.types import ListToolsResult
 
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS, Format
@@ -24,8 +25,9 @@ from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
 from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
-from server.tools.debates import build_all_tools
-from server.tools.tool import inline_definitions, simplify_schema
+from server.tools.debates import TOOLS
+from server.tools.listing import LISTED_FILE
+from server.tools.schemas import build_listed_tools, build_result_schema
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -122,7 +124,7 @@ def describe_phase(phase: Phase, row: Format) -> str:
 
 def render_tools() -> str:
     parts = []
-    for tool in (built.listed for built in build_all_tools()):
+    for tool in build_listed_tools(TOOLS):
         lines = [
             f"### `{tool.name}`",
             "",
@@ -140,14 +142,13 @@ def render_results() -> str:
     """The fields of every result: type, meaning, and the tools that return it."""
     rows: dict[str, tuple[str, str]] = {}
     tools: dict[str, list[str]] = {}
-    for tool in build_all_tools():
-        schema = inline_definitions(simplify_schema(tool.result.model_json_schema(mode="serialization")))
-        for name, part in schema["properties"].items():
+    for tool_name, tool in TOOLS.items():
+        for name, part in build_result_schema(tool)["properties"].items():
             rows.setdefault(name, (format_type(part), part.get("description", "")))
-            tools.setdefault(name, []).append(tool.listed.name)
+            tools.setdefault(name, []).append(tool_name)
     lines = ["| field | type | meaning | in the results of |", "| --- | --- | --- | --- |"]
     for name, (kind, meaning) in rows.items():
-        where = "all" if len(tools[name]) >= len(build_all_tools()) - 1 else ", ".join(tools[name])
+        where = "all" if len(tools[name]) >= len(TOOLS) - 1 else ", ".join(tools[name])
         lines.append(f"| `{name}` | {kind} | {meaning} | {where} |")
     return "\n".join(lines)
 
@@ -308,7 +309,14 @@ def replace_block(text: str, name: str, block: str) -> str:
     return marked.sub(lambda found: f"{found[1]}{block}\n{found[2]}", text)
 
 
+def render_listed_tools() -> str:
+    """The file from which a server lists its tools."""
+    listed = ListToolsResult(tools=build_listed_tools(TOOLS))
+    return listed.model_dump_json(by_alias=True, include={"tools"}, exclude_none=True, indent=1) + "\n"
+
+
 def main() -> None:
+    LISTED_FILE.write_text(render_listed_tools(), encoding="utf-8")
     for name, (page, make) in BLOCKS.items():
         path = DOCS / page
         path.write_text(replace_block(path.read_text(encoding="utf-8"), name, make()), encoding="utf-8")

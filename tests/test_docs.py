@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import BLOCKS, DOCS, read_field_docstrings, replace_block
+from docs.generate import BLOCKS, DOCS, read_field_docstrings, render_listed_tools, replace_block
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS
 from server.settings import ResearchServer, Settings
-from server.tools.debates import build_all_tools
+from server.tools.debates import TOOLS
+from server.tools.listing import LISTED_FILE
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M7", "M8")
@@ -26,6 +27,12 @@ def test_generated_parts_of_the_documentation_are_up_to_date(name: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
 
     assert text == replace_block(text, name, make()), "run `python -m docs.generate`"
+
+
+def test_clients_are_shown_the_tools_that_the_code_has() -> None:
+    text = LISTED_FILE.read_text(encoding="utf-8")
+
+    assert text == render_listed_tools(), "run `python -m docs.generate`"
 
 
 def test_every_name_in_the_architecture_exists_in_the_code() -> None:
@@ -69,9 +76,7 @@ def test_the_commands_of_the_readme_are_run_by_ci(name: str) -> None:
 
 
 def test_every_tool_is_in_the_readme() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [
-        tool.listed.name for tool in build_all_tools()
-    ]
+    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [*TOOLS]
 
 
 def test_every_format_and_setting_has_a_page() -> None:

@@ -14,7 +14,7 @@ from server.mcp import resources
 from server.mcp.subscriptions import UpdateBus
 from server.redaction import MODEL_FIELDS, redact_model
 from server.settings import package_version
-from server.tools.debates import build_all_tools
+from server.tools.listing import load_listed_tools
 from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error
 
 INSTRUCTIONS = """\
@@ -34,7 +34,7 @@ ICON = "data:image/svg+xml," + quote(
 def build_server(manager: DebateManager) -> Server[DebateManager]:
     """The MCP server of an open manager."""
     updates = UpdateBus()
-    tools = {tool.listed.name: tool for tool in build_all_tools()}
+    tools = load_listed_tools()
 
     @asynccontextmanager
     async def lifespan(_server: Server[DebateManager]) -> AsyncIterator[DebateManager]:
@@ -42,13 +42,14 @@ def build_server(manager: DebateManager) -> Server[DebateManager]:
         yield manager
 
     async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.listed for tool in tools.values()])
+        return types.ListToolsResult(tools=[*tools.values()])
 
     async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> ToolOutput:
-        if tool := tools.get(params.name):
-            return redact_model(
-                await tool.run(params.arguments or {}, ToolCall(context, params)), MODEL_FIELDS
-            )
+        if listed := tools.get(params.name):
+            from server.tools.debates import TOOLS  # noqa: PLC0415  (many clients only list the tools)
+
+            output = await TOOLS[listed.name].run(ToolCall(context, params), listed)
+            return redact_model(output, MODEL_FIELDS)
         return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(tools)}.")
 
     return Server(

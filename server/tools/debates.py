@@ -1,8 +1,6 @@
 """The tools: their fields are the arguments, and with the docstrings what clients see."""
 
 import re
-from collections.abc import Sequence
-from functools import cache
 from typing import Annotated, Any
 
 import anyio
@@ -19,7 +17,7 @@ from server.engine.database.store import DebateSnapshot
 from server.tools import pages, positions, results, texts
 from server.tools.hints import suggest_after_list
 from server.tools.results import SCHEME
-from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_tool
+from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput
 
 READ = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -86,7 +84,7 @@ class ForkDebate(ToolArguments):
 
     debate_id: DebateId
     at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")]
-    changes: requests.ChangesInput = requests.ChangesInput()
+    changes: Annotated[requests.ChangesInput, Field(default_factory=requests.ChangesInput)]
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
@@ -220,17 +218,14 @@ class FindDebates(ToolArguments):
         return results.build_tool_result(result, texts.format_debate_list)
 
 
-@cache
-def build_all_tools() -> Sequence[Tool]:
-    """All tools. They are stateless, and building them is slow: all servers of a process share them."""
-    progress = results.StepResult
-    return (
-        build_tool("start_debate", "Start a debate", StartDebate, progress, WRITE),
-        build_tool("step_round", "Run the next round", StepRound, progress, WRITE),
-        build_tool("intervene", "Steer a debate", Intervene, results.SteerResult, WRITE),
-        build_tool("get_verdict", "Get the verdict", GetVerdict, results.VerdictResult, READ),
-        build_tool("submit_turn", "Write a turn", SubmitTurn, results.TurnResult, REPEATABLE),
-        build_tool("read_debate", "Read a debate", ReadDebate, results.ViewResult, READ),
-        build_tool("find_debates", "Find debates", FindDebates, results.DebateListResult, READ),
-        build_tool("fork_debate", "Fork a debate", ForkDebate, progress, WRITE),
-    )
+TOOLS = {
+    "start_debate": Tool("Start a debate", StartDebate, results.StepResult, WRITE),
+    "step_round": Tool("Run the next round", StepRound, results.StepResult, WRITE),
+    "intervene": Tool("Steer a debate", Intervene, results.SteerResult, WRITE),
+    "get_verdict": Tool("Get the verdict", GetVerdict, results.VerdictResult, READ),
+    "submit_turn": Tool("Write a turn", SubmitTurn, results.TurnResult, REPEATABLE),
+    "read_debate": Tool("Read a debate", ReadDebate, results.ViewResult, READ),
+    "find_debates": Tool("Find debates", FindDebates, results.DebateListResult, READ),
+    "fork_debate": Tool("Fork a debate", ForkDebate, results.StepResult, WRITE),
+}
+"""Clients are shown them as `listed.json` has them, which `python -m docs.generate` makes of this table."""

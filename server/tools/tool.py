@@ -1,10 +1,9 @@
-"""What a tool is: checked arguments, plain schemas, errors that say what to do."""
+"""What a tool is: checked arguments, a result, errors that say what to do."""
 
 import logging
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -55,16 +54,6 @@ ARGUMENT_HINTS = {
 ERROR_PREFIX = "Error: "
 MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 
-OMITTED_KEYWORDS = frozenset(
-    {
-        "title",
-        *("maxLength", "minLength", "maxItems", "maxProperties", "propertyNames"),
-        *("maximum", "minimum", "exclusiveMinimum"),
-    }
-)
-"""Titles repeat names. Bounds are enforced, and an error names the one that was broken."""
-
-
 PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
@@ -106,16 +95,17 @@ class ToolArguments(requests.Input):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    listed: types.Tool
-    arguments: type[ToolArguments]
+    title: str
+    arguments: type[ToolArguments]  # its docstring is the tool's description
     result: type[BaseModel]
+    annotations: types.ToolAnnotations
 
-    async def run(self, given: dict[str, Any], call: ToolCall) -> ToolOutput:
+    async def run(self, call: ToolCall, listed: types.Tool) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
         try:
-            arguments = self.arguments.model_validate(given)
+            arguments = self.arguments.model_validate(call.params.arguments or {})
         except ValidationError as error:
-            return build_error(describe_errors(error, self.listed.input_schema))
+            return build_error(describe_errors(error, listed.input_schema))
         try:
             await call.manager.presence.reopen_if_told()
             return await arguments.execute(call)
@@ -123,96 +113,17 @@ class Tool:
             call.manager.presence.acknowledge(error)
             return build_error(str(error))
         except Exception as error:
-            logger.exception("Tool %s failed", self.listed.name)
+            logger.exception("Tool %s failed", listed.name)
             return build_error(
-                f"{self.listed.name} failed with {type(error).__name__}, which is a defect of this server. What was "
+                f"{listed.name} failed with {type(error).__name__}, which is a defect of this server. What was "
                 "recorded is kept: find_debates lists it. Details are in the server's log."
             )
-
-
-def build_tool(
-    name: str,
-    title: str,
-    arguments: type[ToolArguments],
-    result: type[BaseModel],
-    annotations: types.ToolAnnotations,
-) -> Tool:
-    listed = types.Tool(
-        name=name,
-        title=title,
-        description=arguments.__doc__,
-        input_schema=inline_definitions(simplify_schema(arguments.model_json_schema())),
-        output_schema=inline_definitions(
-            drop_keywords(
-                simplify_schema(result.model_json_schema(mode="serialization")), {"description", "default"}
-            )
-        ),
-        annotations=annotations,
-    )
-    return Tool(listed, arguments, result)
 
 
 def build_error(text: str) -> types.CallToolResult:
     shown = shorten_to_bytes(remove_invisible(text), MAX_ERROR_BYTES)
     content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{shown}")
     return types.CallToolResult(content=[content], is_error=True)
-
-
-def simplify_schema(schema: Schema) -> Schema:
-    """The schema that pydantic generated, as short as it can be, because every conversation pays for it.
-
-    A property that may be null is an optional one. A default that matters stands in the description too,
-    because some clients drop `default`; an empty one means "not given". Docstrings of classes are dropped.
-    """
-    simple: Schema = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            simple[key] = {name: simplify_schema(part) for name, part in value.items()}
-        elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            simple[key] = simplify_schema(value)
-        elif key == "anyOf":
-            kept = [simplify_schema(part) for part in value if part != {"type": "null"}]
-            simple |= kept[0] if len(kept) == 1 else {"anyOf": kept}
-        elif key not in OMITTED_KEYWORDS and not (key == "description" and "properties" in schema):
-            simple[key] = value
-    default = simple.get("default")
-    if not default or isinstance(default, dict):
-        simple.pop("default", None)
-    else:
-        lead = f"{simple['description']}. " if "description" in simple else ""
-        simple["description"] = f"{lead}Default: {'true' if default is True else default}"
-    return simple
-
-
-def inline_definitions(schema: Schema) -> Schema:
-    """The schema without references, which some clients and strict modes do not follow."""
-    definitions = schema.get("$defs", {})
-
-    def inline(part: Any) -> Any:
-        if isinstance(part, list):
-            return [inline(each) for each in part]
-        if not isinstance(part, dict):
-            return part
-        if reference := part.get("$ref"):
-            part = definitions[reference.rpartition("/")[2]] | part
-        return {key: inline(value) for key, value in part.items() if key not in ("$ref", "$defs")}
-
-    return dict(inline(schema))
-
-
-def drop_keywords(schema: Any, dropped: AbstractSet[str]) -> Any:
-    """The schema without these keywords: some hosts send it to their model with every request."""
-    if isinstance(schema, list):
-        return [drop_keywords(part, dropped) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: drop_keywords(inner, dropped) for name, inner in part.items()}
-        if key in ("properties", "$defs")
-        else drop_keywords(part, dropped)
-        for key, part in schema.items()
-        if key not in dropped
-    }
 
 
 def describe_errors(error: ValidationError, schema: Schema) -> str:

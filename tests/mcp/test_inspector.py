@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.tools.debates import build_all_tools
+from server.tools.debates import TOOLS
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
 
@@ -38,4 +38,4 @@ def test_the_inspector_warns_of_no_schema(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     tools = json.loads(done.stdout)["result"]["tools"]
-    assert [tool["name"] for tool in tools] == [tool.listed.name for tool in build_all_tools()]
+    assert [tool["name"] for tool in tools] == [*TOOLS]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.tools.debates import build_all_tools
+from server.tools.debates import TOOLS
 from tests.support.node import find_node
 from tests.support.paths import NODE
 
@@ -33,7 +33,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     saw = json.loads(done.stdout)
 
-    assert saw["tools"] == [tool.listed.name for tool in build_all_tools()]
+    assert saw["tools"] == [*TOOLS]
     assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
     assert saw["reports"] > 0
     assert saw["outcome"] == "leaning"

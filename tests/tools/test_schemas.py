@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from mcp.types import Tool
 
-from server.tools.debates import build_all_tools
+from server.tools.listing import load_listed_tools
 
 pytestmark = pytest.mark.requirement("M1", "M4")
 
@@ -17,7 +17,7 @@ TYPED_KEYWORDS = {"type", "anyOf"}
 
 @pytest.fixture
 def listed() -> Sequence[Tool]:
-    return [tool.listed for tool in build_all_tools()]
+    return [*load_listed_tools().values()]
 
 
 def walk(schema: dict[str, Any], path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
