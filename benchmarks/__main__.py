@@ -3,6 +3,7 @@
 Usage: python -m benchmarks [ROW ...]
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
        python -m benchmarks labels FILE.csv
+       python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
 """
 
 import subprocess
@@ -12,7 +13,7 @@ from time import perf_counter
 
 import anyio
 
-from benchmarks import compare, concurrency, debates, growth, labels, large_data, prefixes, startup
+from benchmarks import compare, concurrency, debates, growth, judges, labels, large_data, prefixes, startup
 from benchmarks.crashes import kills, soak
 from benchmarks.measurements import Measurement, describe_load, format_header, format_row
 
@@ -55,6 +56,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["labels"]:
         labels.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["judges"]:
+        judges.main(sys.argv[2:])
         return
     names = sys.argv[1:] or [name for name in ROWS if name not in ON_REQUEST]
     if unknown := [name for name in names if name not in ROWS]:

@@ -197,6 +197,14 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "N3": (
+        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "
+        "of independent voices (computed; not yet in verdicts)"
+    ),
+    "N21": (
+        "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
+        "judgments imported (computed; not yet stored)"
+    ),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
@@ -227,10 +235,6 @@ PLANNED: dict[str, str] = {
     "N20": (
         "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
         "equal budget, with intervals and cost"
-    ),
-    "N21": (
-        "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
-        "judgments imported"
     ),
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N28": "a debate can be watched and steered from the terminal",
@@ -283,10 +287,6 @@ PLANNED: dict[str, str] = {
     "N1": (
         "blind private ballots before any talk and after each round; the verdict says what the blind vote "
         "said and whether the debate changed it"
-    ),
-    "N3": (
-        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "
-        "of independent voices"
     ),
     "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",

@@ -27,7 +27,7 @@ from server.debate.replies.findings import (
     find_prose_finding,
     is_doubtful,
 )
-from server.debate.rules.counting import CLEAR_MARGIN
+from server.debate.rules.counting import CLEAR_MARGIN, grade_lead
 from server.debate.rules.decide import Call
 
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
@@ -232,7 +232,7 @@ def compute_margin(winner: str, beliefs: tuple[Belief, ...], given: Any) -> int:
     if beliefs:
         own = next(belief.percent for belief in beliefs if belief.name == winner)
         lead = own - max(belief.percent for belief in beliefs if belief.name != winner)
-        return sum(lead >= step for step in (20, 50, 80))
+        return grade_lead(lead)
     if isinstance(given, str):
         words = set(re.findall(r"[a-z]+", given.casefold()))
         by_words = [margin for margin, known in MARGIN_WORDS.items() if words & known]

@@ -24,6 +24,7 @@ SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = Fraction(9, 10), Fraction(7, 10), Fracti
 DECIDED_PROBABILITY, LEANING_PROBABILITY = 0.8, 0.6
 DECIDED_SUPPORT, DECIDED_OPPOSITION = Fraction(2, 3), Fraction(1, 10)  # shares of the weight asked
 CLEAR_MARGIN = 2
+MARGIN_LEADS = (20, 50, 80)  # percent by which the belief in a winner leads: below the first the margin is 0
 SUPERMAJORITY, MAJORITY = Fraction(2, 3), Fraction(1, 2)  # shares of the weight asked
 
 SYNTHESIS = "*"
@@ -38,7 +39,9 @@ class Seat:
     model: str
     side: str
     margin: int = CLEAR_MARGIN
-    weight: Fraction = Fraction(1)
+    weight: Fraction = Fraction(1)  # 1: of a judge whose record is not known
+    is_proven: bool = False  # its record allows it to decide alone
+    family: str = ""  # who trained the model; "" where its name tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ def count_votes(
     """Count the votes of all seats that were asked.
 
     decided: more than 2/3 of the weight for a side and at most 1/10 against it, each supporter by a clear
-    margin, two supporters or more, and a probability of 0.8. leaning: more than half of the weight voted, a margin
-    somewhere, and a probability of 0.6. contested: opposed otherwise. undecided: the rest.
+    margin, supporters of two models or a proven one, and a probability of 0.8. leaning: more than half of the
+    weight voted, a margin somewhere, and a probability of 0.6. contested: opposed otherwise. undecided: the rest.
 
     `threshold`: the share of the weight that makes a side leaning, in place of the probability.
     `is_capped`: at most leaning.
@@ -104,8 +107,13 @@ def is_decided(count: Count, supporters: Sequence[Seat]) -> bool:
         and count.against <= DECIDED_OPPOSITION
         and count.probability >= DECIDED_PROBABILITY
         and all(seat.margin >= CLEAR_MARGIN for seat in supporters)
-        and len(supporters) > 1
+        and (len({seat.model for seat in supporters}) > 1 or any(seat.is_proven for seat in supporters))
     )
+
+
+def grade_lead(percent: int) -> int:
+    """The margin, 0 to 3, of a judge whose belief in the winner leads by so much."""
+    return sum(percent >= lead for lead in MARGIN_LEADS)
 
 
 def classify_support(seats: Sequence[Seat], side: str) -> ConsensusKind:
@@ -136,11 +144,11 @@ def count_voices(seats: Sequence[Seat]) -> Fraction:
     Where all pairs are alike it is n squared by the sum of the correlations. Elsewhere that sum would let copies of
     one judge drown another, so each counts as in the mean with the least variance, built up by model and by family.
     """
-    models = Counter(seat.model for seat in seats)
+    models = Counter((seat.family or family(seat.model), seat.model) for seat in seats)
     by_family: dict[str, Fraction] = {}  # the precision of what the models of a family do not share
-    for model, number in models.items():
+    for (trained_by, _), number in models.items():
         own = (1 - SAME_MODEL) / number + SAME_MODEL - SAME_FAMILY
-        by_family[family(model)] = by_family.get(family(model), Fraction(0)) + 1 / own
+        by_family[trained_by] = by_family.get(trained_by, Fraction(0)) + 1 / own
     shared = SAME_FAMILY - OTHER_FAMILY
     precision = sum((1 / (shared + 1 / own) for own in by_family.values()), Fraction(0))
     return 1 / (OTHER_FAMILY + 1 / precision) if precision else Fraction(0)

@@ -1,0 +1,197 @@
+"""What verdicts of a panel are worth on labelled judgments. Votes are counted as in debates; no model is called."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from server.debate.analysis.calibration import (
+    NO_CALIBRATION,
+    Bin,
+    Calibration,
+    Outcomes,
+    compute_calibration_error,
+    sort_into_bins,
+)
+from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
+from server.debate.analysis.pooling import Believer, pool_beliefs
+from server.debate.analysis.records import JudgeRecord
+from server.debate.rules.counting import (
+    CLEAR_MARGIN,
+    UNKNOWN_WEIGHT,
+    Count,
+    Seat,
+    count_voices,
+    count_votes,
+    grade_lead,
+)
+
+LABELS = ("decided", "leaning", "contested", "undecided")
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """Items with a label, and of these how many where the side ahead was right."""
+
+    items: int = 0
+    right: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PooledScores:
+    """How good pooled beliefs are. All but `items` are 0 where no beliefs were given."""
+
+    items: int = 0
+    brier: float = 0.0  # mean of (1 - belief in the right side) squared
+    nll: float = 0.0  # mean of -log(belief in the right side)
+    ece: float = 0.0  # expected calibration error of the belief in the likeliest side
+    accuracy: float = 0.0
+    mean_confidence: float = 0.0
+    bins: Sequence[Bin] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`forced_accuracy`: an item without a winner counts one half. `coverage`: the share of items with a winner."""
+
+    items: int
+    weights: Mapping[str, Fraction]
+    labels: Mapping[str, LabelScore]
+    forced_accuracy: Fraction
+    coverage: Fraction
+    majority: Fraction  # forced accuracy of a plain majority of the votes
+    best_single: Fraction  # of the judge with the most weight, in both orders
+    one_order: Fraction  # of a plain majority of first readings
+    pooled: PooledScores
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The judges that were asked about every item, with what is known of them."""
+
+    records: Mapping[str, JudgeRecord]
+    families: Mapping[str, str] = field(default_factory=dict)  # of those whose names do not tell
+    calibration: Calibration = NO_CALIBRATION
+
+    def build_seat(self, judge: str, judgment: Judgment | None) -> Seat:
+        """The seat of a judge with its vote, or silent."""
+        return Seat(
+            judge,
+            judge,
+            judgment.vote if judgment else "",
+            compute_judgment_margin(judgment) if judgment else 0,
+            self.records[judge].weight / UNKNOWN_WEIGHT,
+            is_proven=self.records[judge].is_proven,
+            family=self.families.get(judge, ""),
+        )
+
+
+def compute_judgment_margin(judgment: Judgment) -> int:
+    """The smallest margin of its readings; clear where beliefs were not asked."""
+    told = [reading.belief for reading in judgment.readings if reading.belief is not None]
+    return min((grade_lead(round(100 * (2 * belief - 1))) for belief in told), default=CLEAR_MARGIN)
+
+
+def build_panel(
+    judgments: Iterable[Judgment],
+    records: Mapping[str, JudgeRecord],
+    calibration: Calibration = NO_CALIBRATION,
+) -> Panel:
+    """A seat for each judge; one without a record is unknown."""
+    families = {one.judge: one.family for one in judgments}
+    known = {judge: records.get(judge) or JudgeRecord(judge) for judge in sorted(families)}
+    return Panel(known, families, calibration)
+
+
+def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
+    """Count every item as a verdict of this panel. There is at least one judgment."""
+    items = group_by_item(judgments)
+    labels: dict[str, LabelScore] = {}
+    scores: Counter[str] = Counter()  # in halves
+    covered = 0
+    for given in items.values():
+        gold = given[0].gold
+        found = count_item(given, panel)
+        before = labels.get(found.outcome, LabelScore())
+        labels[found.outcome] = LabelScore(before.items + 1, before.right + (found.ahead == gold))
+        winner = found.ahead if found.outcome in ("decided", "leaning") else ""
+        covered += bool(winner)
+        best = max(panel.records.values(), key=lambda record: record.weight).judge
+        scores["forced"] += score_winner(winner, gold)
+        scores["majority"] += score_winner(find_majority([one.vote for one in given]), gold)
+        single = next((one.vote for one in given if one.judge == best), "")
+        scores["best_single"] += score_winner(single, gold)
+        first = [one.readings[0].choice for one in given]
+        scores["one_order"] += score_winner(find_majority(first), gold)
+    shares = {name: Fraction(score, 2 * len(items)) for name, score in scores.items()}
+    return Evaluation(
+        items=len(items),
+        weights={judge: record.weight for judge, record in panel.records.items()},
+        labels={label: labels[label] for label in LABELS if label in labels},
+        forced_accuracy=shares["forced"],
+        coverage=Fraction(covered, len(items)),
+        majority=shares["majority"],
+        best_single=shares["best_single"],
+        one_order=shares["one_order"],
+        pooled=score_pooled(items.values(), panel),
+    )
+
+
+def count_item(given: Sequence[Judgment], panel: Panel) -> Count:
+    """The verdict on an item. Where a judge read it once, it is at most leaning."""
+    by_judge = {one.judge: one for one in given}
+    seats = [panel.build_seat(judge, by_judge.get(judge)) for judge in panel.records]
+    return count_votes(seats, is_capped=not all(one.is_asked_twice for one in given))
+
+
+def find_majority(votes: Sequence[str]) -> str:
+    """The side with the most votes; "" for a tie or none."""
+    ranked = Counter(vote for vote in votes if vote).most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return ""
+    return ranked[0][0]
+
+
+def score_winner(winner: str, gold: str) -> int:
+    """In halves: 2 for the right side, 1 for none, 0 for a wrong one."""
+    if not winner:
+        return 1
+    return 2 * (winner == gold)
+
+
+def pool_item(given: Sequence[Judgment], panel: Panel) -> dict[str, float]:
+    """The pooled beliefs in the sides of an item; {} where no judge gave any."""
+    sides = list_sides(given)
+    by_judge = {one.judge: one.compute_beliefs(sides) for one in given}
+    believers = [Believer(record.weight, by_judge.get(judge)) for judge, record in panel.records.items()]
+    heard = [panel.build_seat(judge, None) for judge in panel.records if by_judge.get(judge)]
+    return pool_beliefs(believers, sides, float(count_voices(heard)), panel.calibration)
+
+
+def score_pooled(items: Iterable[Sequence[Judgment]], panel: Panel) -> PooledScores:
+    """Scores of the pooled beliefs over the items where a judge gave beliefs."""
+    errors, losses, outcomes = [], [], []
+    for given in items:
+        pooled = pool_item(given, panel)
+        if not pooled:
+            continue
+        gold = given[0].gold
+        likeliest = max(pooled, key=lambda side: pooled[side])
+        errors.append((1 - pooled.get(gold, 0.0)) ** 2)
+        losses.append(-math.log(max(pooled.get(gold, 0.0), 1e-9)))
+        outcomes.append(Outcomes(pooled[likeliest], int(likeliest == gold), 1))
+    count = len(outcomes)
+    if not count:
+        return PooledScores()
+    bins = sort_into_bins(outcomes)
+    return PooledScores(
+        items=count,
+        brier=sum(errors) / count,
+        nll=sum(losses) / count,
+        ece=compute_calibration_error(bins),
+        accuracy=sum(outcome.right for outcome in outcomes) / count,
+        mean_confidence=sum(outcome.belief for outcome in outcomes) / count,
+        bins=bins,
+    )

@@ -1,0 +1,110 @@
+"""Labelled judgments as CSV: one row for each reading.
+
+Columns, in any order: `item`, `judge`, `reading` (1 or 2), `choice` ("" for none), `belief` ("" or 0 to 1, in the
+choice), `gold` (the right side), `first` (the side that stood first, "" unknown) and, optional, `family`.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import NoReturn
+
+from server.debate.analysis.judgments import Judgment, Reading
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.text import clean_line
+
+COLUMNS = ("item", "judge", "reading", "choice", "belief", "gold", "first")
+OPTIONAL_COLUMNS = ("family",)
+MOST_CHARACTERS = 500  # of a field
+
+Row = Mapping[str, str]
+
+
+def parse_labelled_csv(lines: Iterable[str]) -> tuple[list[Judgment], int]:
+    """(the judgments of a file, in its order; the number of its rows).
+
+    Raises:
+        InvalidRequestError: it is no such file; the text names the line and the column.
+    """
+    found: dict[tuple[str, str], Judgment] = {}
+    golds: dict[str, str] = {}
+    rows = 0
+    reader = csv.reader(lines, strict=True)
+    try:
+        columns = check_columns(next(reader, []))
+        for values in reader:
+            if not values:
+                continue
+            rows += 1
+            add_row(found, golds, read_row(columns, values, reader.line_num), reader.line_num)
+    except csv.Error as error:
+        refuse(reader.line_num, "", str(error))
+    if not rows:
+        raise InvalidRequestError("The file holds no judgments: there is no row below the heading.")
+    return list(found.values()), rows
+
+
+def refuse(line: int, column: str, problem: str) -> NoReturn:
+    where = f"Line {line}, column {column}" if column else f"Line {line}"
+    raise InvalidRequestError(f"{where}: {problem}.")
+
+
+def check_columns(heading: list[str]) -> list[str]:
+    columns = [name.strip().removeprefix("\ufeff") for name in heading]
+    known = (*COLUMNS, *OPTIONAL_COLUMNS)
+    for name in COLUMNS:
+        if name not in columns:
+            refuse(1, name, f"it is missing. The columns are {', '.join(COLUMNS)} and, optional, family")
+    for name in columns:
+        if name not in known or columns.count(name) > 1:
+            problem = "stands there twice" if name in known else "is none of the columns"
+            refuse(1, clean_line(name)[:40], f"it {problem}. They are {', '.join(known)}")
+    return columns
+
+
+def read_row(columns: list[str], values: list[str], line: int) -> Row:
+    if len(values) != len(columns):
+        refuse(line, "", f"it has {len(values)} fields, and the heading has {len(columns)}")
+    row = dict(zip(columns, map(clean_line, values), strict=True))
+    for name, value in row.items():
+        if len(value) > MOST_CHARACTERS:
+            refuse(line, name, f"it has {len(value):,} characters, and {MOST_CHARACTERS} are the most")
+        if not value and name in ("item", "judge", "gold"):
+            refuse(line, name, "it is empty")
+    return row
+
+
+def add_row(found: dict[tuple[str, str], Judgment], golds: dict[str, str], row: Row, line: int) -> None:
+    """Add a reading to the judgment that it belongs to."""
+    item, judge, gold, family = row["item"], row["judge"], row["gold"], row.get("family", "")
+    reading = parse_reading(row, line)
+    if golds.setdefault(item, gold) != gold:
+        refuse(line, "gold", f"{gold!r} is not what an earlier line has for {item!r}, {golds[item]!r}")
+    before = found.get((item, judge), Judgment(item, judge, gold, (), family))
+    if before.family != family:
+        refuse(line, "family", f"{family!r} is not what an earlier line has, {before.family!r}")
+    if any(earlier.number == reading.number for earlier in before.readings):
+        refuse(line, "reading", f"reading {reading.number} of {item!r} by {judge!r} is there already")
+    readings = tuple(sorted((*before.readings, reading), key=lambda one: one.number))
+    found[item, judge] = Judgment(item, judge, gold, readings, family)
+
+
+def parse_reading(row: Row, line: int) -> Reading:
+    if row["reading"] not in ("1", "2"):
+        refuse(line, "reading", f"{row['reading']!r} is not 1 or 2")
+    belief = parse_belief(row["belief"], line)
+    if belief is not None and not row["choice"]:
+        refuse(line, "belief", "there is one, and no choice that it is a belief in")
+    return Reading(int(row["reading"]), row["choice"], belief, row["first"])
+
+
+def parse_belief(text: str, line: int) -> Fraction | None:
+    """A number from 0 to 1; None where there is none."""
+    if not text:
+        return None
+    whole, _, digits = text.partition(".")
+    is_plain = (whole + digits).isascii() and (whole + digits).isdecimal() and len(text) <= 20  # noqa: PLR2004
+    belief = Fraction(text) if is_plain and text[-1] != "." else Fraction(-1)
+    if not 0 <= belief <= 1:
+        refuse(line, "belief", f"{text[:40]!r} is no number from 0 to 1, such as 0.75")
+    return belief
