@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from storage.canonical import encode_json
 from storage.journal import (
@@ -67,7 +67,8 @@ class Append:
     after: int
     at: str
     actor: str
-    texts: Sequence[bytes]
+    bodies: Sequence[Mapping[str, Any]]
+    texts: Sequence[bytes]  # the entries with these bodies, encoded
     summary: SummaryColumns
     key: OpeningKey | None = None
     reserved: ReservationColumns = NOT_RESERVED
@@ -142,11 +143,10 @@ def link_appends(
             continue
         times = [append.at] * len(append.texts)
         rows = build_rows(stream, head, append.texts, times, append.summary, append.reserved)
-        # Parsed from the text, so that `append` returns the same values as `read`.
         batch.results.append(
             [
-                Entry(row.seq, row.at, append.actor, json.loads(row.entry)["body"], row.head.hex())
-                for row in rows
+                Entry(row.seq, row.at, append.actor, body, row.head.hex())
+                for row, body in zip(rows, append.bodies, strict=True)
             ]
         )
         batch.rows.extend(rows)

@@ -25,6 +25,14 @@ FULL_DISK_BYTES = 1 << 20
 
 REPEATED_WARNING_SECONDS = 60.0
 
+CHECK_INTERVAL = 0.05
+"""Seconds for which a file that was found in place is taken to be there before a statement. After it, it is looked for
+in any case: system calls take longer than most other things that a statement needs."""
+
+CheckFile = Callable[[float], None]
+"""Raises StorageLostError if the path does not mean the database any more that was opened. Given the age in seconds of
+an earlier look that is still good enough."""
+
 logger = logging.getLogger(__name__)
 
 Value = str | bytes | float | None
@@ -153,7 +161,7 @@ class Connection:
         self,
         db: aiosqlite.Connection,
         path: str,
-        check_file: Callable[[], None],
+        check_file: CheckFile,
         outage: Outage,
         *,
         lock_timeout: float,
@@ -170,14 +178,14 @@ class Connection:
     async def open(
         cls,
         path: str,
-        check_file: Callable[[], None],
+        check_file: CheckFile,
         outage: Outage,
         *,
         lock_timeout: float,
         synchronous: str,
         immutable: bool = False,
     ) -> Self:
-        """Open a database. `check_file` raises StorageLostError if the path does not mean it any more.
+        """Open a database.
 
         `immutable`: a file that nobody can write, with no locks and no log.
         `synchronous`: FULL where a commit survives a power failure, NORMAL where it need not.
@@ -257,14 +265,14 @@ class Connection:
         async with self._lock:
             if self._is_closed:
                 raise ClosedError(f"the database {self._path} was closed")
-            self._check_file()
+            self._check_file(CHECK_INTERVAL)
             try:
                 with translate_errors(self._path):
                     yield self._db
             except StorageError:
-                self._check_file()  # a loss explains what it caused
+                self._check_file(0)  # a loss explains what it caused
                 raise
-            self._check_file()  # what a file took that nobody can find any more is not stored
+            self._check_file(0)  # what a file took that nobody can find any more is not stored
 
     async def close(self) -> None:
         """Wait for the running transaction, then close. A second call does nothing."""

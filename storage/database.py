@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import anyio
 
-from storage.connection import Connection, DamagedError, Outage, translate_errors
+from storage.connection import CheckFile, Connection, DamagedError, Outage, translate_errors
 from storage.database_file import DatabaseFile, ensure_file_exists, has_log, is_on_read_only_media
 from storage.journal import StorageError, StorageLostError
 
@@ -65,7 +65,7 @@ class Database:
         file.remember()
         async with AsyncExitStack() as opened:
 
-            async def connect(check_file: Callable[[], None], synchronous: str) -> Connection:
+            async def connect(check_file: CheckFile, synchronous: str) -> Connection:
                 made = await Connection.open(
                     self.path,
                     check_file,

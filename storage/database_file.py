@@ -1,5 +1,6 @@
 """Which file a path meant when it was opened, and whether it still means that file."""
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def is_on_read_only_media(path: Path) -> bool:
 
 def has_log(path: Path) -> bool:
     """Whether entries are in the log beside the file that are not in the file itself."""
-    log = find_status(Path(f"{path}{LOG_SUFFIX}"))
+    log = find_status(f"{path}{LOG_SUFFIX}")
     return log is not None and log.st_size > 0
 
 
@@ -51,31 +52,37 @@ class DatabaseFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._path = Path(path)
         self._identity: FileIdentity | None = None
         self._size = 0
-        self._siblings: dict[Path, FileIdentity] = {}  # the log and its index
+        self._siblings: dict[str, FileIdentity] = {}  # the log and its index
+        self._checked_at = -math.inf  # when it was last found in place, with its log
 
     def remember(self) -> None:
         """Take what the path means now for the database that is about to be opened."""
-        if found := find_status(self._path):
+        if found := find_status(self.path):
             self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
 
     def remember_log(self) -> None:
         """Take the log and its index for those of the database that was opened."""
         self._siblings = {
             path: (found.st_dev, found.st_ino)
-            for path in (Path(self.path + LOG_SUFFIX), Path(self.path + INDEX_SUFFIX))
+            for path in (self.path + LOG_SUFFIX, self.path + INDEX_SUFFIX)
             if (found := find_status(path))
         }
 
-    def check(self) -> None:
-        """Raise StorageLostError if the path means another file than before, none, or a shorter one."""
-        self._raise(self._find_loss)
+    def check(self, max_age: float = 0.0) -> None:
+        """Raise StorageLostError if the path means another file than before, none, or a shorter one.
 
-    def check_with_log(self) -> None:
+        `max_age`: seconds for which it counts as the same when it was last found whole, with its log.
+        """
+        if time.monotonic() - self._checked_at >= max_age:
+            self._raise(self._find_loss)
+
+    def check_with_log(self, max_age: float = 0.0) -> None:
         """Likewise, also if the log or its index is not the one that was opened."""
-        self._raise(lambda: self._find_loss() or self._find_log_loss())
+        if time.monotonic() - self._checked_at >= max_age:
+            self._raise(lambda: self._find_loss() or self._find_log_loss())
+            self._checked_at = time.monotonic()
 
     def is_in_place(self) -> bool:
         """Whether the path means the file that was opened, whatever became of its log."""
@@ -89,13 +96,13 @@ class DatabaseFile:
         SQLite would play the old log into a new file. An empty file goes along: the log is all that is left of it.
         """
         lost = f"{self.path}.lost-{time.strftime('%Y%m%d-%H%M%S')}"
-        main = find_status(self._path)
+        main = find_status(self.path)
         if main and main.st_size == 0:
-            self._path.replace(lost)
+            Path(self.path).replace(lost)
         for path, identity in self._siblings.items():
             found = find_status(path)
             if found and (found.st_dev, found.st_ino) == identity:
-                path.replace(lost + path.name.removeprefix(self._path.name))
+                Path(path).replace(lost + path.removeprefix(self.path))
         self._siblings = {}
 
     def _raise(self, find_loss: Callable[[], str]) -> None:
@@ -104,12 +111,13 @@ class DatabaseFile:
         except OSError as error:
             loss = f"could not be reached any more ({error.strerror})"
         if loss:
+            self._checked_at = -math.inf
             raise StorageLostError(f"the database {self.path} {loss} while it was open")
 
     def _find_loss(self) -> str:
         if self._identity is None:  # in memory
             return ""
-        found = find_status(self._path)
+        found = find_status(self.path)
         if found is None:
             return "was deleted or moved away"
         if (found.st_dev, found.st_ino) != self._identity:
@@ -123,13 +131,13 @@ class DatabaseFile:
         for path, identity in self._siblings.items():
             found = find_status(path)
             if not found or (found.st_dev, found.st_ino) != identity:
-                return f"lost its file {path.name}"
+                return f"lost its file {Path(path).name}"
         return ""
 
 
-def find_status(path: Path) -> os.stat_result | None:
+def find_status(path: str) -> os.stat_result | None:
     """None if there is no such file. Raises OSError where that cannot be known."""
     try:
-        return path.stat()
+        return os.stat(path)  # noqa: PTH116  (done after every statement; a Path would take twice as long)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -224,7 +224,7 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
         texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
         summary_columns, reservation = encode_summary(summary), encode_reservation(reserved)
-        append = Append(stream, after, at, actor, texts, summary_columns, key, reservation)
+        append = Append(stream, after, at, actor, bodies, texts, summary_columns, key, reservation)
         self._pending.append((append, anyio.current_time(), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.

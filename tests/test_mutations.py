@@ -63,7 +63,7 @@ MUTATIONS = {
     ),
     "say that a lost file holds what it took": Mutation(
         "storage/connection.py",
-        "self._check_file()  # what a file took that nobody can find any more is not stored",
+        "self._check_file(0)  # what a file took that nobody can find any more is not stored",
         "pass",
         f"{PRESENCE}::test_what_a_lost_file_took_is_not_said_to_be_stored",
     ),

@@ -156,8 +156,8 @@ class Runner:
                     step = decide(snapshot.debate, elapsed=self.compute_elapsed(run))
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     # Without a database they are waited for, too: it may come back.
-                    is_held = snapshot.debate.is_concluding or self.store.is_lost()
-                    if isinstance(step, Ask) and not (is_held and in_flight):
+                    is_held = in_flight and (snapshot.debate.is_concluding or self.store.is_lost())
+                    if isinstance(step, Ask) and not is_held:
                         new = [call for call in step.calls if call.slot_key not in in_flight]
                         limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
                         for call, amount in await self.reserve_calls(snapshot, new, limit):
@@ -221,14 +221,17 @@ class Runner:
             if not events:
                 await self.daily_budget.settle(run.snapshot.id, reserved)
                 return
-            if not (in_flight or self.before_steps):
-                debate = replay(events, run.snapshot.debate)
-                # Code of the caller may raise, which must not cost an answer.
-                if not (run.code or has_reached(debate, run.through_round)):
-                    step = decide(debate, elapsed=self.compute_elapsed(run))
-                    events += step.events if isinstance(step, Record) else ()
+            debate = replay(events, run.snapshot.debate)
+            # Code of the caller may raise, which must not cost an answer.
+            is_held = in_flight or self.before_steps or run.code
+            if not (is_held or has_reached(debate, run.through_round)):
+                step = decide(debate, elapsed=self.compute_elapsed(run))
+                if isinstance(step, Record):
+                    events += step.events
+                    debate = replay(step.events, debate)
             try:
-                run.update(await self.store.record(run.snapshot, events, reserved=reserved))
+                recorded = self.store.record(run.snapshot, events, reached=debate, reserved=reserved)
+                run.update(await recorded)
             except DatabaseUnavailableError as error:
                 run.trouble = error
                 await anyio.sleep(next(delays))

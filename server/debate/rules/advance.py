@@ -8,7 +8,7 @@ word or its limit. What ends the whole talk (a request, a budget, `max_rounds`) 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple, assert_never
 
@@ -29,7 +29,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate, find_block, find_phase, phase_seats
+from server.debate.facts.state import Debate, find_block, find_phase, phase_seats, replace
 from server.debate.rules.counting import Count, count_votes
 from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.rules.verdict import build_verdict_events, compute_ballot_vote, list_seats

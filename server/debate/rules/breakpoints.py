@@ -12,14 +12,14 @@ past it, by resuming or concluding, is part of the state (`Debate.passed_breakpo
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
 from server.debate.facts.config import Breakpoint, BreakpointCondition, Phase
 from server.debate.facts.events import Concluded, Ended, Event, Opened, Paused, PhaseEntered
 from server.debate.facts.interventions import LimitsChanged
-from server.debate.facts.state import Debate, find_phase
+from server.debate.facts.state import Debate, find_phase, replace
 from server.debate.rules.advance import count_last_vote
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.quorum import join_causes

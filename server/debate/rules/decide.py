@@ -32,7 +32,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.fallbacks import PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, once
 from server.debate.facts.text import clean
 from server.debate.rules.advance import (
     NO_CODE,
@@ -298,6 +298,7 @@ def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Ev
     )
 
 
+@once
 def status(debate: Debate) -> str:
     """One of running, waiting (for the caller's turn), paused, concluded, truncated."""
     if debate.ended:
@@ -314,17 +315,20 @@ def format_wait_reason(calls: tuple[Call, ...]) -> str:
     return f"The caller is to write for {names}: call submit_turn."
 
 
+@once
 def pending_calls(debate: Debate) -> tuple[Call, ...]:
     """The calls that are due now."""
     return tuple(build_call(debate, slot) for slot in due_slots(debate))
 
 
+@once
 def due_slots(debate: Debate) -> tuple[Slot, ...]:
     phase = debate.phase
     concluded = debate.is_concluding and phase and phase.is_talk
     return final_closing_slots(debate) if concluded else open_slots(debate)
 
 
+@once
 def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
     """The calls whose answers would be accepted now, due or not."""
     slots = dict.fromkeys((*open_slots(debate), *final_closing_slots(debate)))
@@ -372,6 +376,7 @@ def is_round_over(debate: Debate) -> bool:
     return not decides and not find_unheard(debate) and next_phase(debate, find_talk_end(debate)) is not None
 
 
+@once
 def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
     """The plan of a round whose moderator failed: everybody speaks as declared."""
     groups = build_slot_groups(debate)

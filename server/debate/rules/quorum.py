@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
     REPAIRABLE_CAUSES,
@@ -23,6 +23,7 @@ MAX_LISTED_CAUSES = 3
 QUORUM_TASKS: frozenset[Task] = frozenset({"argument", "message"})
 
 
+@once
 def find_quorum_shortfall(debate: Debate) -> str:
     """Why this round cannot be completed, or "".
 

@@ -25,7 +25,7 @@ from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, count_passes, judge_seats, phase_seats, seat_kind
+from server.debate.facts.state import Debate, count_passes, judge_seats, once, phase_seats, seat_kind
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
@@ -51,6 +51,7 @@ FRAMING_SLOT = Slot(FRAMER, 0, "framing")
 CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
 
 
+@once
 def build_slot_groups(debate: Debate) -> SlotGroups:
     """The slots of this round that are known so far."""
     phase = debate.phase
@@ -175,6 +176,7 @@ def is_open(debate: Debate, slot: Slot) -> bool:
     return slot.key not in debate.answered_slots and not is_exhausted(debate, slot.key)
 
 
+@once
 def open_slots(debate: Debate) -> tuple[Slot, ...]:
     """The open slots of the first group that has any."""
     if debate.ended:
@@ -212,6 +214,7 @@ def find_voters(setup: Opened) -> tuple[str, ...]:
             return phase_seats(setup, last) if last else ()
 
 
+@once
 def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:
     """The moderator's closing slot, where a concluded talk still needs it for the verdict."""
     phase = debate.phase
@@ -283,12 +286,17 @@ def find_models(setup: Opened) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*seat_models(setup).values(), *later)))
 
 
+@once
+def find_own_models(debate: Debate) -> dict[str, str]:
+    """The model of every seat, replacements included."""
+    replaced = {made.seat: made.model for made in debate.find_interventions(ModelReplaced)}
+    return seat_models(debate.setup) | replaced
+
+
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
     """The models of a seat in the order of preference. A seat of the caller has no fallback models."""
-    replaced = [made.model for made in debate.find_interventions(ModelReplaced) if made.seat == seat]
-    own = replaced[-1] if replaced else seat_models(debate.setup)[seat]
-    fallback = () if own == CALLER else debate.setup.fallback_models
-    return tuple(dict.fromkeys((own, *fallback)))
+    own = find_own_models(debate)[seat]
+    return (own,) if own == CALLER else tuple(dict.fromkeys((own, *debate.setup.fallback_models)))
 
 
 def current_model(debate: Debate, seat: str) -> str:

@@ -11,7 +11,6 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from typing import Any, assert_never
 
@@ -54,7 +53,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats
+from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats, replace
 from server.debate.rules import breakpoints, framing
 from server.debate.rules.advance import apply_code_event, can_follow, find_code_problem
 from server.debate.rules.schedule import (

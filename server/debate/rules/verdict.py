@@ -15,7 +15,7 @@ from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.labels import name_sides
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
 from server.debate.rules.counting import SYNTHESIS, Count, Seat, classify_support, count_votes
 from server.debate.rules.readings import find_fixed_ends
@@ -27,6 +27,7 @@ LENGTH_RATIO = 2
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 
 
+@once
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     """The verdict by the debate's counting rule; () where it ends without one."""
     rule = verdict_source(debate.setup)

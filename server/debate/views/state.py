@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import takewhile
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,8 +44,8 @@ class StoredDebate:
 
 def has_own_request(entries: Sequence[Recorded]) -> bool:
     """Whether somebody asked here for the end of a debate, after the last entry that came with a file."""
-    restored = max((number for number, entry in enumerate(entries, start=1) if entry.restored), default=0)
-    asked = (entry.event for entry in entries[restored:])
+    own = takewhile(lambda entry: not entry.restored, reversed(entries))
+    asked = (entry.event for entry in own)
     return any(
         event.run if isinstance(event, Opened) else isinstance(event, TalkConcluded) for event in asked
     )

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed, load
@@ -139,15 +140,18 @@ class DebateStore:
         snapshot: DebateSnapshot,
         events: Sequence[Event],
         actor: str = SYSTEM_ACTOR,
+        *,
+        reached: Debate | None = None,
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
         """Check events by replaying them, then append them. `reserved`: as in `Journal.append`.
 
-        After a conflict with another writer nothing was recorded, and the state they wrote is returned.
+        `reached`: what replaying them led to, where that was done already. After a conflict with another writer nothing
+        was recorded, and the state they wrote is returned.
         """
-        reached = replace(snapshot, debate=replay(events, snapshot.debate))
+        after = replace(snapshot, debate=reached or replay(events, snapshot.debate))
         try:
-            return await self.append(reached, events, actor, reserved=reserved)
+            return await self.append(after, events, actor, reserved=reserved)
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
@@ -246,7 +250,9 @@ def build_stream_summary(
     The search index is rewritten only where `rewrites_index` says so.
     """
     is_indexed = any(map(rewrites_index, events))
-    price = compute_max_call_cost(debate, estimate_next_call(debate))
+    price = Decimal(0)  # of an answer whose tokens were not counted
+    if any(spent.uncounted for spent in days.values()):
+        price = compute_max_call_cost(debate, estimate_next_call(debate))
     return StreamSummary(
         title=debate.setup.question,
         status=status(debate),
