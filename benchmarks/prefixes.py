@@ -34,6 +34,12 @@ async def measure_prompts() -> list[Measurement]:
             suffix = f"{name}, judge in {'both orders' if both_orders else 'one order'}"
             lines += [
                 Measurement(
+                    f"prompts of 3 debaters, 3 rounds and a judge, {suffix}",
+                    sum(map(len, shared)),
+                    "characters",
+                    details=f"{len(shared)} prompts, turns of {CHARS:,} characters",
+                ),
+                Measurement(
                     f"a seat's previous prompt kept as prefix, {suffix}",
                     compute_kept_prefix_percentage(by_seat),
                     "%",
@@ -46,7 +52,6 @@ async def measure_prompts() -> list[Measurement]:
                     "%",
                     70,
                     at_least=True,
-                    details=f"{len(shared)} prompts, {sum(map(len, shared)):,} characters",
                 ),
             ]
     return lines

@@ -118,7 +118,7 @@ async def test_advocates_are_told_not_to_concede_and_see_stances_without_names(
 ) -> None:
     await debates.hold(argument="A point.")
     last = debates.prompts("argument", "Bob")[-1]
-    assert "do not concede it in public" in last
+    assert "in public they concede a point of it at most" in last
     assert re.search(r"^\[\w{6}: Buy now\]$", last, re.MULTILINE)
     assert not re.search(r"\b(?:Ada|Bob)\b", last)
 
@@ -263,8 +263,8 @@ async def test_judges_referee_and_synthesizer_may_look_things_up(debates: Script
     opening = {"moderator": {"opens": True, "tools": ["notes"]}}
     ran = await debates.hold(max_rounds=1, options=opening)
     first = debates.prompts("opening")[0]
-    assert "by your tools (notes) folded in" in first
-    assert "This is round 1: let everybody speak." in first
+    assert "with what your tools (notes) find" in first
+    assert "This is the first round of talk: let everybody speak." in first
     assert ran["status"] == "concluded"
 
 

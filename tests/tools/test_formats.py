@@ -182,7 +182,10 @@ async def test_phases_of_ones_own_are_held_as_instructed(open_modern: Any) -> No
     assert in_order(transcript, "## Round 1: opening", "## Round 2: premortem", "## Round 3: voting")
     assert "2 of 2 voters for: " in ran["verdict"]
     told = [r.prompt.messages[-1].content for r in model.requests if r.prompt.summary.round == 2]
-    assert all("# Round 2: premortem\nTo be followed:\n> It failed. Say why." in prompt for prompt in told)
+    assert all(
+        "# Round 2: premortem\nSpoken one after the other.\nTo be followed:\n> It failed. Say why." in prompt
+        for prompt in told
+    )
     assert len(told) == 2
 
 

@@ -174,10 +174,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
         case "argument" | "message" | "answer":
             yield from render_debater_steps(debate, call)
         case "ballot" if is_debater_call(call):
-            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote; null abstains."
+            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote."
         case "ballot":
             record = f" {describe_record(debate)}" if debate.turns else ""
-            yield f"You are in the audience.{record} Vote; null abstains."
+            yield f"You are in the audience.{record} Vote."
         case "framing":
             most = find_position_limit(debate)
             yield wording.FRAMER_STEPS.format(most=f"two to {most}" if most > SIDES else "two")
@@ -187,8 +187,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
         case "opening":
             moderator = debate.setup.moderator
             names = ", ".join(moderator.tools) if moderator else ""
-            tools = f", with what you find by your tools ({names}) folded in" if names else ""
-            first = wording.FIRST_ROUND_INSTRUCTION if call.round == 1 else ""
+            tools = f", with what your tools ({names}) find" if names else ""
+            first = wording.FIRST_ROUND_INSTRUCTION if debate.talk_round_count == 1 else ""
             yield wording.MODERATOR_OPENING_STEPS.format(tools=tools, first=first)
             rounds_left = max(debate.max_rounds - debate.talk_round_count, 0)
             yield f"Rounds left after this one: {rounds_left}."
@@ -215,13 +215,13 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
         yield wording.NEUTRAL_STEPS
     yield from render_question_line(debate)
     phase = debate.round_phase(call.round)
-    number = f"Round {debate.talk_round_count} of at most {debate.max_rounds}."
+    number = f"Talk round {debate.talk_round_count} of at most {debate.max_rounds}."
     if phase.closes_talk:
         number = "This round closes the talk."
-    if call.task == "argument" and phase.order != "handoff":
-        yield f"{number} Speak, in plain prose of at most about {debate.setup.turn_words} words."
-    else:
-        yield f"{number} {'Send your message.' if call.task == 'message' else 'Answer.'}"
+    words = f"Plain prose, at most {debate.setup.turn_words} words."
+    argument = "Speak." if phase.order == "handoff" else words
+    asked = {"argument": argument, "message": "Send your message.", "answer": "Answer."}
+    yield f"{number} {asked[call.task]}"
 
 
 def render_question_line(debate: Debate) -> Iterator[str]:
@@ -244,8 +244,11 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
             yield replies.json_instruction("message")
         case "opening":
             yield format_legend(debate)
-            for plan in debate.round_plans:
-                yield f"In round {plan.round} you called {', '.join(plan.next_speakers) or 'nobody'}."
+            if called := [
+                f"in round {plan.round} {', '.join(plan.next_speakers) or 'nobody'}"
+                for plan in debate.round_plans
+            ]:
+                yield f"You called {'; '.join(called)}."
             yield replies.json_instruction("opening")
         case "closing":
             yield format_legend(debate)
@@ -256,7 +259,7 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
             yield from render_verdict_material(debate)
         case "argument" if handoff_mode := find_handoff_mode(debate, call):
             yield from render_handoff_problems(debate, call)
-            yield f"Names: {format_legend(debate)}"
+            yield format_legend(debate)
             yield replies.handoff_instruction(handoff_mode, other_debaters(debate, call))
         case _:
             return
@@ -290,9 +293,9 @@ def render_verdict_material(debate: Debate) -> Iterator[str]:
         text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
         yield f"The verdict ({verdict.outcome}):\n{quote_verbatim(text)}"
     if debate.setup.output_schema:
-        yield f"Answer with JSON only, satisfying this JSON Schema: {debate.setup.output_schema}"
+        yield f"Answer with JSON only, by this JSON Schema: {debate.setup.output_schema}"
     else:
-        yield "Write plain Markdown, and call positions by the names of who stood for them."
+        yield "Write plain Markdown, with those names in place of code words."
 
 
 def format_legend(debate: Debate, reading: int = 1) -> str:

@@ -15,29 +15,26 @@ from server.debate.prompts.tool_schemas import Function, build_function
 CRITERIA = ("support", "response", "relevance", "consequences")
 
 RESPONSE_TEMPLATES: dict[str, str] = {
-    "framing": '{"kind": "yes_no or open", "positions": ["the first position", "the second", …], "assumption": "what '
-    'is taken for given, or an empty text"}',
+    "framing": '{"kind": "yes_no or open", "positions": ["the first", "the second", …], "assumption": "text"}',
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better code word, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
-    '"winner": "{choices}, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
-    '"would_change": "the fact that would change it", "common_position": "see above, or an empty text"}}',
-    "ballot": '{{"reasoning": "why, in a sentence or two", "choice": "{choices}, or null"}}',
-    "message": '{"to": "the code word of the debater it is for", "kind": "question, proposal or critique", '
-    '"text": "the message"}',
-    "opening": '{"briefing": "facts for everybody, or null", "new_angle": "what to turn to, or null", '
-    '"next_speakers": ["names, in order"], "done": true or false}',
-    "closing": '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "what is '
-    'decided, or an empty text"}',
-    "argument": '{"response": "what you say", "next_agent_name": "the name of who speaks next"}',
+    '"winner": "a code word, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
+    '"would_change": "the fact that would change it", "common_position": "text, empty if there is a winner"}}',
+    "ballot": '{{"reasoning": "why, in a sentence or two", "choice": "a code word, or null to abstain"}}',
+    "message": '{"to": "a code word", "kind": "question, proposal or critique", "text": "the message"}',
+    "opening": '{"briefing": "text or null", "new_angle": "text or null", "next_speakers": ["names, in order"], '
+    '"done": true or false}',
+    "closing": '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "text, or empty"}',
+    "argument": '{"response": "your turn", "next_agent_name": "who speaks next"}',
 }
 
 
 def json_instruction(task: str, labels: Sequence[str] = ()) -> str:
-    """The sentence that asks for JSON. `labels`: the positions to choose from, where there are any."""
+    """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any."""
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        template = template.format(beliefs=beliefs, choices=" or ".join(labels))
+        template = template.format(beliefs=beliefs)
     return f"Answer with JSON only: {template}"
 
 

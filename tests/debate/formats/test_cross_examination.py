@@ -236,6 +236,7 @@ class TestPrivacy:
             {"message": lambda c: {"to": "A" if c.seat != ONE else "B", "text": f"{c.round}?"}}
         )
         last = simulate(made, to_one).play().prompts(ONE)[-1]
+        last = last.rpartition("\n\n")[2]
         assert last.count(" to you, ") + last.count("You to ") == MAX_DIRECT_MESSAGES == 100
         assert "> 1?" not in last
         assert "> 3?" in last

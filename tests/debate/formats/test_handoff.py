@@ -109,7 +109,7 @@ class TestReaders:
     def test_the_speaker_is_told_how_to_choose_and_whom(self, how: How, listed: str) -> None:
         at = opened(how, debaters=CAST).play_to_round(1)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert "\nNames: A is Ann; B is Anna; C is The Pragmatist.\n" in render_prompt_text(prompt)
+        assert "\nA is Ann; B is Anna; C is The Pragmatist.\n" in render_prompt_text(prompt)
         assert listed in render_prompt_text(prompt).rpartition("\n")[2]
         assert prompt.summary.choices == ("Anna", "The Pragmatist")
         assert prompt.summary.handoff_mode == how

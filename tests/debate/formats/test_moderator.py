@@ -215,8 +215,7 @@ class TestBriefing:
         last = at.prompts("moderator")[2].rpartition("\n\n")[2]
         assert (
             "A is Speaker 1; B is Speaker 2; C is Speaker 3.\n"
-            "In round 1 you called Speaker 3, Speaker 1.\n"
-            "In round 2 you called Speaker 2, Speaker 1, Speaker 2.\n"
+            "You called in round 1 Speaker 3, Speaker 1; in round 2 Speaker 2, Speaker 1, Speaker 2.\n"
         ) in last
         assert "Rounds left after this one: 1." in last
 

@@ -126,7 +126,7 @@ class TestSchema:
         assert build_result(at.debate)["deliverable"] == {"price": 7}
         assert '```json\n{\n "price": 7\n}\n```' in render_verdict(at.debate)
         (prompt,) = at.prompts("synthesizer")
-        assert "Answer with JSON only, satisfying this JSON Schema: " in prompt
+        assert "Answer with JSON only, by this JSON Schema: " in prompt
 
     def test_the_callers_schema_is_sent_along_and_said_not_to_be_ours(self) -> None:
         at = panel(output_schema=SCHEMA).play_to_round(3)

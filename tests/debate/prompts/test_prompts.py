@@ -9,7 +9,12 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
 from server.debate.prompts.response_schemas import json_instruction
 from server.debate.prompts.transcript import stance_tag
-from server.debate.prompts.wording import COMMON_RULES, PHASE_INSTRUCTIONS, phase_instruction
+from server.debate.prompts.wording import (
+    COMMON_RULES,
+    ORDER_INSTRUCTIONS,
+    PHASE_INSTRUCTIONS,
+    phase_instruction,
+)
 from server.debate.rules.decide import Call
 from tests.support.simulation import (
     DebateSimulation,
@@ -65,7 +70,7 @@ COMPLETE = f"""\
 > B. no never
 
 # Round 1: opening
-{PHASE_INSTRUCTIONS["opening"]}
+Written without seeing each other. {PHASE_INSTRUCTIONS["opening"]}
 
 [A: yes]
 > Yes.
@@ -79,13 +84,13 @@ COMPLETE = f"""\
 > Mind the costs.
 
 # Round 2: rebuttal
-{PHASE_INSTRUCTIONS["rebuttal"]}
+Written without seeing each other. {PHASE_INSTRUCTIONS["rebuttal"]}
 
 To be followed:
 > Be kind.
 You are A. Your position: yes
 The question: "Should a small team write its own scheduler?"
-Round 2 of at most 2. Speak, in plain prose of at most about 180 words."""
+Talk round 2 of at most 2. Plain prose, at most 180 words."""
 
 
 class TestLayout:
@@ -122,7 +127,7 @@ class TestLayout:
             update={"phases": (first, FORMATS["verdict"].phases[1])}
         )
         (prompt,) = render_prompts(simulate(opened).play_to_round(1))
-        assert "# Round 1: duel\n\nYou are A. " in prompt
+        assert "# Round 1: duel\nSpoken one after the other.\n\nYou are A. " in prompt
 
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
         at = simulate().play_to_round(3)
@@ -144,13 +149,34 @@ class TestLayout:
         assert stance_tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
 
 
+@pytest.mark.parametrize("leads", [False, True], ids=["alone", "led"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_prompts_say_truly_how_the_turns_of_a_phase_come_about(name: str, leads: bool) -> None:
+    at = simulate(build_setup(format=name, options={"moderator": {"opens": True}} if leads else {})).play()
+    read = max((render_prompt_text(prompt) for _, prompt in at.calls_made), key=len)
+    for phase in at.debate.setup.phases:
+        if phase.is_talk and phase.wants == "argument":
+            (text,) = re.findall(rf"^# Round \d+: {phase.name}\n(.+)", read, re.MULTILINE)
+            assert [order for order, words in ORDER_INSTRUCTIONS.items() if words in text] == [phase.order]
+
+
+def test_rounds_of_talk_are_counted_apart_from_those_of_votes() -> None:
+    at = simulate(build_setup(format="oxford", options={"moderator": {"opens": True}})).play()
+    first, second = at.prompts("Proponent")
+    assert "# Round 2: opening" in first
+    assert "Talk round 1 of at most 2." in first
+    assert "Talk round 2 of at most 2." in second
+    opening = "This is the first round of talk: let everybody speak."
+    assert [opening in prompt for prompt in at.prompts("moderator")] == [True, False]
+
+
 @pytest.mark.requirement("C7")
 class TestTheBrief:
     def test_advocates_do_not_concede_in_public(self) -> None:
         at = simulate().play()
         rules = COMMON_RULES["advocate"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
-        assert "argue their position to the end and do not concede it in public" in rules
+        assert "defend their position to the end; in public they concede a point of it at most" in rules
 
     @pytest.mark.requirement("C15")
     @pytest.mark.parametrize("name", ["settle", "round_robin"])
@@ -355,9 +381,9 @@ def test_judges_are_told_what_is_true_of_the_record_they_read() -> None:
     assert "No turn is left out." in reading
 
     first, last = simulate(build_setup(format="oxford")).play().prompts("judge 1")
-    assert "You are in the audience. Vote; null abstains." in first
+    assert "You are in the audience. Vote." in first
     assert "You are in the audience. The turns of rounds 2 and 3 were written without seeing" in last
-    assert "Left out: the ballots of round 1. Vote; null abstains." in last
+    assert "Left out: the ballots of round 1. Vote." in last
 
     at = simulate(build_setup(format="verdict")).play(lambda debate: len(debate.turns) == 3)
     at.intervene("conclude")
