@@ -29,9 +29,12 @@ ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
 SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None]
-"""(title, status, details as JSON, search text, spending as JSON); None keeps the stored value."""
+"""(title, status, details as JSON, words to add to the search index, spending as JSON); None changes nothing."""
 
 UNCHANGED: SummaryColumns = (None, None, None, None, None)
+
+FINAL_MARK = "\ue000"
+"""A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
 
 ReservationColumns = tuple[str | None, int | None, str | None]
 """(owner, requests, cost); None keeps the stored value."""
@@ -85,11 +88,22 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
     """Raises ValueError for invalid JSON or Unicode."""
     if summary is None:
         return UNCHANGED
-    for text in (summary.title, summary.status, summary.search_text or ""):
+    for text in (summary.title, summary.status, summary.search_text):
         text.encode()
     details = encode_json(dict(summary.details)).decode()
     spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
-    return summary.title, summary.status, details, summary.search_text, json.dumps(spending)
+    return summary.title, summary.status, details, encode_words(summary) or None, json.dumps(spending)
+
+
+def encode_words(summary: StreamSummary) -> str:
+    """The text for the search index: its own words, and marks if the status is final."""
+    text = summary.search_text.replace(FINAL_MARK, " ")  # nobody writes marks but this function
+    return f"{text} {FINAL_MARK} {mark_status(summary.status)}" if summary.is_final else text
+
+
+def mark_status(status: str) -> str:
+    """The word that stands for a final status in the search index."""
+    return FINAL_MARK + status.encode().hex()
 
 
 def encode_reservation(reserved: Reservation | None) -> ReservationColumns:

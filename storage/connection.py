@@ -208,6 +208,11 @@ class Connection:
             raise
         return self
 
+    async def create_function(self, name: str, function: Callable[..., Value]) -> None:
+        """Give SQL on this connection a deterministic function of any number of arguments."""
+        with translate_errors(self._path):
+            await self._db.create_function(name, -1, function, deterministic=True)
+
     async def fetch_all(self, sql: str, *values: Value, wait: float | None = None) -> list[Any]:
         """Run one statement and return its rows; it is committed on return.
 

@@ -82,13 +82,14 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamSummary:
-    """The data of a stream for lists, searches and sums. An append replaces all of it, or none."""
+    """The data of a stream for lists, searches and sums. An append replaces all of it but the words, or none."""
 
     title: str
     status: str
     details: Mapping[str, Any]  # JSON, returned unchanged
-    search_text: str | None = None  # the words a search matches; None keeps the stored ones
+    search_text: str = ""  # words for the search, in addition to those it has: none is ever taken out
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
+    is_final: bool = False  # no later append changes the status
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,7 @@ class Journal(Protocol):
         query: str = "",
         *,
         status: str = "",
+        is_final: bool = False,
         changed_since: str = "",
         streams: Collection[str] = (),
         inside: bool = False,
@@ -219,13 +221,14 @@ class Journal(Protocol):
     ) -> list[StreamListing]:
         """Streams that match every word of the query (the last word as a prefix), newest first.
 
-        Any text is a valid query. These narrow the list of one status: `changed_since` (ISO 8601), and `streams`, to
-        which the found ones belong if `inside`, and otherwise not. `before` is the `number` of the last stream seen;
-        0 starts at the newest.
+        Any text is a valid query; of a long one the beginning counts. `is_final`: the status is one that streams
+        keep (`StreamSummary.is_final`); a search with a status finds only streams that keep theirs, or only others.
+        These narrow the list of one status: `changed_since` (ISO 8601), and `streams`, to which the found ones belong
+        if `inside`, and otherwise not. `before` is the `number` of the last stream seen; 0 starts at the newest.
         """
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        """Streams whose name begins with the prefix, newest first."""
+        """Streams whose name begins with the prefix, by name."""
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         """(current position, streams written to since position `after`), by any process.
@@ -269,15 +272,37 @@ class Journal(Protocol):
     # Upkeep: what is derived from the entries can be compared with them, and written again.
 
     async def find_file_problems(self) -> list[str]:
-        """What is wrong with the database as a whole, the search index included; [] where nothing is."""
+        """What is wrong with the database as a whole; [] where nothing is."""
 
     async def find_all_streams(self) -> list[str]:
         """Every stream that has entries or a summary, oldest first."""
 
     async def read_summary(self, stream: str) -> StreamSummary:
-        """What is stored of a stream for lists, searches and sums; empty where it is missing or unreadable."""
+        """What is stored of a stream for lists and sums, without words; empty where it is missing or unreadable."""
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        """Replace all of it, search text and days included; False if the stream is not at this version now."""
+        """Replace all of it, days included, and add its words; False if the stream is not at this version now."""
+
+    def split_words(self, summary: StreamSummary) -> frozenset[str]:
+        """The words by which the search index has a stream with this summary."""
+
+    async def has_words(self, stream: str, words: Collection[str]) -> bool:
+        """Whether the search index has a stream by all of these words."""
+
+    async def count_words(self) -> Mapping[str, int]:
+        """The words of the search index, with the number of streams that have each.
+
+        Raises:
+            StorageError: it is damaged.
+        """
+
+    async def clear_words(self) -> None:
+        """Empty the search index, so that `rewrite_summary` can fill it again."""
+
+    async def find_wrong_days(self) -> list[str]:
+        """The days whose sum over all streams is not what their own sums add up to."""
+
+    async def rewrite_days(self, days: Collection[str]) -> None:
+        """Add them up again."""
 
     async def close(self) -> None: ...

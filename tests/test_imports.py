@@ -34,6 +34,7 @@ ROOMS: dict[str, str] = {
     "redaction": "",
     "server": "",
     "storage": "",
+    "storage.sqlite": "storage",
     "debate.rules": "debate.facts",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
@@ -75,7 +76,7 @@ ROOMS: dict[str, str] = {
     "engine.queries": "debate.facts debate.views engine.database engine.debates storage",
     "engine.recovery": "debate.facts engine.database engine.debates",
     "engine.transfer": "debate.facts debate.records debate.views engine.database engine.debates storage",
-    "upkeep": "debate.facts debate.rules debate.views engine.database engine.debates storage",
+    "upkeep": "debate.facts engine.database engine.debates storage",
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
@@ -83,7 +84,7 @@ ROOMS: dict[str, str] = {
     "compose": (
         "debate.facts engine.database engine.debates engine.model_calls engine.recovery hooks "
         "models.fakes models.own models.prices models.providers models.registry models.resilience "
-        "models.windows redaction research settings storage"
+        "models.windows redaction research settings storage storage.sqlite"
     ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
@@ -106,6 +107,7 @@ ROOMS: dict[str, str] = {
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
+    "storage.sqlite": "aiosqlite anyio",
     "debate.schemas": "jsonschema_rs",
     "redaction": "pydantic",
     "settings": "platformdirs pydantic",

@@ -56,7 +56,7 @@ MUTATIONS = {
         f"{DAILY}::test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have",
     ),
     "forget what is reserved of the daily budget": Mutation(
-        "storage/sqlite_leases.py",
+        "storage/sqlite/leases.py",
         "from lease where requests > 0 and (until > ?2 or stream = ?3)",
         "from lease where requests > 0 and stream = ?3",
         SHARED_DAY,
@@ -95,7 +95,7 @@ MUTATIONS = {
         "server/engine/database/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
     "let two owners have one lease": Mutation(
-        "storage/sqlite_leases.py",
+        "storage/sqlite/leases.py",
         "where lease.owner = excluded.owner or lease.until <= ?4 ",
         "where true or lease.until <= ?4 ",
         f"{JOURNAL}::test_a_stream_has_one_owner_until_its_lease_runs_out",

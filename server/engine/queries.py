@@ -25,7 +25,8 @@ ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position")
 MAX_RELATIVES = 20  # of each debate whose forks are looked up
 MIN_PREFIX_LENGTH = 4
 MAX_MATCHES = 10
-STATUSES = ("ready", "running", "waiting", "paused", "concluded", "truncated")
+FINAL_STATUSES = ("concluded", "truncated")
+STATUSES = ("ready", "running", "waiting", "paused", *FINAL_STATUSES)
 
 
 async def load_view_source(manager: DebateManager, debate_id: str, view: View, **part: Any) -> ViewSource:
@@ -106,7 +107,7 @@ async def list_debates(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
     runs = await manager.find_runs()
-    filters: dict[str, Any] = {"status": status}
+    filters: dict[str, Any] = {"status": status, "is_final": status in FINAL_STATUSES}
     if status in ("ready", "running"):
         filters = {"status": "running", "streams": runs, "inside": status == "running"}
     found = await manager.find(query, **filters, before=int(cursor or 0), limit=limit + 1)

@@ -4,20 +4,22 @@ Lists, searches and the sums of a day read rows that follow from the entries; wh
 again. Entries never are.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.rules.transitions import replay
-from server.debate.views.markdown import build_search_text
 from server.engine.database.errors import (
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import DebateSnapshot, build_stream_summary, rewrites_index
+from server.engine.database.store import DebateSnapshot, build_stream_summary
 from server.engine.debates import DebateManager
-from storage.journal import Journal, StreamSummary
+from storage.journal import Journal, StorageError, StreamSummary
+
+DAMAGED_INDEX = "the search index is damaged"
+FOREIGN_WORDS = "the search index has words that no debate has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +49,113 @@ async def check_database(manager: DebateManager, *, rebuild: bool = True) -> Che
     Raises StorageUnavailableError if it cannot be read at all.
     """
     journal = manager.store.journal
+    check = DatabaseCheck(manager, rebuild=rebuild and not journal.is_read_only)
     with translate_storage_errors():
-        problems = [Problem("", text) for text in await journal.find_file_problems()]
-        debate_ids = await journal.find_all_streams()
-    for debate_id in debate_ids:
+        return await check.run()
+
+
+@dataclass
+class DatabaseCheck:
+    """Every method may raise StorageError."""
+
+    manager: DebateManager
+    rebuild: bool
+    problems: list[Problem] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)  # debates that cannot be read
+    words: Counter[str] = field(default_factory=Counter)  # in how many debates each is
+
+    @property
+    def journal(self) -> Journal:
+        return self.manager.store.journal
+
+    async def run(self) -> CheckResult:
+        self.problems += [Problem("", text) for text in await self.journal.find_file_problems()]
+        position, _ = await self.journal.find_changes(-1)
+        debate_ids = await self.journal.find_all_streams()
+        has_index = await self.has_index()
+        if self.rebuild and not has_index:
+            await self.journal.clear_words()
+        for debate_id in debate_ids:
+            try:
+                await self.check_debate(debate_id, has_index=has_index)
+            except (DebateNotFoundError, StorageUnavailableError) as error:
+                self.problems.append(Problem(debate_id, str(error)))
+                self.unread.append(debate_id)
+        if not has_index:
+            await self.rebuild_index(DAMAGED_INDEX, debate_ids)
+        elif await self.has_foreign_words(position):
+            await self.rebuild_index(FOREIGN_WORDS, debate_ids)
+        await self.check_days()
+        return CheckResult(len(debate_ids), tuple(self.problems))
+
+    async def has_index(self) -> bool:
         try:
-            problems += await check_debate(manager, debate_id, rebuild=rebuild and not journal.is_read_only)
-        except (DebateNotFoundError, StorageUnavailableError) as error:
-            problems.append(Problem(debate_id, str(error)))
-    return CheckResult(len(debate_ids), tuple(problems))
+            await self.journal.count_words()
+        except StorageError:
+            return False
+        return True
 
+    async def has_foreign_words(self, position: int) -> bool:
+        """Whether a word is in the index for more debates than have it.
 
-async def check_debate(manager: DebateManager, debate_id: str, *, rebuild: bool) -> list[Problem]:
-    """What is stored of a debate for lists and sums and does not follow from its entries."""
-    journal = manager.store.journal
-    while True:
-        snapshot = await manager.store.read(debate_id)
-        with translate_storage_errors():
-            stored = await journal.read_summary(debate_id)
-            wrong = find_differences(snapshot, stored)
-            if wrong and (await journal.head(debate_id))[0] != snapshot.debate.version:
+        False where that cannot be told: a debate could not be read, or something was written since `position`.
+        """
+        counts = await self.journal.count_words()
+        if self.unread or (await self.journal.find_changes(position))[0] != position:
+            return False
+        return any(count > self.words[word] for word, count in counts.items())
+
+    async def check_debate(self, debate_id: str, *, has_index: bool) -> None:
+        """What is stored of a debate for lists and sums and does not follow from its entries."""
+        while True:
+            snapshot = await self.manager.store.read(debate_id)
+            expected = build_summary(snapshot)
+            wrong = find_differences(expected, await self.journal.read_summary(debate_id))
+            words = self.journal.split_words(expected)
+            if has_index and not await self.journal.has_words(debate_id, words):
+                wrong.append("the search text")
+            if wrong and (await self.journal.head(debate_id))[0] != snapshot.debate.version:
                 continue  # a server has written meanwhile
-            is_rebuilt = bool(wrong and rebuild) and await rewrite(journal, snapshot)
-        text = f"{', '.join(wrong)} did not follow from the entries"
-        return [Problem(debate_id, text, is_rebuilt)] if wrong else []
+            break
+        self.words.update(words)
+        if wrong:
+            is_rebuilt = self.rebuild and await self.rewrite(snapshot)
+            text = f"{', '.join(wrong)} did not follow from the entries"
+            self.problems.append(Problem(debate_id, text, is_rebuilt))
 
+    async def rewrite(self, snapshot: DebateSnapshot) -> bool:
+        version = snapshot.debate.version
+        return await self.journal.rewrite_summary(snapshot.id, version, build_summary(snapshot))
 
-async def rewrite(journal: Journal, snapshot: DebateSnapshot) -> bool:
-    return await journal.rewrite_summary(snapshot.id, snapshot.debate.version, build_summary(snapshot))
+    async def rebuild_index(self, problem: str, debate_ids: list[str]) -> None:
+        """Fill the search index again. Servers may go on adding words meanwhile: twice is as good as once."""
+        if self.rebuild:
+            await self.journal.clear_words()
+            for debate_id in debate_ids:
+                try:
+                    while not await self.rewrite(await self.manager.store.read(debate_id)):
+                        pass  # a server has written meanwhile
+                except (DebateNotFoundError, StorageUnavailableError):
+                    continue  # it was reported
+        self.problems.append(Problem("", problem, self.rebuild))
+
+    async def check_days(self) -> None:
+        days = await self.journal.find_wrong_days()
+        if days:
+            if self.rebuild:
+                await self.journal.rewrite_days(days)
+            text = f"the sums of {', '.join(days)} were not those of the debates"
+            self.problems.append(Problem("", text, self.rebuild))
 
 
 def build_summary(snapshot: DebateSnapshot) -> StreamSummary:
-    return build_stream_summary(snapshot.debate, [snapshot.debate.setup], snapshot.entries, snapshot.days)
+    events = [entry.event for entry in snapshot.entries]
+    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days)
 
 
-def find_differences(snapshot: DebateSnapshot, stored: StreamSummary) -> list[str]:
-    expected = build_summary(snapshot)
+def find_differences(expected: StreamSummary, stored: StreamSummary) -> list[str]:
     heading = (expected.title, expected.status, dict(expected.details))
     wrong = ["the heading"] if heading != (stored.title, stored.status, stored.details) else []
     if dict(expected.spending) != dict(stored.spending):
         wrong.append("the sums")
-    if stored.search_text != expected.search_text and not is_earlier_text(snapshot, stored.search_text):
-        wrong.append("the search text")
     return wrong
-
-
-def is_earlier_text(snapshot: DebateSnapshot, text: str | None) -> bool:
-    """Whether it is that of a state since it was last rewritten."""
-    entries = snapshot.entries
-    indexed = [entry.seq for entry in entries if rewrites_index(entry.event)]
-    return any(
-        build_search_text(replay(entry.event for entry in entries[:seq])) == text
-        for seq in range(indexed[-1], len(entries))
-    )

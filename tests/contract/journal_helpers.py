@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.journal import Entry, Journal, StreamListing, StreamSummary
-from storage.migrations import MIGRATIONS
 from storage.sqlite import SqliteJournal
+from storage.sqlite.migrations import MIGRATIONS
 
 AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"

@@ -42,8 +42,16 @@ class ListContract:
         assert await get_listing(journal, "s") == StreamListing(
             "s", 1, "new", "concluded", {"new": 2}, AT, LATER
         )
-        assert await find_streams(journal, "early") == []
-        assert await find_streams(journal, "late") == ["s"]
+
+    async def test_words_are_added_and_none_is_taken_out(self, journal: Journal) -> None:
+        await create_stream(journal, "s", "early words")
+        await create_stream(journal, "t", "others")
+        for number, text in enumerate(("late", "", "last of all", "early"), start=1):
+            await append_entries(journal, "s", number, {}, summary=StreamSummary("new", "", {}, text))
+
+        for query in ("early", "late", "early late last", "all wor", "e", "words"):
+            assert await find_streams(journal, query) == ["s"], query
+        assert await find_streams(journal, "early others") == []
 
     async def test_an_append_without_a_heading_leaves_it(self, journal: Journal) -> None:
         await create_stream(journal, "s", "early")
@@ -51,14 +59,6 @@ class ListContract:
 
         assert await get_listing(journal, "s") == StreamListing("s", 1, "s", "running", {}, AT, LATER)
         assert await find_streams(journal, "early") == ["s"]
-
-    async def test_a_heading_without_words_leaves_the_earlier_ones(self, journal: Journal) -> None:
-        await create_stream(journal, "s", "early")
-        await append_entries(journal, "s", 1, {}, summary=StreamSummary("new", "", {}))
-        assert await find_streams(journal, "early") == ["s"]
-
-        await append_entries(journal, "s", 2, {}, summary=StreamSummary("new", "", {}, ""))
-        assert await find_streams(journal, "early") == []
 
     async def test_streams_come_newest_first_in_pages(self, journal: Journal) -> None:
         for n in range(5):
@@ -89,6 +89,25 @@ class ListContract:
         ]
         assert await find_streams(journal, status="unheard of") == []
 
+    async def test_a_status_that_streams_keep_is_searched_for_as_such(self, journal: Journal) -> None:
+        for n, status in enumerate(("running", "concluded", "truncated", "concluded")):
+            await create_stream(journal, f"s{n}", "cats", status="running")
+            ended = StreamSummary("t", status, {}, "dogs", is_final=status != "running")
+            await append_entries(journal, f"s{n}", 1, {}, summary=ended)
+
+        for query in ("cats", "dogs", "cats dogs", "c"):
+            assert await find_streams(journal, query, status="concluded", is_final=True) == ["s3", "s1"]
+            assert await find_streams(journal, query, status="truncated", is_final=True) == ["s2"]
+            assert await find_streams(journal, query, status="paused", is_final=True) == []
+            assert await find_streams(journal, query, status="running") == ["s0"]
+            assert await find_streams(journal, query) == ["s3", "s2", "s1", "s0"]
+
+    async def test_no_text_can_pretend_to_be_a_status(self, journal: Journal) -> None:
+        words = " ".join(journal.split_words(StreamSummary("t", "concluded", {}, is_final=True)))
+        await create_stream(journal, "s", f"cats {words}", status="concluded")
+        assert await find_streams(journal, "cats", status="concluded", is_final=True) == []
+        assert await find_streams(journal, "cats", status="concluded") == ["s"]
+
     @pytest.mark.parametrize("query", ["", "cats"])
     async def test_a_list_of_one_status_is_narrowed_to_streams_or_to_others(
         self, journal: Journal, query: str
@@ -105,7 +124,7 @@ class ListContract:
         for stream in ("ab1", "ab2", "aB3", "a%", "a_x", "b", "ab", "äb"):
             await append_entries(journal, stream, 0, {})
 
-        assert await journal.find_by_prefix("ab") == ["ab", "ab2", "ab1"]
+        assert await journal.find_by_prefix("ab") == ["ab", "ab1", "ab2"]
         assert await journal.find_by_prefix("ab", limit=1) == ["ab"]
         assert await journal.find_by_prefix("a%") == ["a%"]
         assert await journal.find_by_prefix("a_") == ["a_x"]
@@ -147,6 +166,14 @@ class SearchContract:
     async def test_a_search_finds_nothing_else(self, journal: Journal, query: str) -> None:
         await create_stream(journal, "s", "Is remote work better?")
         assert await find_streams(journal, query) == []
+
+    async def test_of_a_long_query_the_beginning_counts(self, journal: Journal) -> None:
+        await create_stream(journal, "s", "remote work " + "日" * 5_000)
+        await create_stream(journal, "t", "nothing but work")
+        for query in ("remote " * 10_000, "work " * 3_000 + "remote", "日" * 10_000, "remote\n\0" * 9_000):
+            assert (await find_streams(journal, query))[-1] == "s"
+        assert await find_streams(journal, "remote " + "office " * 10_000) == []
+        assert await find_streams(journal, "\U0001f9ea " * 10_000) == []
 
     @READ_ONLY_FUZZ_SETTINGS
     @given(query=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\ud800é"))

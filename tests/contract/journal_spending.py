@@ -1,6 +1,8 @@
 """What every journal must do: sums of a day, and reservations that processes share."""
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -117,19 +119,52 @@ class UpkeepContract:
         await append_entries(journal, "b", 0, {}, summary=first)
         assert await journal.find_file_problems() == []
         assert await journal.find_all_streams() == ["a", "b"]
-        assert await journal.read_summary("a") == first
+        assert await journal.read_summary("a") == replace(first, search_text="")
 
         assert not await journal.rewrite_summary("a", 2, second)
         assert not await journal.rewrite_summary("never", 0, second)
-        assert await journal.read_summary("a") == first
+        assert await journal.read_summary("a") == replace(first, search_text="")
         assert await journal.rewrite_summary("a", 1, second)
+        assert await journal.rewrite_summary("a", 1, replace(second, search_text=""))
 
-        assert await journal.read_summary("a") == second
-        assert await journal.read_summary("b") == first
+        assert await journal.read_summary("a") == replace(second, search_text="")
+        assert await journal.read_summary("b") == replace(first, search_text="")
+        assert await journal.find_spending(DAY, now=100) == (cents(5), NOTHING)
         assert await journal.find_spending(OTHER_DAY, now=100) == (cents(1), NOTHING)
         assert [row.stream for row in await journal.find("other")] == ["a"]
-        assert [row.stream for row in await journal.find("words")] == ["b"]
-        assert await journal.find_file_problems() == []
+        assert [row.stream for row in await journal.find("words")] == ["b", "a"]
+        assert await journal.find_file_problems() == await journal.find_wrong_days() == []
+
+    async def test_the_search_index_can_be_compared_and_filled_again(self, journal: Journal) -> None:
+        one = StreamSummary("t", "ended", {}, 'Crème brûlée, "crème" 4.1', is_final=True)
+        two = StreamSummary("t", "running", {}, "creme caramel " + " ".join(f"w{n}" for n in range(500)))
+        words = {"a": journal.split_words(one), "b": journal.split_words(two)}
+        assert {"creme", "brulee", "4", "1"} < words["a"]
+        for _ in range(2):
+            for stream, summary in (("a", one), ("b", two)):
+                if not (await journal.head(stream))[0]:
+                    await append_entries(journal, stream, 0, {}, summary=summary)
+                assert await journal.rewrite_summary(stream, 1, summary)
+                assert await journal.has_words(stream, words[stream])
+            assert not await journal.has_words("a", ["caramel"])
+            assert not await journal.has_words("b", [*words["b"], "brulee"])
+            assert not await journal.has_words("never", ["creme"])
+            assert await journal.count_words() == Counter([*words["a"], *words["b"]])
+            await journal.clear_words()
+            assert await journal.count_words() == {}
+            assert await journal.find("creme") == []
+
+    async def test_the_sum_of_a_day_follows_every_change(self, journal: Journal) -> None:
+        steps = ((DAY, 3), (DAY, 5), (OTHER_DAY, 1), (DAY, 5), (DAY, 2))
+        for number, (day, requests) in enumerate(steps):
+            heading = StreamSummary("t", "running", {}, spending={day: cents(requests)})
+            await append_entries(journal, "a", number, {}, summary=heading)
+            await append_entries(journal, f"b{number}", 0, {}, summary=heading)
+        assert await journal.find_spending(DAY, now=100) == (cents(2 + 3 + 5 + 5 + 2), NOTHING)
+        assert await journal.find_spending(OTHER_DAY, now=100) == (cents(2), NOTHING)
+        assert await journal.find_wrong_days() == []
+        await journal.rewrite_days([DAY, "2020-01-01"])
+        assert await journal.find_spending(DAY, now=100) == (cents(17), NOTHING)
 
     async def test_an_unknown_stream_has_an_empty_summary(self, journal: Journal) -> None:
         assert await journal.find_all_streams() == []

@@ -148,9 +148,7 @@ def rehash(database: Path, debate_id: str, change: Change) -> None:
                 change(entry["body"])
             written = encode_canonical(seq, entry["at"], entry["actor"], entry["body"])
             head = link_hash(head, written)
-            raw.execute(
-                "update journal set entry = ?, hash = ? where seq = ?", (written.decode(), head.hex(), seq)
-            )
+            raw.execute("update journal set entry = ?, hash = ? where seq = ?", (written.decode(), head, seq))
         raw.execute("update stream set head = ?", (head,))
 
 

@@ -342,7 +342,7 @@ async def test_an_altered_record_keeps_no_other_from_being_heard(database: str, 
         await start_debate(bare, question="Two?")
     with closing(sqlite3.connect(database)) as raw, raw:
         raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set hash = 'x' where stream = ?", [damaged.id])
+        raw.execute("update journal set hash = x'00' where stream = ?", [damaged.id])
     async with open_hooks(database, *hooks):
         await log_lines.wait_for("began Two?")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from storage.journal import StorageError, StreamSummary
-from storage.migrations import MIGRATIONS
 from storage.outbox import ReaderPosition
+from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, get_listing, open_journal
 from tests.support.paths import GOLDEN
 

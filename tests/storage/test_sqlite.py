@@ -3,6 +3,7 @@ import resource
 import sqlite3
 import sys
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from storage.connection import require_sqlite
-from storage.journal import ConflictError, StorageError, StreamSummary
+from storage.journal import Amount, ConflictError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal import JournalContract
 from tests.contract.journal_helpers import (
@@ -333,6 +334,17 @@ class TestRefusing:
             hurt, whole = await journal.find()
         assert (whole.title, whole.details) == ("whole", {})
         assert (hurt.stream, hurt.title, hurt.details) == ("t", "(damaged summary) hurt", {})
+
+    async def test_a_broken_cost_counts_as_nothing_and_stops_no_append(self, tmp_path: Path) -> None:
+        heading = StreamSummary("t", "open", {}, spending={"2026-01-01": Amount(1, Decimal("0.5"))})
+        async with open_journal(tmp_path / "a.db") as journal:
+            await append_entries(journal, "s", 0, {}, summary=heading)
+            for table in ("spending", "daily_spending"):
+                with closing(sqlite3.connect(tmp_path / "a.db")) as other, other:
+                    other.execute(f"update {table} set cost = 'half'")  # noqa: S608  (our own words)
+            assert await journal.find_spending("2026-01-01", now=0) == (Amount(1), Amount())
+            await append_entries(journal, "s", 1, {}, summary=heading)
+            assert await journal.find_spending("2026-01-01", now=0) == (Amount(1, Decimal("0.5")), Amount())
 
     async def test_a_title_that_is_no_text_any_more_is_shown_as_far_as_it_can_be(
         self, tmp_path: Path

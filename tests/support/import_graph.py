@@ -31,11 +31,11 @@ def package_of_module(module: str) -> str:
     """The unit that `tests/test_imports.py` has a row for, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
-    `models.providers`, and `models`, the package's own file, below both.
+    `models.providers`, and `models`, the package's own file, below both. The contracts of `storage` are one unit.
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])
-    is_split = any((ROOT / path.parent).glob("*/*.py")) and folder != "counterpoint"
+    is_split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ("counterpoint", "storage")
     return (module if is_split else folder).removeprefix("server.")
 
 

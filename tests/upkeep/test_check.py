@@ -22,13 +22,12 @@ DERIVED = {
     "broken details": ("update stream set details = '{' where name = ?", "the heading"),
     "sum": ("update spending set calls = 1 where stream = ?", "the sums"),
     "missing sum": ("delete from spending where stream = ?", "the sums"),
-    "sum of another day": ("insert into spending values ('2020-01-01', ?, 5, '0')", "the sums"),
-    "words": (
-        "update words set text = 'else' where rowid = (select number from stream where name = ?)",
-        "the search text",
+    "sum of another day": (
+        "insert into spending (day, stream, calls, cost) values ('2020-01-01', ?, 5, '0')",
+        "the sums",
     ),
-    "missing words": (
-        "delete from words where rowid = (select number from stream where name = ?)",
+    "a missing word": (
+        "insert into words (words, rowid, text) select 'delete', number, 'proponent' from stream where name = ?",
         "the search text",
     ),
 }
@@ -106,13 +105,37 @@ def test_entries_or_a_heading_alone_are_found(
     )
 
 
-def test_an_index_that_does_not_fit_its_texts_is_built_again(
-    cli: Cli, database: str, debates: list[str]
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("delete from words_data where id > 10", "the search index is damaged"),
+        (
+            "insert into words (rowid, text) values (1, 'foreign')",
+            "the search index has words that no debate",
+        ),
+    ],
+)
+def test_an_index_that_does_not_fit_the_debates_is_built_again(
+    cli: Cli, database: str, debates: list[str], damage: str, what: str
 ) -> None:
-    execute(database, "delete from words_data where id > 10")
-    assert "the file: the search index did not fit its texts" in check(cli, code=1).stdout
+    execute(database, damage)
+    looked = check(cli, "--no-rebuild", code=1).stdout
+    assert f"the file: {what}" in looked
+    assert looked == check(cli, "--no-rebuild", code=1).stdout
+
+    assert f"the file: {what}" in check(cli, code=1).stdout
     check(cli, code=0)
     assert debates[0] in cli("list", "ended").stdout
+    assert cli("list", "foreign").stdout == ""
+
+
+@pytest.mark.usefixtures("debates")
+def test_the_sum_of_a_day_that_is_not_that_of_its_debates_is_added_up_again(cli: Cli, database: str) -> None:
+    for damage in ("update daily_spending set calls = 99", "delete from daily_spending"):
+        execute(database, damage)
+        assert "the file: the sums of 20" in check(cli, "--no-rebuild", code=1).stdout
+        assert "were not those of the debates. It was written again." in check(cli, code=1).stdout
+        check(cli, code=0)
 
 
 def test_a_damaged_file_is_found(cli: Cli, database: str, debates: list[str]) -> None:
@@ -161,7 +184,7 @@ def test_a_long_debate_that_goes_on_is_found_and_fits_its_entries(cli: Cli, data
                 snapshot = await running.step(snapshot.id, wait=5)
             assert snapshot.debate.round == len(snapshot.debate.turns) == 9
             found = [bool(await running.find(f"word{number}")) for number in range(1, 10)]
-            assert found == [True] * 7 + [False] * 2
+            assert found == [True] * 9
 
     anyio.run(hold_nine_rounds)
     check(cli, code=0)

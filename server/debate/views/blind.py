@@ -18,10 +18,15 @@ AnswerKey = tuple[int, str, int]  # round, seat, slot index
 NOT_SHOWN_YET = "not shown before the caller's own answer is in"
 
 
+def has_callers_seat(debate: Debate) -> bool:
+    """Whether a seat is, or was, the caller's: only then answers may be hidden for a while."""
+    replaced = {made.model for made in debate.find_interventions(ModelReplaced)}
+    return CALLER in {*seat_models(debate.setup).values(), *replaced}
+
+
 def find_blind_answers(debate: Debate) -> frozenset[AnswerKey]:
     """The answers that are asked for together with one of the caller's that is still awaited."""
-    replaced = {made.model for made in debate.find_interventions(ModelReplaced)}
-    if debate.ended or CALLER not in {*seat_models(debate.setup).values(), *replaced}:
+    if debate.ended or not has_callers_seat(debate):
         return frozenset()
     awaited = {call.slot_key for call in pending_calls(debate) if call.model == CALLER}
     together = (group for group in build_slot_groups(debate) if awaited & {slot.key for slot in group})

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import SeatKind
-from server.debate.facts.interventions import InstructionGiven, TextIntervention
+from server.debate.facts.config import Debater, SeatKind
+from server.debate.facts.interventions import InstructionGiven, PositionsRevised, TextIntervention
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
@@ -16,7 +16,7 @@ from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.rules.readings import order_turns
-from server.debate.views.blind import hide_blind_answers
+from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import name_debate, name_event
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
@@ -285,17 +285,49 @@ def estimate_line(debate: Debate) -> str:
     return f"Estimate: {asked}, {least:,} to {most:,} tokens, {price}."
 
 
-def build_search_text(debate: Debate) -> str:
-    """The text that the search index holds for a debate, without what is hidden from clients."""
-    shown, setup = hide_blind_answers(debate), debate.setup
-    parts = [setup.question, *setup.tags, setup.forked_from]  # its id finds the forks of a debate
-    parts += [f"{d.name} {d.stance} {d.role}" for d in setup.debaters]
-    parts += [document.title for document in setup.documents]
-    # Not by `name_debate`: of a debate that goes on, it would name everything for each new round.
-    turns = [fact for fact in shown.transcript_events if isinstance(fact, events.Spoke)]
-    parts += [name_sides(debate, turn.text) for turn in turns if is_visible(debate, "debaters")]
-    if debate.verdict:
-        parts += [debate.verdict.verdict, debate.verdict.reasoning]
+def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str:
+    """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
+
+    Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
+    event brings the same at any later state of its debate, so that the index can be made anew from all events.
+    """
+    parts: list[str] = []
+    waits = has_callers_seat(debate)
+    for event in new_events:
+        match event:
+            case events.Opened():  # the parent's id finds the forks of a debate
+                parts += [event.question, *event.tags, event.forked_from]
+                parts += [format_debater(debater) for debater in event.debaters]
+                parts += [document.title for document in event.documents]
+            case events.PositionsFramed():
+                parts += [format_debater(debater) for debater in event.debaters]
+            case PositionsRevised():
+                parts += [revised.stance for revised in event.stances]
+            case events.Spoke() if not waits:
+                parts += list_turn_texts(debate, [event])
+            case events.PhaseEntered() if waits and event.round > 1:
+                parts += list_turn_texts(debate, debate.round_events(event.round - 1))
+            case events.Ended():
+                parts += list_turn_texts(debate, debate.round_events(debate.round) if waits else ())
+                parts += list_result_texts(debate)
+            case _:  # nothing that lists of debates search for
+                pass
+    return "\n".join(parts)
+
+
+def format_debater(debater: Debater) -> str:
+    return f"{debater.name} {debater.stance} {debater.role}"
+
+
+def list_turn_texts(debate: Debate, said: Iterable[events.Event]) -> list[str]:
+    if not is_visible(debate, "debaters"):
+        return []
+    return [name_sides(debate, turn.text) for turn in said if isinstance(turn, events.Spoke)]
+
+
+def list_result_texts(debate: Debate) -> list[str]:
+    verdict = debate.verdict
+    parts = [verdict.verdict, verdict.reasoning] if verdict else []
     if debate.deliverable and is_visible(debate, "synthesizer"):
         parts.append(name_event(debate, debate.deliverable).text)
-    return "\n".join(parts)
+    return parts

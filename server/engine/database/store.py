@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed, load
+from server.debate.facts.events import Event, Recorded, Resumed, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
@@ -202,7 +202,7 @@ class DebateStore:
             *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
         ]
         days = add_spending({}, history, debate.setup.forked_at_round)
-        summary = build_stream_summary(debate, [debate.setup], history, days)
+        summary = build_stream_summary(debate, [entry.event for entry in history], history, days)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)
         return (self.publish(snapshot) if added else snapshot), added
@@ -231,25 +231,10 @@ def parse_entry(entry: Entry) -> Recorded:
     return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)
 
 
-def rewrites_index(event: Event) -> bool:
-    """Whether the search index gets the text of the debate anew: where it begins and ends, and with a new round.
-
-    Of eight rounds and more, only with every second one, of sixteen with every fourth, and so on: all that was said
-    is written again each time.
-    """
-    if isinstance(event, PhaseEntered):
-        return event.round % max((1 << event.round.bit_length()) // 8, 1) == 0
-    return event.kind in ("opened", "concluded", "ended")
-
-
 def build_stream_summary(
     debate: Debate, events: Sequence[Event], entries: Sequence[Recorded], days: Mapping[str, DaySum]
 ) -> StreamSummary:
-    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included.
-
-    The search index is rewritten only where `rewrites_index` says so.
-    """
-    is_indexed = any(map(rewrites_index, events))
+    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included."""
     price = Decimal(0)  # of an answer whose tokens were not counted
     if any(spent.uncounted for spent in days.values()):
         price = compute_max_call_cost(debate, estimate_next_call(debate))
@@ -268,6 +253,7 @@ def build_stream_summary(
             "runs_by_itself": is_unattended(debate) and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },
-        search_text=build_search_text(debate) if is_indexed else None,
+        search_text=build_search_text(debate, events),
         spending={day: spent.estimate(price) for day, spent in days.items()},
+        is_final=bool(debate.ended),
     )

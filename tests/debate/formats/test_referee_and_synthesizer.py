@@ -216,7 +216,8 @@ class TestProse:
         assert not any("far too small" in caution for caution in find_verdict_warnings(panel().play().debate))
 
     def test_a_search_finds_a_debate_by_its_result(self) -> None:
-        assert "Buy the red one." in build_search_text(panel(result("Buy the red one.")).play().debate)
+        at = panel(result("Buy the red one.")).play()
+        assert "Buy the red one." in build_search_text(at.debate, [entry.event for entry in at.log])
 
 
 def test_officers_take_their_models_from_those_who_do_not_debate() -> None:

@@ -1,13 +1,16 @@
+from operator import attrgetter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.facts.config import CALLER
 from server.debate.facts.events import Paused
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.decide import Call, pending_calls
 from server.debate.views.markdown import (
     build_search_text,
     render_transcript,
@@ -295,11 +298,31 @@ def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:
         options={"tags": ["tagged"]},
     )
     at = simulate(opened, plainly)
-    before = build_search_text(at.debate)
-    after = build_search_text(at.play().debate)
+    before = build_search_text(at.debate, [at.debate.setup])
+    after = build_search_text(at.play().debate, [entry.event for entry in at.log])
     for word in (QUESTION, "Ada yes economist", "Bob no", "Costs of 2026", "tagged"):
         assert word in before
         assert word in after
     for word in ("Ada in 1.", "Bob in 2.", "It is not worth it.", "Costs were never answered."):
+        assert word not in before
         assert word in after
     assert "hidden" not in after
+
+
+@pytest.mark.parametrize("model", ["scripted", CALLER])
+def test_a_search_finds_turns_as_soon_as_they_are_shown(model: str) -> None:
+    opened = build_setup(
+        debaters=[{"name": "Ada", "stance": "yes"}, {"name": "Bob", "stance": "no", "model": model}]
+    )
+    at = simulate(opened, plainly)
+    at.play_to_round(1)
+    ada, bob = sorted(pending_calls(at.debate), key=attrgetter("seat"))
+    said = at.answer(ada)
+    at.add_events(said)
+    assert ("Ada in 1." in build_search_text(at.debate, [said])) is (model != CALLER)
+
+    shown = len(at.log)
+    at.add_events(at.answer(bob)).play_to_round(2)
+    rest = build_search_text(at.debate, [entry.event for entry in at.log[shown:]])
+    assert "Bob in 1." in rest
+    assert ("Ada in 1." in rest) is (model == CALLER)

@@ -22,14 +22,15 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         ) strict
         """,
         "create index stream_by_status on stream (status, number)",
-        # `entry` holds the bytes that were hashed.
+        # `entry` holds the bytes that were hashed. `restored`: it was written by `Journal.restore`.
         """
         create table journal (
             position integer primary key autoincrement,
             stream text not null,
             seq integer not null,
             entry text not null,
-            hash text not null,
+            hash blob not null,
+            restored integer not null,
             unique (stream, seq)
         ) strict
         """,
@@ -41,15 +42,44 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         create trigger journal_no_delete before delete on journal
         begin select raise(abort, 'entries are written once'); end
         """,
-        # The rowid is the stream's number. The prefix indexes make search-as-you-type fast.
+        # The words of each stream, without their texts. The rowid is the stream's number, and inserting it again
+        # adds words: with `detail = none` the index is a set of (word, rowid), and no word is ever taken out. The
+        # prefix indexes make search-as-you-type fast.
         """
         create virtual table words using fts5 (
-            text, tokenize = 'unicode61 remove_diacritics 2', prefix = '1 2 3'
+            text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2',
+            prefix = '1 2 3'
         )
         """,
-        "create table lease (stream text primary key, owner text not null, until real not null) strict",
-    ),
-    "m002_outbox": (
+        # What each stream spent on a day (UTC), and what all did; costs are decimals.
+        """
+        create table spending (
+            day text not null,
+            stream text not null,
+            calls integer not null,
+            cost text not null,
+            primary key (stream, day)
+        ) strict, without rowid
+        """,
+        """
+        create table daily_spending (
+            day text primary key,
+            calls integer not null,
+            cost text not null
+        ) strict, without rowid
+        """,
+        # `requests`, `cost`: what the owner may still spend on requests that are on their way.
+        """
+        create table lease (
+            stream text primary key,
+            owner text not null,
+            until real not null,
+            requests integer not null default 0,
+            cost text not null default '0'
+        ) strict
+        """,
+        "create table opening (key text primary key, stream text not null, at text not null) strict",
+        "create index opening_by_time on opening (at)",
         """
         create table reader (
             name text primary key,
@@ -73,27 +103,6 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         """,
         "create index outbox_by_queue on outbox (reader, queue, number)",
     ),
-    "m003_opening_keys": (
-        "create table opening (key text primary key, stream text not null, at text not null) strict",
-        "create index opening_by_time on opening (at)",
-    ),
-    "m004_spending": (
-        # What each stream spent on a day (UTC); costs are decimals.
-        """
-        create table spending (
-            day text not null,
-            stream text not null,
-            calls integer not null,
-            cost text not null,
-            primary key (day, stream)
-        ) strict, without rowid
-        """,
-        # What the owner of a lease may still spend on requests that are on their way.
-        "alter table lease add column requests integer not null default 0",
-        "alter table lease add column cost text not null default '0'",
-    ),
-    # Entries that were written by `Journal.restore`.
-    "m005_restored_entries": ("alter table journal add column restored integer not null default 0",),
 }
 """The statements of each migration, by the name that the database records."""
 

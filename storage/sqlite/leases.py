@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from decimal import Decimal
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from storage.database import Database
@@ -27,7 +28,7 @@ returning stream
 """
 
 SELECT_SPENDING = """
-select 'spent', calls, cost from spending where day = ?1
+select 'spent', calls, cost from daily_spending where day = ?1
 union all
 select 'reserved', requests, cost from lease where requests > 0 and (until > ?2 or stream = ?3)
 """
@@ -83,7 +84,10 @@ class SqliteLeases:
 
 
 def parse_amount(requests: int, cost: str) -> Amount:
-    return Amount(requests, Decimal(cost))
+    """A damaged cost counts as nothing."""
+    with suppress(InvalidOperation):
+        return Amount(requests, Decimal(cost))
+    return Amount(requests)
 
 
 def sum_spending(rows: Iterable[Any]) -> tuple[Amount, Amount]:

@@ -5,10 +5,10 @@ debates need a few disk syncs, not two hundred.
 """
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -36,46 +36,25 @@ from storage.journal import (
     OpeningKey,
     Reservation,
     StorageError,
-    StreamListing,
     StreamSummary,
     encode_canonical,
     genesis_hash,
 )
-from storage.migrations import MIGRATIONS, migrate
-from storage.sqlite_leases import SqliteLeases
-from storage.sqlite_outbox import SqliteOutbox
-from storage.sqlite_upkeep import SqliteUpkeep
-
-MAX_STREAM_NUMBER = 2**63 - 1
+from storage.sqlite.leases import SqliteLeases
+from storage.sqlite.lists import SqliteLists
+from storage.sqlite.migrations import MIGRATIONS, migrate
+from storage.sqlite.outbox import SqliteOutbox
+from storage.sqlite.upkeep import SqliteUpkeep
+from storage.sqlite.words import Tokenizer
 
 SELECT_ENTRIES = """
-select seq, cast(entry as blob), cast(hash as blob), restored from journal where stream = ?1
+select seq, cast(entry as blob), cast(lower(hex(hash)) as blob), restored from journal where stream = ?1
 union all
 select cast(seq as integer), null, cast(head as blob), 0 from stream where name = ?1
 """
 """Entries, and a row with a null text for the stream's head: one statement, hence one snapshot.
 
 The casts to blob let damaged UTF-8 reach our check unchanged.
-"""
-
-_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
-_IS_CHOSEN = "(name in (select value from json_each(?5))) = ?6"
-
-SEARCH_LISTINGS = f"""
-select {_LISTING_COLUMNS}
-from words cross join stream on stream.number = words.rowid
-where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3 and {_IS_CHOSEN})
-order by words.rowid desc limit ?4
-"""
-
-SELECT_LISTINGS = f"""
-select {_LISTING_COLUMNS}
-from stream where number < ?1 order by number desc limit ?2
-"""
-
-SELECT_LISTINGS_BY_STATUS = f"""
-select {_LISTING_COLUMNS}
-from stream where status = ?1 and number < ?2 and changed_at >= ?3 and {_IS_CHOSEN} order by number desc limit ?4
 """
 
 DELETE_OLD_KEYS = """
@@ -88,7 +67,7 @@ on conflict (key) do update set stream = stream
 returning stream
 """
 
-SELECT_HASHES = "select hash from journal where stream = ? order by seq"
+SELECT_HASHES = "select lower(hex(hash)) from journal where stream = ? order by seq"
 
 ROW_COLUMNS = ", ".join(Row._fields)
 
@@ -105,7 +84,7 @@ CREATE_APPEND_TRIGGER = """
 create temp trigger appending instead of insert on appended
 begin
     insert into journal (stream, seq, entry, hash, restored)
-    values (new.stream, new.seq, new.entry, lower(hex(new.head)), new.restored);
+    values (new.stream, new.seq, new.entry, new.head, new.restored);
 
     insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
     select new.stream, 0, new.previous, '', '', '{}', new.at, new.at where new.seq = 1;
@@ -116,29 +95,53 @@ begin
 
     select raise(abort, 'the stream has another head') where changes() = 0;
 
-    insert or replace into words (rowid, text)
+    insert into words (rowid, text)
     select number, new.words from stream where name = new.stream and new.words is not null;
 
-    insert or replace into spending (day, stream, calls, cost)
+    insert into spending (day, stream, calls, cost)
     select new_day.key, new.stream, json_extract(new_day.value, '$[0]'), json_extract(new_day.value, '$[1]')
-    from json_each(new.spending) as new_day;
+    from json_each(new.spending) as new_day where true
+    on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
+    where calls <> excluded.calls or cost <> excluded.cost;
 
     update lease set requests = new.requests, cost = new.cost
     where stream = new.stream and owner = new.owner;
 end
 """
 
+# The sums of the days follow those of the streams, in the same transaction.
+_SPENDING_CHANGES = {
+    "insert": "new.day, new.calls, new.cost",
+    "update": "new.day, new.calls - old.calls, add_costs(new.cost, '-' || old.cost)",
+}
+
+CREATE_SPENDING_TRIGGERS = [
+    f"""
+    create temp trigger spending_{event} after {event} on spending
+    begin
+        insert into daily_spending (day, calls, cost) values ({change})
+        on conflict (day) do update set calls = calls + excluded.calls, cost = add_costs(cost, excluded.cost);
+    end
+    """
+    for event, change in _SPENDING_CHANGES.items()
+]
+
 _ROW_PLACEHOLDERS = f"({', '.join('?' * len(Row._fields))})"
 
 INSERT_ROW = f"insert into appended ({ROW_COLUMNS}) values {_ROW_PLACEHOLDERS}"
+
+PREPARE_WRITER = (
+    TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER, *CREATE_SPENDING_TRIGGERS
+)  # fmt: skip
 
 MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 
-class SqliteJournal(SqliteLeases, SqliteUpkeep):
+class SqliteJournal(SqliteLists, SqliteLeases, SqliteUpkeep):
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._tokenizer = Tokenizer()
         self._pending: list[
             tuple[Append, float, asyncio.Future[list[Entry]]]
         ] = []  # with the time of the call
@@ -165,7 +168,8 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
 
         async def prepare(writer: Connection) -> None:
             await migrate(writer, migrations)
-            for statement in (TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER):
+            await writer.create_function("add_costs", add_costs)
+            for statement in PREPARE_WRITER:
                 await writer.fetch_all(statement)
 
         return cls(await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout))
@@ -199,6 +203,7 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
         with anyio.CancelScope(shield=True):
             if running := [task for task in (self._commit_task, self._checkpoint_task) if task]:
                 await asyncio.wait(running)
+            self._tokenizer.close()
             await self._db.close()
 
     # Appending
@@ -310,47 +315,6 @@ class SqliteJournal(SqliteLeases, SqliteUpkeep):
         )
         return rows[0] if rows else (0, "")
 
-    async def find(
-        self,
-        query: str = "",
-        *,
-        status: str = "",
-        changed_since: str = "",
-        streams: Collection[str] = (),
-        inside: bool = False,
-        before: int = 0,
-        limit: int = 20,
-    ) -> list[StreamListing]:
-        until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
-        # Each word is quoted, so that none is an operator.
-        words = [f'"{word}"' for word in query.replace('"', " ").replace("\0", " ").split()]
-        chosen = (json.dumps(list(streams)), inside)
-        statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
-        if words:
-            statement = (SEARCH_LISTINGS, " ".join(words) + "*", until, status, limit, *chosen)
-        elif query.strip():
-            return []
-        elif status:
-            statement = (SELECT_LISTINGS_BY_STATUS, status, until, changed_since, limit, *chosen)
-        rows = await self._db.reader.fetch_all(*statement)
-        return [_parse_listing(row) for row in rows]
-
-    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        # A range needs no escaping and uses the index.
-        sql = "select name from stream where name >= ?1 and name < ?2 order by number desc limit ?3"
-        return [
-            name for (name,) in await self._db.reader.fetch_all(sql, prefix, prefix + "\U0010ffff", limit)
-        ]
-
-    async def find_changes(self, after: int) -> tuple[int, list[str]]:
-        if after < 0:
-            rows = await self._db.reader.fetch_all("select coalesce(max(position), 0) from journal")
-            return rows[0][0], []
-        # SQLite serialises writers, so positions become visible in order.
-        sql = "select max(position), stream from journal where position > ? group by stream order by 1"
-        rows = await self._db.reader.fetch_all(sql, after)
-        return (rows[-1][0] if rows else after), [stream for _, stream in rows]
-
 
 async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:
     """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
@@ -363,17 +327,10 @@ async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> di
     return owners
 
 
-def _parse_details(text: str) -> dict[str, Any] | None:
-    """The details of a summary; None if they are damaged."""
-    with suppress(ValueError):
-        parsed = json.loads(text)
-        return parsed if isinstance(parsed, dict) else None
-    return None
-
-
-def _parse_listing(row: Sequence[Any]) -> StreamListing:
-    """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, text, opened_at, changed_at = row
-    details = _parse_details(text)
-    mark = "(damaged summary) " if details is None else ""
-    return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)
+def add_costs(*costs: str) -> str:
+    """The sum of decimals, exact to more digits than any price has; damaged ones count as nothing."""
+    total = Decimal(0)
+    for cost in costs:
+        with suppress(InvalidOperation):
+            total += Decimal(cost)
+    return f"{total:f}"

@@ -1,0 +1,106 @@
+"""Lists and searches of streams in the journal's SQLite file."""
+
+import json
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from storage.chain import FINAL_MARK
+from storage.database import Database
+from storage.journal import StreamListing
+from storage.sqlite.words import MAX_QUERY_LENGTH, MAX_QUERY_WORDS, Tokenizer, build_match
+
+MAX_STREAM_NUMBER = 2**63 - 1
+
+_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
+_STREAMS = "(select value from json_each(?5))"
+
+SEARCH_LISTINGS = f"""
+select {_LISTING_COLUMNS}
+from words cross join stream on stream.number = words.rowid
+where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3 and (name in {_STREAMS}) = ?6)
+order by words.rowid desc limit ?4
+"""
+
+SELECT_LISTINGS = f"""
+select {_LISTING_COLUMNS}
+from stream where number < ?1 order by number desc limit ?2
+"""
+
+SELECT_LISTINGS_BY_STATUS = f"""
+select {_LISTING_COLUMNS}
+from stream where status = ?1 and number < ?2 and changed_at >= ?3 and name not in {_STREAMS}
+order by number desc limit ?4
+"""
+
+# Sorts no more than the streams that are given; going through all of a status could find none of them for long.
+SELECT_LISTINGS_OF_STREAMS = f"""
+select {_LISTING_COLUMNS}
+from stream where name in {_STREAMS} and +status = ?1 and number < ?2 and changed_at >= ?3
+order by number desc limit ?4
+"""
+
+# A range needs no escaping, and goes through the index for no more rows than the limit.
+SELECT_BY_PREFIX = "select name from stream where name >= ?1 and name < ?2 order by name limit ?3"
+
+SELECT_POSITION = "select coalesce(max(position), 0) from journal"
+SELECT_CHANGES = "select max(position), stream from journal where position > ? group by stream order by 1"
+
+
+class SqliteLists:
+    _db: Database
+    _tokenizer: Tokenizer
+
+    async def find(
+        self,
+        query: str = "",
+        *,
+        status: str = "",
+        is_final: bool = False,
+        changed_since: str = "",
+        streams: Collection[str] = (),
+        inside: bool = False,
+        before: int = 0,
+        limit: int = 20,
+    ) -> list[StreamListing]:
+        until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
+        names = json.dumps(list(streams))
+        statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
+        if query.strip():
+            words = self._tokenizer.split(query[:MAX_QUERY_LENGTH].replace(FINAL_MARK, " "))[:MAX_QUERY_WORDS]
+            if not words:
+                return []
+            match = build_match(words, status, is_final=is_final)
+            statement = (SEARCH_LISTINGS, match, until, status, limit, names, inside)
+        elif status:
+            sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
+            statement = (sql, status, until, changed_since, limit, names)
+        return [_parse_listing(row) for row in await self._db.reader.fetch_all(*statement)]
+
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
+        rows = await self._db.reader.fetch_all(SELECT_BY_PREFIX, prefix, prefix + "\U0010ffff", limit)
+        return [name for (name,) in rows]
+
+    async def find_changes(self, after: int) -> tuple[int, list[str]]:
+        if after < 0:
+            rows = await self._db.reader.fetch_all(SELECT_POSITION)
+            return rows[0][0], []
+        # SQLite serialises writers, so positions become visible in order.
+        rows = await self._db.reader.fetch_all(SELECT_CHANGES, after)
+        return (rows[-1][0] if rows else after), [stream for _, stream in rows]
+
+
+def parse_details(text: str) -> dict[str, Any] | None:
+    """The details of a summary; None if they are damaged."""
+    with suppress(ValueError):
+        parsed = json.loads(text)
+        return parsed if isinstance(parsed, dict) else None
+    return None
+
+
+def _parse_listing(row: Sequence[Any]) -> StreamListing:
+    """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
+    name, number, title, status, text, opened_at, changed_at = row
+    details = parse_details(text)
+    mark = "(damaged summary) " if details is None else ""
+    return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)

@@ -1,0 +1,127 @@
+"""What is derived from entries in the journal's SQLite file: comparing it with them, and writing it again."""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+
+import aiosqlite
+
+from storage.chain import encode_summary, encode_words
+from storage.connection import ReadOnlyError
+from storage.database import Database
+from storage.journal import Amount, StreamSummary
+from storage.sqlite.leases import parse_amount
+from storage.sqlite.words import Tokenizer, join_words
+
+SELECT_ALL_STREAMS = """
+select name from (
+    select name, number from stream
+    union all
+    select distinct stream, 0 from journal where stream not in (select name from stream)
+) order by number
+"""
+
+UPDATE_SUMMARY = """
+update stream set title = ?, status = ?, details = ? where name = ? and seq = ? returning number
+"""
+
+SELECT_DAYS = """
+select day, 0, calls, cost from spending
+union all
+select day, 1, calls, cost from daily_spending
+"""
+
+SELECT_WORDS = (
+    "select 1 from words where words match ?1 and rowid = (select number from stream where name = ?2)"
+)
+MAX_MATCHED_WORDS = 100  # in one statement
+
+CREATE_WORD_COUNT = """
+create virtual table if not exists temp.word_count using fts5vocab (main, words, row)
+"""
+
+
+class SqliteUpkeep:
+    _db: Database
+    _tokenizer: Tokenizer
+
+    async def find_file_problems(self) -> list[str]:
+        problems = [str(text) for (text,) in await self._db.reader.fetch_all("pragma integrity_check(10)")]
+        return [] if problems == ["ok"] else problems
+
+    async def find_all_streams(self) -> list[str]:
+        return [name for (name,) in await self._db.reader.fetch_all(SELECT_ALL_STREAMS)]
+
+    async def read_summary(self, stream: str) -> StreamSummary:
+        sql = "select title, status, details from stream where name = ?"
+        rows = await self._db.reader.fetch_all(sql, stream)
+        title, status, text = rows[0] if rows else ("", "", "")
+        details = {}
+        with suppress(ValueError):
+            details = json.loads(text)
+        days = "select day, calls, cost from spending where stream = ?"
+        spending = {
+            day: parse_amount(calls, cost)
+            for day, calls, cost in await self._db.reader.fetch_all(days, stream)
+        }
+        return StreamSummary(title, status, details, spending=spending)
+
+    async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
+        title, status, details, words, _ = encode_summary(summary)
+        async with self._db.writer.transaction() as db:
+            found = list(await db.execute_fetchall(UPDATE_SUMMARY, [title, status, details, stream, version]))
+            if found:
+                if words:
+                    add_words = "insert into words (rowid, text) values (?, ?)"
+                    await db.execute_fetchall(add_words, [found[0][0], words])
+                before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
+                await db.execute_fetchall("delete from spending where stream = ?", [stream])
+                rows = [
+                    (day, stream, spent.requests, f"{spent.cost:f}")
+                    for day, spent in summary.spending.items()
+                ]
+                await db.executemany("insert into spending values (?, ?, ?, ?)", rows)
+                await add_days_up(db, {day for (day,) in before} | set(summary.spending))
+        return bool(found)
+
+    def split_words(self, summary: StreamSummary) -> frozenset[str]:
+        return frozenset(self._tokenizer.split(encode_words(summary)))
+
+    async def has_words(self, stream: str, words: Collection[str]) -> bool:
+        given = list(words)
+        for start in range(0, len(given), MAX_MATCHED_WORDS):
+            match = join_words(given[start : start + MAX_MATCHED_WORDS])
+            if not await self._db.reader.fetch_all(SELECT_WORDS, match, stream):
+                return False
+        return True
+
+    async def count_words(self) -> Mapping[str, int]:
+        with suppress(ReadOnlyError):  # the check is a statement that writes
+            await self._db.writer.fetch_all("insert into words (words) values ('integrity-check')")
+        await self._db.reader.fetch_all(CREATE_WORD_COUNT)
+        return dict(await self._db.reader.fetch_all("select term, doc from temp.word_count"))
+
+    async def clear_words(self) -> None:
+        await self._db.writer.fetch_all("insert into words (words) values ('delete-all')")
+
+    async def find_wrong_days(self) -> list[str]:
+        sums: defaultdict[str, list[Amount]] = defaultdict(lambda: [Amount(), Amount()])
+        for day, kind, calls, cost in await self._db.reader.fetch_all(SELECT_DAYS):
+            sums[day][kind] = sums[day][kind].plus(parse_amount(calls, cost))
+        return sorted(day for day, (added, stored) in sums.items() if added != stored)
+
+    async def rewrite_days(self, days: Collection[str]) -> None:
+        async with self._db.writer.transaction() as db:
+            await add_days_up(db, days)
+
+
+async def add_days_up(db: aiosqlite.Connection, days: Collection[str]) -> None:
+    """Write the sums of days anew, from what each stream spent on them."""
+    for day in days:
+        rows = await db.execute_fetchall("select calls, cost from spending where day = ?", [day])
+        total = Amount()
+        for calls, cost in rows:
+            total = total.plus(parse_amount(calls, cost))
+        values = [day, total.requests, f"{total.cost:f}"]
+        await db.execute_fetchall("insert or replace into daily_spending values (?, ?, ?)", values)
