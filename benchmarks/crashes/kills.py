@@ -17,8 +17,8 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from benchmarks.child_processes import ROOT
-from benchmarks.measurements import Measurement
+from benchmarks.processes.children import ROOT
+from benchmarks.table import Measurement
 from server.debate.rules.decide import Ask, Record, decide
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.database.store import DebateSnapshot, DebateStore

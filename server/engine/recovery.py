@@ -18,7 +18,8 @@ from server.engine.database.store import format_time
 from server.engine.debates import DebateManager
 
 MAX_LISTED = 100_000
-POLL_INTERVAL = 60.0  # seconds between searches for unfinished debates
+POLL_INTERVAL = 5.0  # seconds between searches for unfinished debates
+RETRY_INTERVAL = 60.0  # seconds before a debate that failed is tried again, doubled by each failure
 MAX_BACKOFF = 3600.0  # seconds between attempts on a debate that keeps failing: each may cost model calls
 
 logger = logging.getLogger(__name__)
@@ -38,14 +39,14 @@ class Recovery:
         self.in_progress: set[str] = set()  # or waiting for the next attempt
         self.failure_counts = Counter[str]()  # since the last success
 
-    async def run(self, poll_interval: float = POLL_INTERVAL) -> None:
+    async def run(self, poll_interval: float = POLL_INTERVAL, retry_interval: float = RETRY_INTERVAL) -> None:
         """Search now, and again every `poll_interval` seconds. Never returns, and raises nothing."""
         async with anyio.create_task_group() as tasks:
             while True:
                 for debate_id in await self.find_unfinished():
                     if debate_id not in self.in_progress:
                         self.in_progress.add(debate_id)
-                        tasks.start_soon(self.recover, debate_id, poll_interval)
+                        tasks.start_soon(self.recover, debate_id, retry_interval)
                 await anyio.sleep(poll_interval)
 
     async def find_unfinished(self) -> list[str]:
@@ -68,7 +69,7 @@ class Recovery:
         found.sort(key=attrgetter("number"))
         return [row.stream for row in found if row.details.get("runs_by_itself")]
 
-    async def recover(self, debate_id: str, poll_interval: float) -> None:
+    async def recover(self, debate_id: str, retry_interval: float) -> None:
         """Run a debate until it ends, pauses or waits for its caller."""
         async with self.limiter:
             logger.info("Resuming debate %s (owner process gone)", debate_id)
@@ -83,13 +84,13 @@ class Recovery:
                 logger.exception("Debate %s cannot be resumed", debate_id)
                 return
         if failures := self.failure_counts[debate_id]:
-            await anyio.sleep(backoff_delay(poll_interval, failures))
+            await anyio.sleep(backoff_delay(retry_interval, failures))
         self.in_progress.discard(debate_id)
 
 
-def backoff_delay(poll_interval: float, failures: int) -> float:
+def backoff_delay(retry_interval: float, failures: int) -> float:
     """Seconds to the next attempt, doubled by each failure.
 
     While a database accepts no writes, every attempt repeats the calls whose answers could not be recorded.
     """
-    return min(poll_interval * 2.0**failures, MAX_BACKOFF)
+    return min(retry_interval * 2.0**failures, MAX_BACKOFF)

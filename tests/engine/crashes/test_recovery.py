@@ -14,8 +14,9 @@ from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.leases import LEASE_SECONDS
 from server.engine.debates import DebateManager
-from server.engine.recovery import Recovery, backoff_delay
+from server.engine.recovery import POLL_INTERVAL, Recovery, backoff_delay
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
@@ -158,7 +159,7 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
     alter_entries(database, "Break", "Brake")
     async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
-        tasks.start_soon(partial(recovery.run, poll_interval=0.01))
+        tasks.start_soon(partial(recovery.run, poll_interval=0.01, retry_interval=0.01))
         with anyio.fail_after(5):
             while debate_id not in recovery.failure_counts:
                 await wait_before_next_poll()
@@ -175,7 +176,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
     async with open_engine(database, ScriptedModel()) as manager:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(recovery.run, 0.05)
+            tasks.start_soon(recovery.run, 0.01)
             with anyio.fail_after(5):
                 while debate_id not in recovery.failure_counts:
                     await wait_before_next_poll()
@@ -185,6 +186,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
             tasks.cancel_scope.cancel()
         await recovery.recover(debate_id, 0)
         assert recovery.failure_counts == {debate_id: 2}
+    assert POLL_INTERVAL + LEASE_SECONDS <= 10  # the promise for a server that died
     assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
 
 

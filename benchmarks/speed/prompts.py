@@ -1,22 +1,21 @@
-"""How much of each prompt a provider has received before and may have cached, measured at a stub provider."""
+"""The prompts of a debate, as a provider receives them: how long they are, and what it may have cached."""
 
-import os
 import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from benchmarks.measurements import Measurement
-from benchmarks.stub import Stub
-from server.compose import open_manager
-from server.debate.commands.requests import DebateRequest
-from server.models import Model
-from server.models.providers.litellm import LitellmModel
-from server.settings import Settings
+from benchmarks.processes.children import (
+    OUR_SERVER,
+    Server,
+    provider_environment,
+    read_request_bodies,
+    start_stub,
+)
+from benchmarks.speed.debates import DEBATE, run_debate
+from benchmarks.table import Measurement
 
 SEATS = ("ada", "ben", "cy")
-CHARS = 1200
 
 
 async def measure_prompts() -> list[Measurement]:
@@ -32,13 +31,8 @@ async def measure_prompts() -> list[Measurement]:
                 build_prompt_texts([body for body in separate if body["model"] == seat]) for seat in SEATS
             ]
             suffix = f"{name}, judge in {'both orders' if both_orders else 'one order'}"
+            characters = sum(map(len, shared))
             lines += [
-                Measurement(
-                    f"prompts of 3 debaters, 3 rounds and a judge, {suffix}",
-                    sum(map(len, shared)),
-                    "characters",
-                    details=f"{len(shared)} prompts, turns of {CHARS:,} characters",
-                ),
                 Measurement(
                     f"a seat's previous prompt kept as prefix, {suffix}",
                     compute_kept_prefix_percentage(by_seat),
@@ -50,8 +44,14 @@ async def measure_prompts() -> list[Measurement]:
                     f"prompt text that an earlier prompt held, {suffix}",
                     compute_shared_percentage(shared),
                     "%",
-                    70,
+                    None if both_orders else 70,
                     at_least=True,
+                ),
+                Measurement(
+                    f"prompts of 3 debaters, 3 rounds and a judge, {suffix}",
+                    characters,
+                    "characters",
+                    details=f"{len(shared)} prompts",
                 ),
             ]
     return lines
@@ -61,40 +61,22 @@ async def collect_request_bodies(
     format_name: str, model_names: Sequence[str], *, both_orders: bool
 ) -> list[dict[str, Any]]:
     """The request bodies of one debate of 3 x 3 and a judge, in order of arrival."""
-    os.environ.setdefault("OPENAI_API_KEY", "sk-loopback")
-    request = DebateRequest.model_validate(
+    debaters = [
         {
-            "question": "Should the billing service be rewritten in Rust this year?",
-            "format": format_name,
-            "debaters": [
-                {
-                    "name": seat.title(),
-                    "stance": f"{seat}'s way",
-                    "model": model_names[index % len(model_names)],
-                }
-                for index, seat in enumerate(SEATS)
-            ],
-            "max_rounds": 3,
-            "options": {
-                "seed": 1,
-                "judges": {
-                    "both_orders": both_orders,
-                    "models": ["judge" if len(model_names) > 1 else "one"],
-                },
-            },
-            "run": True,
+            "name": seat.title(),
+            "stance": f"{seat}'s way",
+            "model": f"openai/{model_names[index % len(model_names)]}",
         }
-    )
-    async with Stub(chars=CHARS) as stub:
-        models: dict[str, Model] = {
-            name: LitellmModel(f"openai/{name}", api_base=stub.url) for name in {*model_names, "judge"}
-        }
+        for index, seat in enumerate(SEATS)
+    ]
+    judge = "openai/judge" if len(model_names) > 1 else "openai/one"
+    options = {"seed": 1, "judges": {"count": 1, "both_orders": both_orders, "models": [judge]}}
+    async with start_stub() as url:
         with tempfile.TemporaryDirectory() as folder:
-            async with open_manager(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as manager:
-                snapshot = await manager.follow((await manager.start(request, actor="benchmark")).id, wait=60)
-        assert snapshot.status == "concluded"
-        assert not snapshot.debate.failures
-        return [chat.body for chat in stub.chat_requests]
+            async with Server.start(*OUR_SERVER, environ=provider_environment(folder, url)) as server:
+                await server.initialize()
+                await run_debate(server, format_name, **DEBATE | {"debaters": debaters, "options": options})
+        return await read_request_bodies(url)
 
 
 def build_prompt_texts(bodies: Sequence[dict[str, Any]]) -> list[str]:

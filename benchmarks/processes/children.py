@@ -4,21 +4,22 @@ import asyncio
 import json
 import os
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Self
 from urllib.request import urlopen
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 MAX_LINE_BYTES = 2**26
 TIMEOUT = 120  # seconds for a response
 
 OUR_SERVER = ("-m", "counterpoint")
-BARE_SERVER = ("-m", "benchmarks.bare_server")
+BARE_SERVER = ("-m", "benchmarks.processes.bare_server")
+WATCHED_SERVER = ("-m", "benchmarks.processes.watched_server")
 
 REQUEST_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -104,10 +105,9 @@ class Server:
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0])
 
-    def read_cpu_seconds(self) -> float:
-        """CPU time that the process has taken (Linux)."""
-        fields = Path(f"/proc/{self.child.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def read_cpu(self) -> float:
+        """CPU seconds of the process so far, of all its threads (Linux)."""
+        return time.clock_gettime(~self.child.pid << 3 | 2)  # CPUCLOCK_SCHED of another process
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self.child.stdin is not None
@@ -119,23 +119,16 @@ class Server:
             message = json.loads(line)
             if "id" in message and "method" not in message:
                 self.response_bytes = len(line)
-                self.pending.pop(message["id"]).set_result(message)
-
-
-async def time_to_tools_list(*command: str, environ: Mapping[str, str], is_modern: bool) -> float:
-    """Seconds from the spawn of a server to its response to `tools/list`."""
-    started = perf_counter()
-    async with Server.start(*command, environ=environ, is_modern=is_modern) as server:
-        await server.initialize()
-        await server.request("tools/list")
-        return perf_counter() - started
+                if not (done := self.pending.pop(message["id"])).cancelled():
+                    done.set_result(message)
 
 
 @asynccontextmanager
-async def start_stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[str]:
+async def start_stub(latency: float = 0.0, *options: str, chars: int = 1200) -> AsyncIterator[str]:
     """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
+    arguments = ("--latency", str(latency), "--chars", str(chars), *options)
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", str(chars)),
+        *(sys.executable, "-m", "benchmarks.stub", *arguments),
         stdin=PIPE,
         stdout=PIPE,
         env=build_environment(),
@@ -149,11 +142,23 @@ async def start_stub(latency: float = 0.0, chars: int = 1200) -> AsyncIterator[s
         await child.wait()
 
 
-async def read_request_bodies(url: str) -> list[dict[str, Any]]:
-    """The bodies of the requests that a stub received, in order."""
+async def ask_stub(url: str) -> dict[str, Any]:
+    """What a stub has received: the number of requests, and the requests themselves, in order."""
 
     def fetch() -> Any:
         with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (a stub on loopback)
             return json.load(page)
 
-    return [chat["body"] for chat in (await asyncio.to_thread(fetch))["asked"]]
+    return dict(await asyncio.to_thread(fetch))
+
+
+async def read_request_bodies(url: str) -> list[dict[str, Any]]:
+    """The bodies of the requests that a stub received, in order."""
+    return [chat["body"] for chat in (await ask_stub(url))["asked"]]
+
+
+def provider_environment(folder: str | Path, url: str, model: str = "openai/fine") -> dict[str, str]:
+    """A server's environment with a database in the folder and a provider at the address, all else as by default."""
+    return build_environment(
+        COUNTERPOINT_DB=str(Path(folder) / "debates.db"), COUNTERPOINT_MODELS=model, OPENAI_API_BASE=url
+    )

@@ -1,4 +1,4 @@
-"""Checks of the debates of a soak, read from the database and from the ledger of model calls.
+"""Checks of the debates of a chaos run, read from the database and from the ledger of model calls.
 
 Nothing here trusts the processes that wrote them: hash chains are checked, events are replayed, and the call
 of each answer and the fault injected into that call are computed again.
@@ -26,7 +26,7 @@ FINAL_STATUSES = ("concluded", "truncated", "paused")
 COMMIT_SECONDS = 3.0
 """Seconds from a model's reply to its entry in the journal, at most, on a busy machine."""
 
-MANUAL_PAUSE_REASON = "paused by the soak"
+MANUAL_PAUSE_REASON = "paused for a check"
 
 _QUORUM = re.compile(
     r"(\d+) of (\d+) answered in round (\d+) \(\w+\), (\d+) needed\. (.*?)(?:; and \d+ more)?", re.DOTALL
@@ -47,7 +47,7 @@ class PaidCall:
 
 
 CallKey = tuple[int, str]
-"""(seed, seat) of a call, unique in a soak."""
+"""(seed, seat) of a call, unique in a run."""
 
 
 @dataclass

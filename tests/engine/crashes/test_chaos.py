@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.crashes.soak import Plan, run_soak
-from benchmarks.crashes.soak_checks import check_results
+from benchmarks.crashes.chaos import Plan, run_chaos
+from benchmarks.crashes.chaos_checks import check_results
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16", "N8", "D3")]
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16"
 async def test_debates_under_chaos_survive_kills_and_checks_notice_changes(tmp_path: Path) -> None:
     plan = Plan(debates=6, kills=1, seed=3)
 
-    report = await run_soak(plan, tmp_path)
+    report = await run_chaos(plan, tmp_path)
 
     assert report.problems == []
     assert (report.counts["kills"], report.counts["debates"] >= 6) == (1, True)

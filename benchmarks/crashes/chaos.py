@@ -1,10 +1,10 @@
 """Run hundreds of debates with injected faults in servers that are killed again and again.
 
 Two servers share one database. Debates of all formats are created, stepped or left to run, paused, annotated
-and polled through either server, until each has ended or stays paused. `benchmarks.crashes.soak_checks` then
+and polled through either server, until each has ended or stays paused. `benchmarks.crashes.chaos_checks` then
 checks what must hold whatever happened.
 
-Usage: python -m benchmarks.crashes.soak [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
+Usage: python -m benchmarks.crashes.chaos [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
                                 [--keep DIRECTORY]
 """
 
@@ -27,9 +27,9 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from benchmarks.child_processes import ROOT
-from benchmarks.crashes.soak_checks import MANUAL_PAUSE_REASON, CheckReport, Kill, check_results
-from benchmarks.measurements import Measurement
+from benchmarks.crashes.chaos_checks import MANUAL_PAUSE_REASON, CheckReport, Kill, check_results
+from benchmarks.processes.children import ROOT
+from benchmarks.table import Measurement
 from server.debate.commands.formats import FORMATS
 
 CHAOS = (
@@ -57,7 +57,7 @@ class Plan:
 
 
 @dataclass(eq=False)
-class SoakDebate:
+class ChaosDebate:
     """A debate as the client that steps it sees it."""
 
     arguments: dict[str, Any]
@@ -115,13 +115,13 @@ class ServerProcess:
 
 
 @dataclass
-class SoakRun:
+class ChaosRun:
     folder: Path
     plan: Plan
     rng: random.Random
     processes: list[ServerProcess] = field(default_factory=list)
-    queue: deque[SoakDebate] = field(default_factory=deque)
-    debates: list[SoakDebate] = field(default_factory=list)
+    queue: deque[ChaosDebate] = field(default_factory=deque)
+    debates: list[ChaosDebate] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
     # Hashes of the entries stored at the last kill, by stream and number.
     known_hashes: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class SoakRun:
         self.processes = [ServerProcess(self.folder, n, self.plan) for n in range(self.plan.processes)]
         names = list(FORMATS)
         for number in range(self.plan.debates):
-            self.add(SoakDebate(build_debate_arguments(names[number % len(names)], number)))
+            self.add(ChaosDebate(build_debate_arguments(names[number % len(names)], number)))
         with anyio.move_on_after(TIMEOUT) as limit:
             async with anyio.create_task_group() as tasks:
                 for process in self.processes:
@@ -155,7 +155,7 @@ class SoakRun:
             left = [one.id or "one that was never created" for one in self.debates if not one.is_settled]
             self.problems.append(f"not settled after {TIMEOUT:.0f} s: {', '.join(left[:10])}")
 
-    def add(self, debate: SoakDebate) -> None:
+    def add(self, debate: ChaosDebate) -> None:
         self.debates.append(debate)
         self.queue.append(debate)
 
@@ -168,7 +168,7 @@ class SoakRun:
             known = {one.id for one in self.debates}
             for name in {name for name, _ in self.read_entry_hashes()} - known:
                 self.poll_counts["adopted"] += 1
-                self.add(SoakDebate({"run": False}, id=name))
+                self.add(ChaosDebate({"run": False}, id=name))
 
     async def poll_debates(self) -> None:
         while not self.is_settled:
@@ -180,7 +180,7 @@ class SoakRun:
             if not one.is_settled:
                 self.queue.append(one)
 
-    async def poll_debate(self, debate: SoakDebate) -> None:
+    async def poll_debate(self, debate: ChaosDebate) -> None:
         alive = [process for process in self.processes if process.client]
         if not alive:
             await anyio.sleep(0.05)
@@ -204,7 +204,7 @@ class SoakRun:
                 )
                 debate.is_settled = True
 
-    async def advance(self, debate: SoakDebate, client: Client) -> None:
+    async def advance(self, debate: ChaosDebate, client: Client) -> None:
         this = {"debate_id": debate.id}
         if not debate.id:
             # A new seed for each attempt: the last one may have created its debate before it failed.
@@ -230,7 +230,7 @@ class SoakRun:
                     debate, client, is_manual_pause=found["reason"] == MANUAL_PAUSE_REASON
                 )
 
-    async def resume_or_conclude(self, debate: SoakDebate, client: Client, *, is_manual_pause: bool) -> None:
+    async def resume_or_conclude(self, debate: ChaosDebate, client: Client, *, is_manual_pause: bool) -> None:
         """Resume a paused debate. After `MAX_RESUMES` pauses of its own it is concluded, or stays paused."""
         this = {"debate_id": debate.id}
         if debate.resumes < MAX_RESUMES or is_manual_pause:
@@ -305,9 +305,9 @@ async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> dic
     return dict(result.structured_content)
 
 
-async def run_soak(plan: Plan, folder: Path) -> CheckReport:
+async def run_chaos(plan: Plan, folder: Path) -> CheckReport:
     """Run the plan in `folder` and check the results."""
-    running = SoakRun(folder, plan, random.Random(plan.seed))  # noqa: S311  (instants, not secrets)
+    running = ChaosRun(folder, plan, random.Random(plan.seed))  # noqa: S311  (instants, not secrets)
     began = perf_counter()
     await running.run()
     running.check_entries()
@@ -318,17 +318,19 @@ async def run_soak(plan: Plan, folder: Path) -> CheckReport:
     return report
 
 
-async def measure_soak() -> list[Measurement]:
+async def measure_chaos() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        report = await run_soak(Plan(), Path(folder))
+        report = await run_chaos(Plan(), Path(folder))
     how = "; ".join([str(report), *report.problems[:3]])
     return [
-        Measurement("soak: problems after 200 debates and 20 kills", len(report.problems), "", 0, details=how)
+        Measurement(
+            "chaos: problems after 200 debates and 20 kills", len(report.problems), "", 0, details=how
+        )
     ]
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[Plan, str]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crashes.soak")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crashes.chaos")
     defaults = Plan()
     for name in ("debates", "kills", "processes", "seed"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
@@ -343,10 +345,10 @@ def main() -> None:
     plan, keep = parse_arguments(sys.argv[1:])
     if keep:
         Path(keep).mkdir()
-        report = anyio.run(run_soak, plan, Path(keep))
+        report = anyio.run(run_chaos, plan, Path(keep))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            report = anyio.run(run_soak, plan, Path(folder))
+            report = anyio.run(run_chaos, plan, Path(folder))
     print(report, *report.problems, sep="\n")
     sys.exit(bool(report.problems))
 

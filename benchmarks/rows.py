@@ -1,0 +1,97 @@
+"""The rows of the table, in its order. Each is imported when it is measured, in a process of its own.
+
+A row whose imports an older checkout does not have fails alone.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.table import HEADINGS, Measurement, describe_load, format_header, format_row
+
+ROWS: dict[str, str] = {
+    "start": "speed.start:measure_start",
+    "memory": "speed.start:measure_memory",
+    "first": "speed.start:measure_first_verdict",
+    "together": "speed.debates:measure_together",
+    "sequence": "speed.debates:measure_sequence",
+    "turn": "speed.turns:measure_turn",
+    "provider": "speed.turns:measure_provider_turn",
+    "growth": "speed.growth:measure_growth",
+    "scripted": "speed.concurrency:measure_scripted",
+    "providers": "speed.concurrency:measure_providers",
+    "others": "speed.others:measure_other_requests",
+    "prompts": "speed.prompts:measure_prompts",
+    "disk": "stored.disk:measure_disk",
+    "stored": "stored.lists:measure_lists",
+    "replay": "stored.lists:measure_replay",
+    "takeover": "crashes.takeover:measure_takeover",
+    "kills": "crashes.kills:measure_kills",
+    "chaos": "crashes.chaos:measure_chaos",
+}
+"""Where each row is measured: module and function."""
+
+ON_REQUEST = ("kills", "chaos")
+"""Rows that take minutes."""
+
+USUAL = tuple(name for name in ROWS if name not in ON_REQUEST)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Ends the program where a row is unknown."""
+    if unknown := [name for name in names if name not in ROWS]:
+        sys.exit(f"There is no row {', '.join(unknown)}. Rows: {', '.join(ROWS)}.")
+
+
+async def measure_alone(name: str) -> None:
+    """Measure one row in this process, and print its lines as JSON, or what went wrong."""
+    module, function = ROWS[name].split(":")
+    try:
+        measure: Callable[[], Awaitable[list[Measurement]]]
+        measure = getattr(import_module(f"benchmarks.{module}"), function)
+        lines = await measure()
+    except Exception as error:  # noqa: BLE001  (the other rows are measured all the same)
+        print(json.dumps({"failed": f"{type(error).__name__}: {error}"[:300]}))
+        return
+    for line in lines:
+        print(json.dumps(line.to_json()))
+
+
+def run_row(
+    name: str,
+    python: str = sys.executable,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[Measurement] | str:
+    """Measure a row in a process of its own, which inherits no other row's heap. A text says why it failed."""
+    done = subprocess.run(
+        [python, "-m", "benchmarks", "--alone", name],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    found: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
+    for line in found:
+        if "failed" in line:
+            return str(line["failed"])
+    return [Measurement.from_json(line) for line in found] or f"exit code {done.returncode}"
+
+
+def print_rows(names: Sequence[str]) -> None:
+    print(f"Before: {describe_load()}\n\n{format_header()}", flush=True)
+    started = perf_counter()
+    for name in names:
+        lines = run_row(name)
+        if isinstance(lines, str):
+            print(format_row((name, "failed", *[""] * (len(HEADINGS) - 3), lines)), flush=True)
+            continue
+        for line in lines:
+            print(format_row(line.cells), flush=True)
+    print(f"\nAfter {perf_counter() - started:.0f} s: {describe_load()}")
