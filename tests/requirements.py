@@ -213,6 +213,10 @@ PARTLY: dict[str, str] = {
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
+    "D11": (
+        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
+        "byte of any turn, vote, verdict or order is detected (signatures and verify come later)"
+    ),
     "N26": (
         "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too (verify "
         "comes with receipts)"
@@ -253,10 +257,6 @@ PLANNED: dict[str, str] = {
     "D10": (
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
         "exact fractions; abstentions and unreadable votes never count as agreement"
-    ),
-    "D11": (
-        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
-        "byte of any turn, vote, verdict or order is detected"
     ),
     "D12": (
         "convergence detection with a similarity threshold (0.85) and a minimum of rounds, on meaning and "

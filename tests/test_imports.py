@@ -126,7 +126,7 @@ LIBRARIES: dict[str, str] = {
     "models.providers": "anyio httpx2 litellm",
     "models.windows": "anyio",
     "engine.database": "anyio pydantic",
-    "engine.model_calls": "anyio",
+    "engine.model_calls": "anyio pydantic_core rfc8785",
     "engine.runner": "anyio",
     "engine.driver": "anyio",
     "engine.debates": "anyio",

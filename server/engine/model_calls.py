@@ -6,11 +6,14 @@ tools may use them first: the results are recorded as an event, and the seat is 
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from hashlib import sha256
 
 import anyio
+import rfc8785
 from anyio import to_thread
+from pydantic_core import to_json
 
 from server.debate.facts.config import Debater
 from server.debate.facts.events import Event, Lookup, Researched
@@ -117,6 +120,8 @@ class ModelCaller:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
+        usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
+        reply = replace(reply, usage=usage)
         wanted = [each for each in reply.function_calls if each.name != "handoff"] if offered else []
         if wanted:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
@@ -126,6 +131,21 @@ class ModelCaller:
         )
         read = partial(interpret, debate, call, reply)
         return await to_thread.run_sync(read, abandon_on_cancel=True) if is_slow else read()
+
+
+def hash_request(model: str, request: Request) -> str:
+    """SHA-256 of what a model is asked, in hexadecimal.
+
+    It is that of canonical JSON (RFC 8785): {"functions": [{"description", "name", "parameters"}], "messages":
+    [{"content", "role"}], "model", "schema"}, with the model's name as the debate has it. pydantic's encoder writes
+    the same bytes for texts, much faster.
+    """
+    messages = [{"content": each.content, "role": each.role} for each in request.prompt.messages]
+    functions = rfc8785.dumps([asdict(each) for each in request.functions]) if request.functions else b"[]"
+    schema = rfc8785.dumps(request.prompt.schema) if request.prompt.schema else to_json(request.prompt.schema)
+    digest = sha256(b'{"functions":%b,"messages":%b,' % (functions, to_json(messages)))
+    digest.update(b'"model":%b,"schema":%b}' % (to_json(model), schema))
+    return digest.hexdigest()
 
 
 def withhold_secrets(on_text: OnText) -> OnText:

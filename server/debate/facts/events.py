@@ -40,6 +40,9 @@ class Usage(Fact):
     milliseconds: Count = 0
     attempts: Count = 1
     sent_tokens: Count = 0  # of a prompt of which the model read only a part, at least; 0 for one read whole
+    prompt_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    """Of what was asked, as `hash_request` has it; "" where no model was."""
+    reply_id: UsageName = ""  # the provider's name of the answer, if it gives one
 
 
 class Opened(Fact):

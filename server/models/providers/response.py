@@ -33,6 +33,7 @@ class Completion:
     pieces: list[str] = field(default_factory=list)
     finish_reason: str = ""
     model: str = ""
+    reply_id: Any = None
     usage: Any = None
     calls: list[_PartialCall] = field(default_factory=list)
 
@@ -51,6 +52,7 @@ class Completion:
     def add(self, chunk: Any, part: str) -> str:
         """Add what the first choice says in its `part`, and return its text."""
         self.model = chunk.model or self.model
+        self.reply_id = self.reply_id or getattr(chunk, "id", None)
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:  # filters and proxies may return 200 and no choices
             return ""
@@ -123,6 +125,7 @@ def build_reply(
         cost_usd=cost_usd,
         milliseconds=round(seconds * 1000),
         attempts=attempts,
+        reply_id=completion.reply_id if isinstance(completion.reply_id, str) else "",
     )
     return Reply(text, usage, cut=completion.finish_reason == "length", function_calls=calls)
 

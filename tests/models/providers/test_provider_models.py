@@ -82,6 +82,7 @@ async def test_tokens_are_counted_as_the_provider_counts_them(through: Ask) -> N
         )
         assert (usage.input_tokens, usage.cached_tokens) == (words, words // 2)
         assert usage.output_tokens == 60
+        assert usage.reply_id == "chatcmpl-stub"
 
 
 async def test_a_known_price_is_a_decimal_and_an_unknown_one_is_empty(through: Ask) -> None:
