@@ -13,6 +13,7 @@ import anyio
 
 from server.compose import open_manager
 from server.engine.model_calls import LEEWAY
+from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.mcp.stdio import run_protocol
 from server.models import Model, OnText, Reply, Request
@@ -52,7 +53,7 @@ async def main(database: str, ledger: str, delay: str, chaos: str = "", leeway: 
     settings = Settings(db=database, models=("ledger",))
     models = {"ledger": ledger_model}
     async with open_manager(settings, models, environ={}, leeway=float(leeway)) as manager:
-        await run_protocol(build_server(manager))
+        await run_protocol(build_server(LateManager.of(manager)))
 
 
 if __name__ == "__main__":

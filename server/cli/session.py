@@ -36,7 +36,8 @@ def run_with_manager(
 ) -> T:
     """Run an operation with a manager that is open only for it, and raise what it raises."""
     # It imports the database and the models, which `--help` does not need.
-    from server.compose import log_to_stderr, open_manager  # noqa: PLC0415
+    from server.compose import open_manager  # noqa: PLC0415
+    from server.startup import log_to_stderr  # noqa: PLC0415
 
     log_to_stderr(settings)
 

@@ -13,14 +13,14 @@ from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow, list_debates, load_view_source
+from server.mcp.late_manager import RequestContext
+from server.mcp.subscriptions import SCHEME
 from server.redaction import redact
-from server.tools.tool import RequestContext
 
 PAGE_SIZE = 50
 MAX_SHOWN_ADDRESS = 200  # of an address that names nothing, in an error
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
-SCHEME = "debate://"
 CURSORS = {"since": "since_round", "since_seq": "since_seq"}
 """What a reader may begin after, by its name in addresses."""
 
@@ -62,7 +62,7 @@ async def read_resource(
     context: RequestContext, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
     """Invalid parameters: the address names no debate, or no part of one. Internal error: unreadable."""
-    manager, uri = context.lifespan_context, params.uri
+    manager, uri = await context.lifespan_context.get(), params.uri
     try:
         await manager.presence.reopen_if_told()
         if uri == INDEX_RESOURCE.uri:
@@ -111,9 +111,9 @@ async def list_resources(
     context: RequestContext, params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
     """A page of debates, newest first; before the first page the list itself."""
-    cursor = (params and params.cursor) or ""
+    manager, cursor = await context.lifespan_context.get(), (params and params.cursor) or ""
     try:
-        rows, next_cursor = await list_debates(context.lifespan_context, cursor=cursor, limit=PAGE_SIZE)
+        rows, next_cursor = await list_debates(manager, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
     found = [] if cursor else [INDEX_RESOURCE]
@@ -137,7 +137,7 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
     """Completions of resource addresses: debate ids, newest first, formats, and the rounds there are."""
     name, prefix = params.argument.name, params.argument.value
-    manager, values = context.lifespan_context, list[str]()
+    manager, values = await context.lifespan_context.get(), list[str]()
     if isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]

@@ -1,4 +1,7 @@
-"""The MCP server of a debate manager: tools, resources, instructions and live updates."""
+"""The MCP server of a debate manager: tools, resources, instructions and live updates.
+
+What answers calls is imported by the first of them: many clients start a server only to list its tools.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,14 +11,10 @@ from mcp import types
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 
-from server.debate.facts.quoting import quote_inline
-from server.engine.debates import DebateManager
-from server.mcp import resources
+from server.mcp.late_manager import LateManager, RequestContext
 from server.mcp.subscriptions import UpdateBus
-from server.redaction import MODEL_FIELDS, redact_model
 from server.settings import package_version
 from server.tools.listing import load_listed_tools
-from server.tools.tool import RequestContext, ToolCall, ToolOutput, build_error
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -31,26 +30,12 @@ ICON = "data:image/svg+xml," + quote(
 )
 
 
-def build_server(manager: DebateManager) -> Server[DebateManager]:
-    """The MCP server of an open manager."""
+def build_server(manager: LateManager) -> Server[LateManager]:
     updates = UpdateBus()
-    tools = load_listed_tools()
 
     @asynccontextmanager
-    async def lifespan(_server: Server[DebateManager]) -> AsyncIterator[DebateManager]:
-        manager.start_task(updates.run, manager)
+    async def lifespan(_server: Server[LateManager]) -> AsyncIterator[LateManager]:
         yield manager
-
-    async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[*tools.values()])
-
-    async def call_tool(context: RequestContext, params: types.CallToolRequestParams) -> ToolOutput:
-        if listed := tools.get(params.name):
-            from server.tools.debates import TOOLS  # noqa: PLC0415  (many clients only list the tools)
-
-            output = await TOOLS[listed.name].run(ToolCall(context, params), listed)
-            return redact_model(output, MODEL_FIELDS)
-        return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(tools)}.")
 
     return Server(
         "counterpoint",
@@ -67,11 +52,52 @@ def build_server(manager: DebateManager) -> Server[DebateManager]:
         },
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=resources.list_resources,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read_resource,
-        on_completion=resources.complete,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_completion=complete,
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
     )
+
+
+async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[*load_listed_tools().values()])
+
+
+async def call_tool(
+    context: RequestContext, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
+    manager = await context.lifespan_context.get()
+    from server.tools import debates  # noqa: PLC0415
+
+    return await debates.call_tool(manager, context, params)
+
+
+async def list_templates(context: RequestContext, params: object) -> types.ListResourceTemplatesResult:
+    from server.mcp import resources  # noqa: PLC0415
+
+    return await resources.list_templates(context, params)
+
+
+async def list_resources(
+    context: RequestContext, params: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
+    from server.mcp import resources  # noqa: PLC0415
+
+    return await resources.list_resources(context, params)
+
+
+async def read_resource(
+    context: RequestContext, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    from server.mcp import resources  # noqa: PLC0415
+
+    return await resources.read_resource(context, params)
+
+
+async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
+    from server.mcp import resources  # noqa: PLC0415
+
+    return await resources.complete(context, params)

@@ -8,6 +8,7 @@ Lines that the SDK cannot parse, and ignores, are repaired or answered with an e
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -15,10 +16,10 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -28,13 +29,17 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from server.compose import log_to_stderr, open_manager
 from server.debate.facts.errors import DebateError
-from server.engine.debates import DebateManager
+from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
-from server.models import Model
 from server.redaction import redact_error
 from server.settings import Settings
+from server.startup import log_to_stderr, open_journal
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from server.engine.debates import DebateManager
+    from server.models.own import OwnModel
 
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
@@ -49,7 +54,7 @@ logger = logging.getLogger(__name__)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | None = None) -> int:
+def serve_stdio(settings: Settings | None = None, models: Mapping[str, "OwnModel"] | None = None) -> int:
     """Serve until the client disconnects, and return the exit code. A signal ends the process instead.
 
     `models` are additional models, by the name that debates use for them.
@@ -67,20 +72,24 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, Model] | 
         return 1
 
 
-async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -> int:
+async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = None) -> int:
     """Serve until the client disconnects or a signal arrives, and return the exit code.
 
-    The manager is opened before the first line is read: an unusable database is a StorageUnavailableError at
-    once. It is closed even if the protocol does not end: the SDK's reader blocks until a line arrives.
+    The database is opened before the first line is read: one that cannot be used is a StorageUnavailableError at
+    once, and a file of hooks an InvalidSettingsError. The manager is closed even if the protocol does not end: the
+    SDK's reader blocks until a line arrives.
     """
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     install_signal_handlers(stopped)
     protocol: asyncio.Task[None] | None = None
     code = 0
     try:
-        async with open_manager(settings, models, recover=True) as manager:
+        async with (
+            open_journal(settings) as journal,
+            open_late_manager(settings, models, journal) as (manager, managing),
+        ):
             protocol = asyncio.create_task(run_protocol(build_server(manager)))
-            events: set[asyncio.Future[Any]] = {protocol, stopped}
+            events: set[asyncio.Future[Any]] = {protocol, managing, stopped}
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
             protocol.cancel()
     except Exception:
@@ -96,6 +105,34 @@ async def serve(settings: Settings, models: Mapping[str, Model] | None = None) -
         logger.error("Connection failed", exc_info=error)
         code = 1
     return code
+
+
+@asynccontextmanager
+async def open_late_manager(
+    settings: Settings, models: Mapping[str, "OwnModel"] | None, journal: SqliteJournal
+) -> AsyncIterator[tuple[LateManager, asyncio.Task[None]]]:
+    """A manager that is opened when it is needed, and the task that holds it, which ends before only if it fails.
+
+    Raises what the manager raises, InvalidSettingsError for a file of hooks.
+    """
+
+    def open_now() -> AbstractAsyncContextManager["DebateManager"]:
+        gc.disable()  # as at the start of the program: modules stay anyway
+        from server.compose import open_manager  # noqa: PLC0415  (slow)
+
+        gc.freeze()
+        gc.enable()
+        return open_manager(settings, models, recover=True, journal=journal)
+
+    manager = LateManager(open_now)
+    managing = asyncio.create_task(manager.run(journal, settings.max_recovery_age_hours))
+    try:
+        if settings.hooks or models:  # these may be wrong, and hooks follow what other processes record
+            await manager.get()
+        yield manager, managing
+    finally:
+        manager.close()
+        await managing
 
 
 def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
@@ -117,7 +154,7 @@ def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
             signal.signal(number, stop)
 
 
-async def run_protocol(server: Server[DebateManager]) -> None:
+async def run_protocol(server: Server[LateManager]) -> None:
     """Serve one client, with a stream that handles lines which the SDK cannot parse.
 
     It relies on `stdio_server` sending a `ValidationError`, whose `input` holds the line, which is private to

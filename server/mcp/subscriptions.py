@@ -7,6 +7,7 @@ wrote it, whatever view, round or format it names.
 
 import logging
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import anyio
@@ -20,10 +21,12 @@ from mcp.server.subscriptions import (
 )
 
 from server.debate.facts.errors import DebateError
-from server.engine.debates import DebateManager
-from server.mcp.resources import SCHEME
-from server.tools.tool import RequestContext
+from server.mcp.late_manager import RequestContext
 
+if TYPE_CHECKING:
+    from server.engine.debates import DebateManager
+
+SCHEME = "debate://"
 POLL_INTERVAL = 0.2  # seconds between polls for changes by other processes
 LIST_INTERVAL = 1.0  # seconds between announcements that the list of resources has changed
 INDEX_ID = "index"  # the id of the list of debates, which changes with every debate
@@ -45,12 +48,22 @@ class UpdateBus(InMemorySubscriptionBus):
         self.position = UNKNOWN_POSITION  # in the feed of changes
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
+        self.is_started, self.start_lock = False, anyio.Lock()
 
     def wake(self) -> None:
         self.woken.set()
         self.woken = anyio.Event()
 
-    async def run(self, manager: DebateManager) -> None:
+    async def start(self, context: RequestContext) -> None:
+        """Announce every change from now on."""
+        async with self.start_lock:
+            if not self.is_started:
+                manager = await context.lifespan_context.get()
+                await self.poll(manager)  # from where
+                manager.start_task(self.run, manager)
+                self.is_started = True
+
+    async def run(self, manager: "DebateManager") -> None:
         """Announce every change of the journal while the manager is open. Never raises."""
         manager.subscribe(lambda _snapshot: self.wake())
         manager.presence.reopening_listeners.append(self.begin_again)
@@ -68,7 +81,7 @@ class UpdateBus(InMemorySubscriptionBus):
         """Another database is used now, whose changes are numbered anew."""
         self.position = UNKNOWN_POSITION
 
-    async def poll(self, manager: DebateManager) -> None:
+    async def poll(self, manager: "DebateManager") -> None:
         """Announce the changes since the last poll."""
         try:
             self.position, streams = await manager.find_changes(self.position)
@@ -99,6 +112,7 @@ class UpdateBus(InMemorySubscriptionBus):
     async def listen(
         self, context: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
+        await self.start(context)
         uris = Counter(set(params.notifications.resource_subscriptions or ()))
         self.subscribed_uris += uris
         self.listener_count += 1
@@ -113,6 +127,7 @@ class UpdateBus(InMemorySubscriptionBus):
         self, context: RequestContext, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """`resources/subscribe` of the earlier protocols."""
+        await self.start(context)
         self.legacy_subscribers[params.uri].add(find_connection(context))
         self.wake()
         return types.EmptyResult()

@@ -4,20 +4,25 @@ import re
 from typing import Annotated, Any
 
 import anyio
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.server import ServerRequestContext
+from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BeforeValidator, Field
 
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.quoting import quote_inline
 from server.debate.views import catalog
 from server.engine import queries
 from server.engine.database.repeats import TwinError
 from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import pages, positions, results, texts
 from server.tools.hints import suggest_after_list
+from server.tools.listing import load_listed_tools
 from server.tools.results import SCHEME
-from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput
+from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_error
 
 READ = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -229,3 +234,13 @@ TOOLS = {
     "fork_debate": Tool("Fork a debate", ForkDebate, results.StepResult, WRITE),
 }
 """Clients are shown them as `listed.json` has them, which `python -m docs.generate` makes of this table."""
+
+
+async def call_tool(
+    manager: DebateManager, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+) -> ToolOutput:
+    """The result of a tool, without secrets; an error for one that does not exist."""
+    tool, listed = TOOLS.get(params.name), load_listed_tools().get(params.name)
+    if tool is None or listed is None:
+        return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(TOOLS)}.")
+    return redact_model(await tool.run(ToolCall(manager, context, params), listed), MODEL_FIELDS)

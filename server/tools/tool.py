@@ -57,7 +57,6 @@ MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
-RequestContext = ServerRequestContext[DebateManager, Any]
 ToolOutput = types.CallToolResult | types.InputRequiredResult
 """A result, or what the client has to ask a person first; it then repeats the call with the answer."""
 
@@ -67,10 +66,15 @@ logger = logging.getLogger(__name__)
 class ToolCall:
     """The debate manager, the caller's name for the journal, and progress reports, for one call of a tool."""
 
-    def __init__(self, context: RequestContext, params: types.CallToolRequestParams) -> None:
+    def __init__(
+        self,
+        manager: DebateManager,
+        context: ServerRequestContext[Any, Any],
+        params: types.CallToolRequestParams,
+    ) -> None:
         client = context.session.client_params
         self.context, self.params = context, params
-        self.manager = context.lifespan_context
+        self.manager = manager
         self.actor = f"client {clean_line(client.client_info.name)[:60] if client else ''}".strip()
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None

@@ -320,7 +320,7 @@ def test_no_line_is_passed_over_in_silence(serve: Start) -> None:
 def test_what_libraries_tell_of_a_debate_is_in_no_log() -> None:
     told = """
 import logging
-from server.compose import log_to_stderr
+from server.startup import log_to_stderr
 from server.settings import Settings
 
 log_to_stderr(Settings(log_level="DEBUG"))

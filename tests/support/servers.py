@@ -14,6 +14,7 @@ from mcp import Client
 
 from server.compose import open_manager
 from server.engine.debates import utc_now
+from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
@@ -88,7 +89,7 @@ async def connect_client(
     settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
     async with (
         open_manager(settings, models, environ={}, clock=clock) as manager,
-        Client(build_server(manager), mode=era, **options) as client,
+        Client(build_server(LateManager.of(manager)), mode=era, **options) as client,
     ):
         session = client.session
         session._tool_output_schemas |= _result_schemas

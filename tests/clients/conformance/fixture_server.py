@@ -15,7 +15,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
-from server.engine.debates import DebateManager
+from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
@@ -46,7 +46,7 @@ async def list_both(
     return result.model_copy(update={field: [*getattr(result, field), *more]})
 
 
-async def add_fixtures(server: Server[DebateManager]) -> None:
+async def add_fixtures(server: Server[LateManager]) -> None:
     """Let `server` answer for the fixtures too, and for everything else as before."""
     updates = find_handler(server, "subscriptions/listen").__self__  # type: ignore[attr-defined]  # a bound method
     assert isinstance(updates, UpdateBus)
@@ -80,7 +80,7 @@ async def add_fixtures(server: Server[DebateManager]) -> None:
 async def serve(database: str) -> None:
     settings = Settings(db=database, models=("scripted",))
     async with open_manager(settings, environ={}) as manager:
-        server = build_server(manager)
+        server = build_server(LateManager.of(manager))
         await add_fixtures(server)
         web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning"))
         with socket.create_server(("127.0.0.1", 0)) as listening:

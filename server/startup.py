@@ -1,0 +1,63 @@
+"""What a server needs before it answers: its log, and the open database. Imports neither the engine nor MCP."""
+
+import logging
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from server.debate.facts.text import clean_line, remove_invisible
+from server.redaction import find_secret_parts, learn_secrets, redact_error
+from server.settings import Settings
+from storage.journal import StorageError
+from storage.sqlite import SqliteJournal
+
+DATABASE_LOCK_TIMEOUT = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
+
+
+@asynccontextmanager
+async def open_journal(settings: Settings) -> AsyncIterator[SqliteJournal]:
+    """The database of the settings. Raises StorageUnavailableError."""
+    learn_secrets(find_secret_parts(settings.db))
+    try:
+        journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
+    except StorageError:
+        # It knows all that can be wrong with a record, and so imports the rules of debates.
+        from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415
+
+        with translate_storage_errors():
+            raise
+    try:
+        yield journal
+    finally:
+        await journal.close()
+
+
+OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
+"""Loggers whose records below WARNING are shown, if `log_level` asks for them."""
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """Log our own records, and warnings of others.
+
+    Other libraries log only warnings. Below that they log whole requests, with the text of debates and
+    addresses that hold keys, and fill the stderr pipe of a client that does not read it, which blocks the server.
+    """
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING or record.name.partition(".")[0] in OWN_LOGGERS
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(is_shown)
+    handler.setFormatter(SafeFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=settings.log_level)
+
+
+class SafeFormatter(logging.Formatter):
+    """Records as text without secrets, also those of tracebacks; the message of each is one line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (the name is logging's)
+        record.message = clean_line(record.message)
+        return super().formatMessage(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_error(remove_invisible(super().format(record)))
