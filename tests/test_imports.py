@@ -124,7 +124,7 @@ LIBRARIES: dict[str, str] = {
     "models.concurrency": "anyio",
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
-    "models.providers": "anyio httpx2 litellm",
+    "models.providers": "aiohttp anyio httpx2 litellm",
     "models.windows": "anyio",
     "engine.database": "anyio pydantic",
     "engine.model_calls": "anyio pydantic_core rfc8785",

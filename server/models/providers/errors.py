@@ -16,7 +16,7 @@ MAX_READ_LENGTH = 4_000  # of a provider's message
 _CLASS_NAMES: dict[FailureCause | None, str] = {
     "timeout": "APITimeoutError",
     "rate_limited": "BudgetExceededError RateLimitError",
-    "unavailable": "HTTPError MidStreamFallbackError",
+    "unavailable": "ClientError HTTPError MidStreamFallbackError",
     "bad_request": "ModelNotMappedError",
     "refused": (
         "BlockedPiiEntityError ContentPolicyViolationError GuardrailRaisedException ModifyResponseException "

@@ -32,7 +32,7 @@ Answer = Callable[[StubRequest], bytes]
 
 @asynccontextmanager
 async def serve(answer: Answer) -> AsyncIterator[str]:
-    """The address of a server that answers each request with these bytes, and closes the connection."""
+    """The address of a server that answers each request with these bytes, and closes the connection unannounced."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if request := await read_request(reader):
