@@ -33,9 +33,9 @@ class Completion:
     pieces: list[str] = field(default_factory=list)
     finish_reason: str = ""
     model: str = ""
-    reply_id: Any = None
     usage: Any = None
     calls: list[_PartialCall] = field(default_factory=list)
+    reply_id: Any = None
 
     @property
     def text(self) -> str:
